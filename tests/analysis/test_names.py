@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import elastalog
-from elastalog import Branch
+from elastalog import Branch, ElastalogError, Program
 from tests.analysis.checking import EDGES, accepted, check_text, codes, labelled, only_error
 
 
@@ -229,3 +229,32 @@ def test_the_innermost_is_meant_and_others_are_unknown_outside() -> None:
     outer = ".type O = A {}\n.decl o(x: O)\no($A).\n"
     assert codes(outer + PROGRAM) == []
     assert codes(PROGRAM + ".decl u(t: c.T)\nu($A(1)).") == ["E0241"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "advice"),
+    [
+        ("q(x) :- n(x, k), k in (1, 2).", "write `(k = 1; k = 2)`, or keep the values in a relation"),
+        ("q(x) :- n(x, k), k not in (1, 2).", "write `k != 1, k != 2`"),
+        ("q(x) :- n(x, _), x in names.", 'write `(x = "a"; x = "b")`, or keep the values in a relation'),
+        ("q(x) :- n(x, k) order by k limit 3.", "a relation is a set: order and cut where its facts are read"),
+        (
+            "q(x) :- n(x, NULL).",
+            "there is no null: write `!relation(x, _)` for a fact that is not there (of records: `nil`)",
+        ),
+        ("q(x) :- n(X, _).", "did you mean `X`? Names are case-sensitive"),
+        ("q(1) :- n(ann, _).", 'write `"ann"` if that is a text, otherwise `_`'),
+        ("q(x) :- n(x, other).", "write `_`, or `_other` to keep the name"),
+        ('q("a").\n.input q(file="x")', "did you mean `filename`?"),
+        ("p(x) :- SELECT x FROM n.", "ask for the facts that fit a pattern: `SELECT * FROM edge` is `edge(x, y)`"),
+        ("p(x) :- SELECT * FROM n.", "ask for the facts that fit a pattern: `SELECT * FROM edge` is `edge(x, y)`"),
+    ],
+)
+def test_habits_of_other_languages_get_the_help_that_is_meant(rule: str, advice: str) -> None:
+    try:
+        found = Program.parse(
+            ".decl n(x: symbol, k: number)\n.input n\n.decl q(x: symbol)\n.output q\n" + rule
+        ).warnings
+    except ElastalogError as error:
+        found = error.diagnostics
+    assert advice in [one.help for one in found]

@@ -179,13 +179,18 @@ def test_warnings_of_the_program_are_shown_and_do_not_fail(folder: Path) -> None
 
 @pytest.mark.parametrize(("options", "number"), [([], 1), (["-q"], 0)])
 def test_warnings_about_facts_are_shown_unless_only_errors_are_wanted(
-    folder: Path, caplog: pytest.LogCaptureFixture, options: list[str], number: int
+    folder: Path, options: list[str], number: int
 ) -> None:
-    (folder / "p.dl").write_text(".decl calls(caller: symbol, callee: symbol)\n.input calls\n.output calls\n")
-    (folder / "facts" / "calls.facts").write_text("caller\tcallee\na\tb\n")
-    assert run(folder, "-D", str(folder / "out"), *options).exit_code == 0
+    parameters = 'filename="calls.csv", rfc4180=true'
+    (folder / "p.dl").write_text(
+        f".decl calls(caller: symbol, callee: symbol)\n.input calls({parameters})\n.output calls\n"
+    )
+    (folder / "facts" / "calls.csv").write_text("caller,callee\na,b\n")
+    result = run(folder, "-D", str(folder / "out"), *options)
+    assert result.exit_code == 0
     assert lines(folder / "out" / "calls.csv") == ["a\tb", "caller\tcallee"]
-    assert len([told for told in caplog.messages if told.startswith("warning[E0527]")]) == number
+    assert result.stderr.count("warning[E0527]") == number
+    assert result.stderr.count(f"if it is a header: `.input calls({parameters}, headers=true)`") == number
 
 
 # --- statistics

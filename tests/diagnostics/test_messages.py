@@ -56,9 +56,7 @@ def test_labels_get_the_places_in_order_and_none_leaves_one_out() -> None:
 
 
 def test_help_is_the_first_that_names_nothing_missing() -> None:
-    assert finding("E0203", Span(0, 1), name="int", near=None, here="number").help == (
-        "write `number`, which is its name here"
-    )
+    assert finding("E0203", Span(0, 1), name="int", near=None, here="number").help == ("the type is called `number`")
     assert finding("E0203", Span(0, 1), name="T").help == "declare it, for example `.type T <: symbol`"
 
 

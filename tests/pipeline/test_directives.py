@@ -55,25 +55,27 @@ CALLS = ".decl calls(caller: symbol, callee: symbol)\n.input calls"
 
 @pytest.mark.parametrize("number", [1, 30_000])
 def test_names_of_columns_in_the_place_of_a_fact_are_told_of(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, number: int
+    tmp_path: Path, recwarn: pytest.WarningsRecorder, number: int
 ) -> None:
     rows = [("Caller", "callee"), *((f"a{i}", f"b{i}") for i in range(number))]
     (tmp_path / "calls.facts").write_text("".join(f"{x}\t{y}\n" for x, y in rows))
     with elastalog.open(CALLS, facts=tmp_path) as db:
         assert sorted(db["calls"]) == sorted(rows)
-    (told,) = caplog.messages
+    (told,) = [str(one.message) for one in recwarn]
     assert told.startswith("warning[E0527]: the first line of the file has the names of the columns of `calls`")
     assert told.endswith("if it is a header: `.input calls(headers=true)`")
 
 
 @pytest.mark.parametrize(("first", "number"), [("ann\t30", 1), ("name\tage", 0), ("who\tyears", 0)])
 def test_a_fact_in_the_place_of_names_of_columns_is_told_of(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, first: str, number: int
+    tmp_path: Path, recwarn: pytest.WarningsRecorder, first: str, number: int
 ) -> None:
     (tmp_path / "user.facts").write_text(f"{first}\nbob\t40\n")
     with elastalog.open(".decl user(name: symbol, age: number)\n.input user(headers=true)", facts=tmp_path) as db:
         assert set(db["user"]) == {("bob", 40)}
-    assert sum("is skipped as the header of `user`, and reads as a fact" in told for told in caplog.messages) == number
+    assert (
+        sum("is skipped as the header of `user`, and reads as a fact" in str(one.message) for one in recwarn) == number
+    )
 
 
 @pytest.mark.parametrize(
@@ -87,11 +89,11 @@ def test_a_fact_in_the_place_of_names_of_columns_is_told_of(
     ],
 )
 def test_other_first_lines_are_not_told_of(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, program: str, name: str, text: str
+    tmp_path: Path, recwarn: pytest.WarningsRecorder, program: str, name: str, text: str
 ) -> None:
     (tmp_path / name).write_text(text)
     elastalog.open(program, facts=tmp_path).close()
-    assert not caplog.messages
+    assert not list(recwarn)
 
 
 def test_single_lines_of_more_columns_are_bad_rows(tmp_path: Path) -> None:

@@ -91,7 +91,7 @@ def test_columns_go_by_position_if_none_has_a_name(database: Path) -> None:
 @pytest.mark.parametrize(
     ("table", "code", "message"),
     [
-        ("odd", "E0501", "table `odd` does not fit: there is no column for the attribute `y`"),
+        ("odd", "E0518", "table `odd` has no column `y` of relation `edge`"),
         ("edgs", "E0510", "has no table or view `edgs`"),
         ("texts", "E0502", ""),
     ],
@@ -240,7 +240,7 @@ def test_bad_rows_are_told_with_their_part(folder: Path, tmp_path: Path) -> None
 def test_a_part_without_a_column_is_refused(folder: Path) -> None:
     pq.write_table(ROWS, folder / "0.parquet")
     pq.write_table(ROWS.select(["y"]), folder / "1.parquet")
-    assert code(folder) == ("E0501", str(folder / "1.parquet"))
+    assert code(folder) == ("E0518", str(folder / "1.parquet"))
 
 
 def test_a_folder_without_parts_is_refused(folder: Path) -> None:

@@ -119,6 +119,7 @@ def test_without_the_preprocessor_its_lines_are_errors_and_macros_are_names(tmp_
         ("#ifdef\n#endif", ("E0126", "this condition cannot be judged: `#ifdef` needs the name of a macro")),
         ("#error not for you", ("E0126", "`#error`: not for you")),
         ("#incldue", ("E0126", "unknown preprocessor line `#incldue`")),
+        ("# a comment", ("E0126", "unknown preprocessor line `# a comment`")),
         ("#define", ("E0126", "`#define` is wrong: a macro needs a name")),
         ("#define 1 2", ("E0126", "`#define` is wrong: `1` cannot name a macro")),
         ("#line x", ("E0126", '`#line` is wrong: write a number and, if it changes, the file: `#line 12 "file"`')),

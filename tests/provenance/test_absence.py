@@ -359,7 +359,7 @@ def test_values_that_are_computed_are_those_that_would_be(db: Session) -> None:
 def test_what_only_is_given_says_so(db: Session) -> None:
     found = db.why_not("edge(5, X)")
     assert str(found) == (
-        "edge(5, X): no fact fits; no derivation of another comes near, so others hold only if they are given"
+        "edge(5, X): no fact fits; no rule comes near to deriving another, which holds only if it is given"
     )
 
 
@@ -394,3 +394,19 @@ def test_the_command_takes_patterns_and_epochs(tmp_path: Path) -> None:
     assert "1 fact fits" in before.output
     gone = runner.invoke(cli, ["whynot", store, 'sees("bob", X)', "--at", "9"])
     assert (gone.exit_code, "E0813" in gone.output) == (1, True)
+
+
+def test_a_pattern_shows_the_best_of_every_rule_even_where_a_function_has_no_value() -> None:
+    program = """
+    .decl due(l: number, day: symbol)
+    .decl back(l: number)
+    .decl late(l: number, days: number)
+    late(l, n) :- due(l, d), !back(l), n = days_between(d, "2026-11-18"), n > 0.
+    late(l, days_between(d, "2026-11-17")) :- due(l, d), back(l).
+    """
+    with elastalog.open(program, {"due": [(5, "2026-09-31")]}) as db:
+        found = db.why_not("late(5, N)")
+        assert [one.rule.number_in_relation for one in found.instantiations] == [1, 2]
+        assert [one.text for one in found.instantiations[0].failing] == ['n = days_between("2026-09-31", "2026-11-18")']
+        assert len(db.why_not("late(5, N)", rule=1).instantiations) == 1
+        assert len(db.why_not("late(5, N)", limit=1).instantiations) == 2

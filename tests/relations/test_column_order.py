@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import elastalog
 from elastalog.analysis.program import Base
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.pipeline.files.diff import read_diff
@@ -61,10 +62,62 @@ def test_a_column_that_is_there_twice():
 
 def test_another_number_of_columns_lists_both_sides():
     with pytest.raises(ElastalogError) as error:
-        column_order(EDGE, ("from", "to", "when"))
+        column_order(EDGE, ("a", "b", "when"))
     (diagnostic,) = error.value.diagnostics
     assert (diagnostic.code, diagnostic.message) == ("E0501", "relation `edge` has 2 columns, the table has 3")
-    assert "the columns given are: `from`, `to`, `when`" in diagnostic.notes
+    assert "the columns given are: `a`, `b`, `when`" in diagnostic.notes
+
+
+def test_a_missing_column_is_named_though_there_are_others():
+    with pytest.raises(ElastalogError, match="the header has no column `to` of relation `edge`") as raised:
+        column_order(EDGE, ("from", "via", "when"), what="the header")
+    assert raised.value.diagnostics[0].code == "E0518"
+    assert raised.value.diagnostics[0].help.startswith("name a column `to`, or rename the attribute")
+
+
+EXTRA = '{"note": "rain", "to": 2, "from": 1}\n'
+WITH_EXTRA_COLUMN = {
+    "table": pa.table({"to": [2], "note": ["rain"], "from": [1]}),
+    "large table": pa.table({"to": [2] * 1000, "note": ["rain"] * 1000, "from": [1] * 1000}),
+    "frame": pd.DataFrame({"to": [2], "note": ["rain"], "from": [1]}),
+    "dictionaries": [json.loads(EXTRA)] * 2,
+    "a.jsonl": EXTRA * 2,
+    "a.json": f"[{EXTRA}, {EXTRA}]",
+    "a.csv": 'to,"note, long",from\n2,"some, rain",1\n2,sun,1\n',
+}
+
+
+@pytest.mark.parametrize("bad_rows", ["fail", "skip"])
+@pytest.mark.parametrize("kind", WITH_EXTRA_COLUMN)
+def test_a_column_that_the_relation_does_not_have_is_left_out_with_one_warning(tmp_path, kind, bad_rows):
+    given = WITH_EXTRA_COLUMN[kind]
+    if isinstance(given, str):
+        (tmp_path / kind).write_text(given)
+        given = tmp_path / kind
+    with pytest.warns(UserWarning, match="E0535") as told:
+        db = elastalog.open(".decl edge(from: number, to: number)", {"edge": given}, bad_rows=bad_rows)
+    assert set(db["edge"]) == {(1, 2)}
+    (text,) = [str(one.message) for one in told]
+    assert text.startswith("warning[E0535]: column `note")
+    assert " left out: the relation has no such attribute" in text
+
+
+def test_a_header_of_a_directive_may_have_more_columns_than_the_relation(tmp_path):
+    (tmp_path / "links.csv").write_text("to,note,from\n2,rain,1\n")
+    program = '.decl edge(from: number, to: number)\n.input edge(filename="links.csv", rfc4180=true, headers=true)'
+    with pytest.warns(UserWarning, match="column `note` left out") as told:
+        assert set(elastalog.open(program, tmp_path)["edge"]) == {(1, 2)}
+    assert len(told) == 1
+
+
+def test_parts_of_a_folder_of_parquet_files_say_what_is_left_out_alike(tmp_path):
+    folder = tmp_path / "edge.parquet"
+    folder.mkdir()
+    for number in range(2):
+        pq.write_table(pa.table({"to": [number], "note": ["rain"], "from": [1]}), folder / f"{number}.parquet")
+    with pytest.warns(UserWarning, match="column `note` left out") as told:
+        assert set(elastalog.open(".decl edge(from: number, to: number)", {"edge": folder})["edge"]) == {(1, 0), (1, 1)}
+    assert len({str(one.message) for one in told}) == 1
 
 
 def test_columns_apart_say_nothing_of_the_others():
@@ -130,7 +183,7 @@ def test_files_go_by_name_or_not_at_all(tmp_path):
         assert error.value.diagnostics[0].code == "E0518"
     with pytest.raises(ElastalogError) as error:
         rows(written("h.jsonl", json.dumps({"to": 2, "src": 1})))
-    assert error.value.diagnostics[0].message == "bad row for `edge`: no attribute `from`"
+    assert error.value.diagnostics[0].message == "bad row for `edge`: the row has no value for `from`"
 
 
 @pytest.mark.parametrize(("header", "row"), [("op,to,from", (1, 2)), ("source,OP,target".lower(), None)])

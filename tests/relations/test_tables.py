@@ -141,7 +141,7 @@ NOT_UTF8 = pa.Array.from_buffers(
 BAD = {
     "too few values": ([(1, "a"), (2,)], "E0501", "row 2 given for `edge`: 1 value for 2 columns"),
     "too many values": ([(1, "a", 2)], "E0501", "row 1 given for `edge`: 3 values for 2 columns"),
-    "too few columns": (TABLE.select(["x"]), "E0501", "relation `edge` has 2 columns, the table has 1"),
+    "too few columns": (TABLE.select(["x"]), "E0518", "the table has no column `y` of relation `edge`"),
     "float for number": (
         [(1, "a"), (2.0, "b")],
         "E0502",

@@ -237,5 +237,5 @@ def test_rows_may_name_their_values() -> None:
         assert list(db["edge"]) == [(1, 2)]
         with pytest.raises(ElastalogError) as error:
             db.apply({"edge": [{"to": 2, "src": 1}]})
-    assert error.value.diagnostics[0].message == "row 1 given for `edge`: no attribute `from`"
+    assert error.value.diagnostics[0].message == "row 1 given for `edge`: the row has no value for `from`"
     assert error.value.diagnostics[0].help == "name the values as they are declared: `from`, `to`"

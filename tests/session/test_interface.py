@@ -14,6 +14,7 @@ from click.testing import CliRunner
 import elastalog
 from elastalog import deprecated
 from elastalog.cli.main import cli
+from tests.commands import run
 
 PROGRAM = """.decl edge(x: number, y: number)
 .decl path(x: number, y: number)
@@ -31,11 +32,34 @@ def test_invalid_dates_are_told_with_their_number(caplog: pytest.LogCaptureFixtu
     program = ".decl sent(id: number, on: symbol)\n.decl y(id: number, y: number)\ny(i, y) :- sent(i, d), y = year(d)."
     with elastalog.open(program, {"sent": [(1, "2026-02-30"), (2, "2026-02-28"), (3, "tomorrow")]}) as db:
         assert sorted(db["y"]) == [(2, 2026)]
-        assert caplog.messages[0].startswith("2 texts are not valid dates or times ('2026-02-30', …): ")
+        assert caplog.messages[0].startswith(
+            'warning[E0621]: 2 texts are not valid dates or times ("2026-02-30", …): rules for `y` derive nothing'
+        )
         db.apply({"sent": [(4, "2026-13-01"), (5, "2026-12-01")]})
-        assert caplog.messages[1].startswith("1 text is not a valid date or time ('2026-13-01'): ")
+        assert 'E0621]: 1 text is not a valid date or time ("2026-13-01"): rules for `y`' in caplog.messages[1]
         db.apply({"sent": [(6, "2026-12-01")]})
         assert len(caplog.messages) == 2
+
+
+def test_a_text_that_another_goal_excludes_is_no_invalid_date(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
+    program = """
+    .decl loan(l: number, due: symbol, ret: symbol)
+    .decl back(l: number)
+    back(l) :- loan(l, _, r), r != "".
+    .decl late(l: number, d: number)
+    late(l, n) :- loan(l, due, ret), back(l), n = days_between(due, ret), n > 0.
+    .decl since(l: number, y: number)
+    since(l, year(due)) :- loan(l, due, _), back(l).
+    """
+    with elastalog.open(program, {"loan": [(1, "2026-10-01", "2026-10-05"), (2, "2026-10-01", "")]}) as db:
+        db.why_not("late(2, N)")
+        db.apply({"loan": [(3, "2026-10-01", ""), (4, "soon", "")]})
+        assert not caplog.messages
+        db.apply({"loan": [(5, "2026-09-31", "2026-10-05")]})
+        assert '("2026-09-31"): rules for `late`, `since` derive nothing' in caplog.messages[0]
+    loans = 'loan(1, "2026-10-01", "2026-10-05"). loan(2, "2026-10-01", "").'
+    (tmp_path / "late.dl").write_text(program + loans)
+    assert run("query", tmp_path / "late.dl", "late(L, N)").output == "1\t4\n"
 
 
 def test_a_session_and_open_stay_small() -> None:
@@ -280,8 +304,8 @@ def test_a_file_with_a_header_that_half_fits_is_told_of_the_header(tmp_path: Pat
 @pytest.mark.parametrize(
     ("program", "advice"),
     [
-        (".decl p(x: int)\np(1).", "write `number`, which is its name here"),
-        (".decl p(x: String)\n", "write `symbol`, which is its name here"),
+        (".decl p(x: int)\np(1).", "the type is called `number`"),
+        (".decl p(x: String)\n", "the type is called `symbol`"),
         (".decl p(x: place)\n", "declare it, for example `.type place <: symbol`"),
         ('p("a").', "a text of one line is read by `Program.parse(text)`"),
         ("prog.dl", "check the path, relative to the current folder"),

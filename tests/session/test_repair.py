@@ -173,6 +173,51 @@ def test_weights_and_rejections_hold_for_insertions() -> None:
         assert [str(e) for e in other.elements] == ["-edge(3, 6)"]
 
 
+def test_what_would_stay_anyway_may_be_rejected_and_weighed() -> None:
+    with guarded() as db:
+        asked: dict[str, Any] = {"missing": ["path(1, 8)"], "candidates": ["edge(3, 8)"]}
+        for rejected in ("closed(_)", "closed(5)", "edge(9, _)", "edge(9, 9)", "path(x, y) :- edge(x, y)."):
+            found = db.suggest(**asked, rejected=[rejected], weights={"closed(_)": 2})
+            assert list(map(str, found.insert)) == ["edge(3, 8)"]
+        db.apply({"edge": [(8, 9)]})
+        found = db.suggest(missing=["path(4, 6)"], rejected=["edge(4, _)"], weights={"closed(_)": 2})
+        assert list(map(str, found.delete)) == ["closed(5)"]
+
+
+def test_why_no_repair_is_found_is_told() -> None:
+    with guarded() as db:
+
+        def told(**question: Any) -> list[str]:
+            with pytest.raises(ElastalogError) as error:
+                db.suggest(**question)
+            (found,) = error.value.diagnostics
+            return [found.code, found.message, *found.notes]
+
+        assert told(missing=["path(4, 5)"], rejected=["closed(_)"], over="facts") == [
+            "E0712",
+            "none of the changes that why-not finds makes path(4, 5) hold",
+            "tried: -closed(5), +edge(5, 5), +edge(6, 5)",
+            "these must stay: closed(_)",
+        ]
+        program = ".decl user(n: symbol, m: symbol)\n.decl may(n: symbol)\nmay(n) :- user(n, _)."
+        with elastalog.open(program, {"user": [("eve", "e@x")]}) as db:
+            for _ in range(2):
+                assert told(missing=['may("zoe")'])[2:] == [
+                    'no fact mentions "zoe", and values that no fact has are not invented'
+                ]
+
+
+def test_an_older_fault_is_looked_for_among_all_facts_from_the_shell(tmp_path: Path) -> None:
+    (tmp_path / "reach.dl").write_text(PROGRAM)
+    (tmp_path / "edge.facts").write_text("1\t2\n2\t3\n")
+    script = "insert edge(7, 8); commit; suggest +path(7, 8); reject edge(1, _)"
+    refused = run("shell", tmp_path / "reach.dl", "-F", tmp_path, "-q", text=script)
+    assert "in the shell: `suggest facts …`" in refused.stderr
+    script = script.replace("suggest", "suggest facts")
+    found = run("shell", tmp_path / "reach.dl", "-F", tmp_path, "-q", text=script)
+    assert (found.exit_code, found.stdout.count("  delete edge(7, 8)")) == (0, 2)
+
+
 @pytest.mark.parametrize(
     ("question", "code"),
     [

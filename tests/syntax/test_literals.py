@@ -153,12 +153,12 @@ def test_an_atom_without_parentheses_is_read_as_one() -> None:
 @pytest.mark.parametrize(
     ("text", "message", "meant"),
     [
-        ("q(x) && r(x)", "`&&` does not separate literals", ","),
-        ("q(x) and x = 1", "`and` does not separate literals", ","),
-        ("q(x) || r(x)", "`||` does not separate literals", ";"),
-        ("not q(x)", "`not` does not negate an atom", "!"),
-        ("~q(x)", "`~` does not negate an atom", "!"),
-        ("\\+ q(x)", "`\\+` does not negate an atom", "!"),
+        ("q(x) && r(x)", "literals are separated by commas, not `&&`", ","),
+        ("q(x) and x = 1", "literals are separated by commas, not `and`", ","),
+        ("q(x) || r(x)", "alternatives are separated by semicolons, not `||`", ";"),
+        ("not q(x)", "negation is written `!`, not `not`", "!"),
+        ("~q(x)", "negation is written `!`, not `~`", "!"),
+        ("\\+ q(x)", "negation is written `!`, not `\\+`", "!"),
         ("x == y", "`==` is not a comparison", "="),
         ("x =< y", "`=<` is not a comparison", "<="),
         ("x => y", "`=>` is not a comparison", ">="),

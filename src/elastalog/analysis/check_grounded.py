@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from elastalog.analysis.draft import Draft, Outcome, TypedRule, is_constructor
-from elastalog.analysis.findings import Findings, secondary
+from elastalog.analysis.findings import NO_NULL, Findings, secondary
 from elastalog.analysis.program import (
     Aggregation,
     Apply,
@@ -142,11 +142,16 @@ class _RuleGrounder:
         if not self.rule.body:
             advice = f"{quotes or 'write a constant'}: every name is a variable, and texts stand in double quotes"
         else:
-            advice = f"add a positive atom with {written} to the body" + (f", or {quotes} for the text" * bool(quotes))
+            advice = f"add a positive atom with {written} to the body" + (
+                f", or {quotes} if it is a text" * bool(quotes)
+            )
             if self.is_only_negated(name):
                 advice += ", or write `_` if its value does not matter"
+        every = [v.name for v in variables_in((self.rule.head, *body), is_deep=True)]
+        if other := next((one for one in every if one != name and one.lower() == name.lower()), None):
+            advice = f"did you mean {quoted(written_name(other))}? Names are case-sensitive"
         if name.lower() == "null":
-            advice = "there is no null: write `!relation(x, _)` for a fact that is not there (of records: `nil`)"
+            advice = NO_NULL
         self.findings.error(
             "E0320", spans[0], *(secondary(span, "and here") for span in spans[1:8]),
             name=written_name(name), note=note, advice=advice,

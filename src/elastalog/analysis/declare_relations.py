@@ -260,7 +260,8 @@ def _parameters(item: tree.Directive, findings: Findings) -> dict[str, str]:
             allowed = PARAMETERS[item.kind]
             findings.warning(
                 "E0214", _of_name(item, name, span, findings.source), kind=item.kind, name=name,
-                near=findings.nearest(name, allowed), allowed=", ".join(allowed),
+                near=findings.nearest(name, allowed) or next((one for one in allowed if one.startswith(name)), None),
+                allowed=", ".join(allowed),
             )  # fmt: skip
         else:
             values[name] = value

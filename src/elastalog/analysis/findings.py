@@ -19,6 +19,8 @@ _MOST_CANDIDATES: Final = 1_000_000
 
 Place: TypeAlias = Span | Label | None
 
+NO_NULL: Final = "there is no null: write `!relation(x, _)` for a fact that is not there (of records: `nil`)"
+
 
 class Findings:
     """The diagnostics of one pass over one source, in the order found.

@@ -22,13 +22,10 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from elastalog.analysis.values import Branch
 from elastalog.diagnostics.diagnostic import LimitReached, finding
-
-if TYPE_CHECKING:
-    from logging import Logger
 
 BITS: Final = 1 << 64
 MOST_CHARACTERS: Final = 1 << 26
@@ -273,20 +270,8 @@ def json_size(text: str, path: str) -> int | None:
 
 INVALID_DATES: set[str] = set()
 """Texts that functions of dates were given and that are no dates, since they were last told."""
-_MOST_INVALID = 1_000
-
-
-def tell_invalid_dates(log: Logger) -> None:
-    """Warns of the texts that are no dates."""
-    texts = sorted(INVALID_DATES)
-    INVALID_DATES.clear()
-    number = f"{len(texts):,}{' or more' * (len(texts) == _MOST_INVALID)}"
-    are = "text is not a valid date or time" if len(texts) == 1 else "texts are not valid dates or times"
-    log.warning(
-        "%s %s (%r%s): functions of dates have no value there, so rules derive nothing from such rows; "
-        "write dates as 2026-02-28, times as 2026-02-28T10:30:00Z",
-        number, are, texts[0][:60], ", …" * (len(texts) > 1),
-    )  # fmt: skip
+MOST_INVALID = 100
+"""So many of them are remembered."""
 
 
 def _moment(text: str) -> datetime | None:
@@ -296,7 +281,7 @@ def _moment(text: str) -> datetime | None:
             return datetime.fromisoformat(text.replace("Z", "+00:00"))
     except ValueError:
         pass
-    if len(INVALID_DATES) < _MOST_INVALID:
+    if len(INVALID_DATES) < MOST_INVALID:
         INVALID_DATES.add(text)
     return None
 

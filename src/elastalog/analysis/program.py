@@ -297,6 +297,11 @@ class CheckedProgram:
         """Whether integers are taken modulo 2^64 instead of being checked."""
         return self.pragmas.get("arithmetic") == "wrap"
 
+    def is_given(self, relation: str) -> bool:
+        """Whether facts of a relation are given, and not only derived by rules."""
+        is_derived = any(rule.head.relation == relation for rule in self.rules)
+        return not is_derived or any(directive.kind == "input" for directive in self.relations[relation].directives)
+
 
 def variables_of(*terms: Expression | Wildcard) -> Iterator[Variable]:
     """The variables of terms, from left to right, with repetitions."""

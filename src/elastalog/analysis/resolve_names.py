@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from elastalog.analysis.declare_types import report_unknown_type
 from elastalog.analysis.draft import Draft, Outcome, Shape, Structure, is_constructor
-from elastalog.analysis.findings import Findings
+from elastalog.analysis.findings import NO_NULL, Findings
 from elastalog.analysis.functors import FUNCTORS, MEANT, functor_of, is_rewritten
 from elastalog.analysis.negation import has_partial_part, negate
 from elastalog.analysis.scopes import pieces
@@ -102,7 +103,7 @@ class _ClauseResolver:
         is_sound = self.findings.count == errors
         for name, variable in variables.items():
             if variable is not None and name[0] != "_":
-                self.report_once(variable)
+                self.report_once(variable, clause.body)
         return shape if is_sound else None
 
     def use_atom(self, atom: tree.Atom, pending: _Pending) -> None:
@@ -273,6 +274,19 @@ class _ClauseResolver:
     def report_wildcard(self, term: tree.Wildcard, where: str, advice: str) -> None:
         self.findings.error("E0321", term.span, where=where, advice=advice)
 
-    def report_once(self, variable: tree.Variable) -> None:
-        is_text = variable.name[0].islower() and any(name[0].isupper() for name in self.variables)
-        self.findings.warning("E0324", variable.span, name=variable.name, text=variable.name if is_text else None)
+    def report_once(self, variable: tree.Variable, body: Iterable[tree.Literal]) -> None:
+        name = variable.name
+        is_text = name[0].islower() and (
+            any(other[0].isupper() for other in self.variables) or self.is_symbol(variable, body)
+        )
+        null = NO_NULL if name.lower() == "null" else None
+        self.findings.warning("E0324", variable.span, name=name, text=name if is_text else None, null=null)
+
+    def is_symbol(self, variable: tree.Variable, body: Iterable[tree.Literal]) -> bool:
+        """Whether a variable stands where an atom of a body has a symbol."""
+        return any(
+            term is variable and attribute.type_name == "symbol"
+            for atom in body
+            if type(atom) is tree.Atom and atom.relation in self.declarations
+            for term, attribute in zip(atom.arguments, self.declarations[atom.relation].attributes, strict=False)
+        )

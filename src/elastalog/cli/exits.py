@@ -87,6 +87,11 @@ class Console:
         if not self.is_quiet:
             click.echo(line, err=True)
 
+    def warn(self, message: Warning | str, *_: object, **__: object) -> None:
+        """Shows a warning of Python, in the place of `warnings.showwarning`."""
+        found = getattr(message, "diagnostic", None)
+        self.say(f"warning: {message}") if found is None else self.show([found])
+
     def show(self, diagnostics: Iterable[Diagnostic]) -> None:
         """Writes the diagnostics that the verbosity asks for: text, coloured on a terminal, or a JSON list. Of very
         many only the first are shown as text."""

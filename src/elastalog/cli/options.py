@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import warnings
 from collections.abc import Callable
 from dataclasses import field
 from functools import wraps
@@ -54,7 +55,9 @@ def console_options(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def judged(*, verbose: bool, quiet: bool, form: str = "text", **given: Any) -> None:
-        command(console=Console(form, _verbosity(verbose, quiet)), **given)
+        console = Console(form, _verbosity(verbose, quiet))
+        warnings.showwarning = console.warn
+        command(console=console, **given)
 
     return _flags(judged)
 

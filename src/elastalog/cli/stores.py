@@ -405,9 +405,9 @@ def verify(store: str, recompute: bool, functors: str | None, console: Console) 
                 for line in _faults(verification):
                     click.echo(line, err=True)
                 sys.exit(AT_FAULT)
-            told += f"; epoch {session.epoch} is the fixpoint of the rules over its explicit facts, by sorted joins"
+            told += f"; epoch {session.epoch}, computed anew with sorted joins, has the same facts"
             if verification.same_way:
-                told += f" ({', '.join(verification.same_way)}: in the way that derived them)"
+                told += f" ({', '.join(verification.same_way)}: computed as before)"
         console.say(told)
 
 

@@ -55,7 +55,7 @@ class Question:
         return Elements(
             self.changes.get,
             lambda relation: (fact for fact in self.changes if fact[0] == relation),
-            lambda element: error("E1005", element=element, first=self.first, last=self.last),
+            lambda _, element: error("E1005", element=element, first=self.first, last=self.last),
         )
 
 
@@ -210,7 +210,12 @@ class Debugger:
             if is_any and (explicit := self._ground.explicit.get(relation)) is not None:
                 yield from ((relation, tuple(row)) for row in explicit.tolist())
 
-        return Elements(came, of_relation, lambda element: error("E0715", element=element), is_any_sign=True)
+        def refuse(relation: str | None, element: str) -> ElastalogError | None:
+            # Anything else stays as it is anyway; that a derived fact does can't be had by naming it.
+            is_given = relation is None or self._program.checked.is_given(relation)
+            return None if is_given else error("E0715", element=element)
+
+        return Elements(came, of_relation, refuse, is_any_sign=True)
 
     def blame(self, written: Written, time_limit: float | None = None) -> Blame:
         """The epoch in which a fact last appeared or disappeared, and what in its update did that."""

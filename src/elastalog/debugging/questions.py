@@ -53,12 +53,13 @@ class Inquiry:
 @dataclass(frozen=True, slots=True)
 class Elements:
     """What may be undone or changed. `came`: whether a fact came or went, None if it is no element. `of_relation`: the
-    elements of a relation. `refuse`: the error that something is none. `is_any_sign`: signs say nothing, since an
-    explicit fact can only be deleted, and an absent one inserted."""
+    elements of a relation. `refuse`: the error that something, of a relation or a rule (None), is no element; None if
+    naming it does no harm. `is_any_sign`: signs say nothing, since an explicit fact can only be deleted, and an absent
+    one inserted."""
 
     came: Callable[[WordFact], bool | None]
     of_relation: Callable[[str], Iterable[WordFact]]
-    refuse: Callable[[str], ElastalogError]
+    refuse: Callable[[str | None, str], ElastalogError | None]
     is_any_sign: bool = False
 
 
@@ -156,24 +157,28 @@ class Asking:
         elif _is_signed(written):
             sign, written = written
         fact: Fact | str
+        relation: str | None = None
         if isinstance(written, str) and ":-" in written:
             # Also as in diff files: `-rule: path(x, y) :- edge(x, y).`
             fact = single_rule(re.sub(r"^\s*rule\s*:(?!-)", "", written))
             words = None if self._rules is None else self._rules.fact_of(str(fact))
             elements = [] if words is None else [words]
         elif isinstance(written, str) and not (pattern := self._pattern(written)).is_fact:
-            fact, every = written.strip(), known.of_relation(pattern.relation)
-            elements = [words for words in every if pattern.fits(self._reading.fact(words).values)]
+            fact, relation = written.strip(), pattern.relation
+            elements = [
+                words for words in known.of_relation(relation) if pattern.fits(self._reading.fact(words).values)
+            ]
         else:
             fact = self.fact(written)
-            words = self._reading.words(fact)
+            relation, words = fact.relation, self._reading.words(fact)
             elements = [] if words is None else [words]
         is_any_sign = sign is None or known.is_any_sign
         found = [
             one for one in elements if (came := known.came(one)) is not None and (is_any_sign or came == (sign == "+"))
         ]
-        if not found:
-            raise known.refuse(f"{'' if known.is_any_sign else sign or ''}{fact}")
+        shown = f"{'' if known.is_any_sign else sign or ''}{fact}"
+        if not found and (refused := known.refuse(relation, shown)) is not None:
+            raise refused
         return found
 
     def _pattern(self, written: str) -> Pattern:
@@ -206,16 +211,10 @@ def not_repaired(
     if not is_proven:
         return error("E1006.repair", wanted=wanted)
     kept = ", ".join(map(str, rejected)) or None
-    if unwanted and missing:
+    if not unwanted:
+        return error("E0712.given", missing=", ".join(map(str, missing)), rejected=kept)
+    if missing:
         return error("E0713", wanted=wanted, rejected=kept)
     reason = "it follows from rules and from facts that must stay" if rejected else "deletions do not change that"
-    advice = f"{'reject less, ' if rejected else ''}give `candidates` to insert, or look for the fault in the rules"
-    code = "E0714" if unwanted else "E0712"
-    return error("E0714", code=code, wanted=wanted, rejected=kept, reason=reason, advice=advice)
-
-
-def no_candidates(missing: Iterable[Fact], candidates: Sequence[object], are_found: bool) -> ElastalogError:
-    """Why-not finds no facts to insert, or those that were given are not enough."""
-    named = ", ".join(map(str, missing))
-    tried = ", ".join(map(str, candidates[:5])) + " …" * (len(candidates) > 5)
-    return error("E0712.found" if are_found else "E0712.given", missing=named, tried=tried or None)
+    less = "reject less, " if rejected else ""
+    return error("E0714", wanted=wanted, rejected=kept, reason=reason, less=less)

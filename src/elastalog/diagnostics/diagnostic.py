@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -89,6 +91,22 @@ class ElastalogError(Exception):
 
 
 error = ElastalogError.of
+
+
+class FindingWarning(UserWarning):
+    """A warning of Python that a diagnostic is."""
+
+    def __init__(self, diagnostic: Diagnostic) -> None:
+        super().__init__(str(ElastalogError([diagnostic])))
+        self.diagnostic = diagnostic
+
+
+def warn_of(found: Diagnostic) -> None:
+    """Warns of a finding, at the line outside of this package that led to it."""
+    frame, depth = sys._getframe(1).f_back, 3
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("elastalog."):
+        frame, depth = frame.f_back, depth + 1
+    warnings.warn(FindingWarning(found), stacklevel=depth)
 
 
 class LimitReached(ElastalogError):

@@ -238,7 +238,7 @@ class _File:
                 case _ if word.isdecimal():  # what compilers write for `#line`
                     self.line(word + rest, span, end)
                 case _:
-                    told = f"unknown preprocessor line `#{word[:40]}`"
+                    told = f"unknown preprocessor line `{self.source.text[span.start : span.end][:40].rstrip()}`"
                     self.fault("E0126", span, told=told, advice="comments start with `//`")
         except MacroError as fault:
             self.fault("E0126", span, told=f"`#{word}` is wrong: {fault}")

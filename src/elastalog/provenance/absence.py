@@ -158,7 +158,7 @@ class PatternAbsence(Absence):
     def headline(self) -> str:
         fit = "no fact fits" if not self.present else "1 fact fits" if self.present == 1 else f"{self.present:,} fit"
         if self.instantiations:
-            return f"{self.pattern}: {fit}; nearest derivations of others that fail:"
+            return f"{self.pattern}: {fit}; what comes nearest to deriving another:"
         if self.impossible:
             return f"{self.pattern}: {fit}; no rule could derive another:"
-        return f"{self.pattern}: {fit}; no derivation of another comes near, so others hold only if they are given"
+        return f"{self.pattern}: {fit}; no rule comes near to deriving another, which holds only if it is given"

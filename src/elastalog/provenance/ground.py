@@ -280,8 +280,8 @@ def define(comparisons: Iterable[Comparison], bindings: Bindings, ordinal: Ordin
             if parts:
                 known.update(parts)
                 grows = True
-            defined = _definition(comparison, known)
-            if defined is None or (isinstance(defined[1], Apply) and defined[1].functor == "range"):
+            defined = definition(comparison, known)
+            if defined is None:
                 continue
             try:
                 known[defined[0]] = value_of(defined[1], known, ordinal)
@@ -291,12 +291,13 @@ def define(comparisons: Iterable[Comparison], bindings: Bindings, ordinal: Ordin
     return known
 
 
-def _definition(comparison: Comparison, known: Bindings) -> tuple[str, Expression] | None:
-    """The unbound variable that an equation defines, and by what."""
+def definition(comparison: Comparison, known: Bindings) -> tuple[str, Expression] | None:
+    """The unbound variable that an equation defines, and by what; ranges define nothing."""
     if comparison.operator != "=":
         return None
     for side, other in ((comparison.left, comparison.right), (comparison.right, comparison.left)):
-        if isinstance(side, Variable) and side.name not in known:
+        is_range = isinstance(other, Apply) and other.functor == "range"
+        if isinstance(side, Variable) and side.name not in known and not is_range:
             return side.name, other
     return None
 

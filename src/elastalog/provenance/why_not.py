@@ -38,7 +38,17 @@ from elastalog.diagnostics.diagnostic import error
 from elastalog.planning.solving import solve_equation
 from elastalog.provenance.absence import Absence, AbsenceSource, Instantiation, LiteralStatus, PatternAbsence, Status
 from elastalog.provenance.fact import Bindings, Fact
-from elastalog.provenance.ground import NoValue, Ordinal, Unbound, compare, define, holds, range_of, value_of
+from elastalog.provenance.ground import (
+    NoValue,
+    Ordinal,
+    Unbound,
+    compare,
+    define,
+    definition,
+    holds,
+    range_of,
+    value_of,
+)
 from elastalog.provenance.joins import (
     LookUp,
     aggregate_value,
@@ -151,11 +161,24 @@ class Search:
             grows = False
             bindings = invert_equations(comparisons, define(comparisons, bindings, self.ordinal), self.ordinal)
             for number, literal in enumerate(self.literals):
-                if number in decided or not all(name in bindings for name in needed_by(literal)):
+                if number in decided:
                     continue
-                decided[number] = "holds" if self.evaluate(literal, bindings) else "fails"
-                grows = True
+                if all(name in bindings for name in needed_by(literal)):
+                    decided[number] = "holds" if self.evaluate(literal, bindings) else "fails"
+                    grows = True
+                elif isinstance(literal, Comparison) and self.has_no_value(literal, bindings):
+                    decided[number] = "fails"
         return bindings, decided
+
+    def has_no_value(self, equation: Comparison, bindings: dict[str, Value]) -> bool:
+        """Whether what would give a variable its value has none, as a function of an invalid date."""
+        defined = definition(equation, bindings)
+        try:
+            return defined is not None and value_of(defined[1], bindings, self.ordinal) is None
+        except Unbound:
+            return False
+        except NoValue:
+            return True
 
     def evaluate(self, literal: Literal, bindings: dict[str, Value]) -> bool:
         """Whether a ground literal holds; an aggregate gives its result variable a value."""
@@ -248,7 +271,7 @@ class WhyNot:
     ordinal: Ordinal
     limit: int
     given: Bindings
-    source: AbsenceSource
+    source: AbsenceSource | None
 
     def fact(self, fact: Fact, is_fixpoint: bool = True, competes: bool = False) -> Absence:
         """Why a fact is absent: the best of every rule in any case. Without a fixpoint a rule may derive the fact after
@@ -266,8 +289,8 @@ class WhyNot:
         return Absence(fact, tuple(shown), impossible, is_exhaustive, self.source)
 
     def pattern(self, pattern: Pattern, written: str, present: int) -> PatternAbsence:
-        """Why no further fact fits a pattern: what would derive one that does not hold, one for each such fact first.
-        `present`: how many hold."""
+        """Why no further fact fits a pattern: what would derive one that does not hold, one for each such fact first,
+        and the best of every rule in any case. `present`: how many hold."""
         searches, impossible = self._searched(pattern, "pattern", least=1)
         found = [
             (one, show(_wanted(search.rule.head, pattern), one.bindings))
@@ -275,7 +298,10 @@ class WhyNot:
             for one in search.found.values()
         ]
         found.sort(key=lambda pair: pair[0].rank)
-        shown = [*_distinct(found)][: self.limit]
+        ordered = [*_distinct(found)]
+        best = [min(s.found.values(), key=lambda one: one.rank) for s in searches if s.found]
+        others = [pair for pair in ordered if pair[0] not in best][: max(0, self.limit - len(best))]
+        shown = [pair for pair in ordered if pair[0] in best or pair in others]
         fact = Fact(pattern.relation, tuple(NIL if isinstance(term, Free) else term for term in pattern.terms))
         return PatternAbsence(
             fact, tuple(one for one, _ in shown), impossible, not any(s.is_cut for s in searches), self.source,
@@ -297,7 +323,7 @@ class WhyNot:
             if any(not compare("=", bindings.setdefault(name, value), value) for name, value in self.given.items()):
                 impossible.append((rule, f"the values given for its variables do not fit the {what}"))
                 continue
-            literals = [*rule.body, *equations_of(deferred), *_same(rule.head, pattern)]
+            literals = [*rule.body, *equations_of(deferred), *_same(rule.head, pattern), *_computed(rule.head, pattern)]
             search = Search(rule, literals, self.look_up, self.ordinal, self.limit * KEPT)
             if not pattern.is_fact:
                 search.is_wanted = partial(self._is_absent, _wanted(rule.head, pattern))
@@ -309,10 +335,8 @@ class WhyNot:
         """Whether what a rule would derive does not hold yet, as far as its values are known."""
         try:
             fact = ground_values(wanted, values, self.ordinal)
-        except Unbound:
+        except (Unbound, NoValue):  # that a computed argument has no value is told as an equation that fails
             return True
-        except NoValue:
-            return False
         return next(iter(self.look_up(wanted.relation, fact)), None) is None
 
 
@@ -361,6 +385,14 @@ def _same(head: Atom, pattern: Pattern) -> Iterator[Comparison]:
     for arguments in places.values():
         for one, other in pairwise(arguments):
             yield Comparison("=", one.base, one, other, one.span)
+
+
+def _computed(head: Atom, pattern: Pattern) -> Iterator[Comparison]:
+    """That computed arguments of the head have values where the pattern is open."""
+    for place, (argument, term) in enumerate(zip(head.arguments, pattern.terms, strict=True)):
+        if isinstance(term, Free) and isinstance(argument, Apply):
+            value = Variable(f"_@head{place}", argument.base, argument.span)
+            yield Comparison("=", argument.base, value, argument, argument.span)
 
 
 def _distinct(found: Sequence[tuple[Instantiation, str]]) -> Iterator[tuple[Instantiation, str]]:

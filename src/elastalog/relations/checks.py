@@ -30,14 +30,14 @@ pc = late.module("pyarrow.compute")
 
 
 def columns_in_order(
-    schema: Schema, table: pa.Table, location: str | None = None, apart: Sequence[str] = ()
+    schema: Schema, table: pa.Table, location: str | None = None, apart: Sequence[str] = (), *, warns: bool = True
 ) -> list[pa.ChunkedArray]:
     """The columns of a table in the order of the relation's, as `column_order` matches them."""
     try:
         names = table.column_names
     except UnicodeDecodeError:  # names are foreign bytes; then columns go by position
         names = [f"�{i}" for i in range(table.num_columns)]
-    return [table.column(i) for i in column_order(schema, names, location=location, apart=apart)]
+    return [table.column(i) for i in column_order(schema, names, location=location, apart=apart, warns=warns)]
 
 
 def as_base_column(
@@ -74,7 +74,7 @@ def converted_values(schema: Schema, table: pa.Table) -> int:
         return 0
     return sum(
         len(array) - array.null_count
-        for column, array in zip(schema.columns, columns_in_order(schema, table), strict=True)
+        for column, array in zip(schema.columns, columns_in_order(schema, table, warns=False), strict=True)
         if column.record is None
         and not _suits(column.base, _value_type(array.type))
         and not pa.types.is_null(array.type)

@@ -20,7 +20,7 @@ from elastalog.relations.arrays import array_of_numbers, array_of_texts
 from elastalog.relations.faults import Fault, shown
 from elastalog.relations.limits import LEAST_NUMBER, MOST_EXACT_INTEGER_IN_FLOAT, MOST_NUMBER, MOST_UNSIGNED
 from elastalog.relations.records import MOST_NESTED, NotOfType, RecordType
-from elastalog.relations.schema import Column, Schema, values_by_name
+from elastalog.relations.schema import Column, Schema, values_by_name, warn_of_left_out
 from elastalog.relations.words import ARROW_TYPES
 
 
@@ -28,7 +28,9 @@ def columns_of_rows(schema: Schema, rows: Iterable[Any]) -> tuple[int, list[pa.A
     """The number of rows and the columns of rows of Python values; a diagnostic for the first bad row."""
     listed = rows if isinstance(rows, list) else list(rows)
     if not all(issubclass(kind, tuple | list) for kind in set(map(type, listed))):
-        listed = [_as_sequence(schema, number, row) for number, row in enumerate(listed, 1)]
+        left_out: dict[str, None] = {}
+        listed = [_as_sequence(schema, number, row, left_out) for number, row in enumerate(listed, 1)]
+        warn_of_left_out(schema, left_out, None)
     if any(length != schema.arity for length in set(map(len, listed))):
         _refuse(schema, listed, [_arity_fault(schema, row) for row in listed])
     if not listed or schema.arity == 0:
@@ -57,18 +59,20 @@ def good_rows(schema: Schema, rows: Iterable[Any]) -> tuple[list[Sequence[Any]],
     """The rows of Python values that can be facts, and the others: their numbers from 1, what is wrong, the row."""
     good: list[Sequence[Any]] = []
     bad: list[tuple[int, Fault, Any]] = []
+    left_out: dict[str, None] = {}
     for number, row in enumerate(rows, 1):
-        values = _values_or_fault(schema, row)
+        values = _values_or_fault(schema, row, left_out)
         if isinstance(values, Fault):
             bad.append((number, values, row))
         else:
             good.append(values)
+    warn_of_left_out(schema, left_out, None)
     return good, bad
 
 
-def _values_or_fault(schema: Schema, row: Any) -> Sequence[Any] | Fault:
+def _values_or_fault(schema: Schema, row: Any, left_out: dict[str, None]) -> Sequence[Any] | Fault:
     if isinstance(row, Mapping):
-        values = values_by_name(schema, row)
+        values = values_by_name(schema, row, left_out)
         if isinstance(values, Fault):
             return values
     elif isinstance(row, str | bytes) or not (hasattr(row, "__len__") and hasattr(row, "__getitem__")):
@@ -196,11 +200,11 @@ def first_fault(schema: Schema, row: Sequence[Any]) -> Fault | None:
     return next((f for c, v in zip(schema.columns, row, strict=True) if (f := value_fault(c, v)) is not None), None)
 
 
-def _as_sequence(schema: Schema, number: int, row: Any) -> Sequence[Any]:
+def _as_sequence(schema: Schema, number: int, row: Any, left_out: dict[str, None]) -> Sequence[Any]:
     if isinstance(row, tuple | list):
         return row
     if isinstance(row, Mapping):
-        named = values_by_name(schema, row)
+        named = values_by_name(schema, row, left_out)
         if isinstance(named, Fault):
             raise ElastalogError([row_diagnostic(schema, f"row {number}", named, 0)])
         return named

@@ -1,7 +1,8 @@
 """The columns of a relation, names and base types, and which column given is which column declared.
 
-**Names decide**: if any name given is a declared one (also but for case), columns go by name and all must be found;
-only if none is do they go by position. Never a silent swap.
+**Names decide**: if any name given is a declared one (ignoring case), columns go by name: every attribute must be
+found, and columns that the relation does not have are left out, with a warning. Only if none is do they go by position.
+Never a silent swap.
 """
 
 from __future__ import annotations
@@ -9,11 +10,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
 from elastalog.analysis.program import Attribute, Base, CheckedProgram, Relation
 from elastalog.diagnostics.arguments import require_text
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, error, finding
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, error, finding, warn_of
 from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.late import dataclass
 from elastalog.relations import faults
@@ -121,32 +123,46 @@ def column_order(
     what: str = "the table",
     location: str | None = None,
     apart: Sequence[str] = (),
+    warns: bool = True,
 ) -> list[int]:
     """For every column of the relation, the place of the one given for it.
 
     `what`: what has the columns, for diagnostics. `apart`: columns of the schema that are found by their names and say
-    nothing of the others, such as the `op` of a table of changes."""
+    nothing of the others, such as the `op` of a table of changes. `warns`: whether to warn of columns left out."""
     if tuple(names) == schema.names:
         return list(range(len(names)))
-    if len(names) != schema.arity:
-        raise error(
-            "E0501", location=location, relation=schema.name, arity=schema.arity, what=what, given=len(names),
-            schema=schema, columns=columns_given(names),
-        )  # fmt: skip
     places = places_by_name(schema.names, names)
     open_columns = [i for i, name in enumerate(schema.names) if name not in apart]
     if not goes_by_name([schema.names[i] for i in open_columns], names):
+        if len(names) != schema.arity:
+            raise error(
+                "E0501", location=location, relation=schema.name, arity=schema.arity, what=what, given=len(names),
+                schema=schema, columns=columns_given(names),
+            )  # fmt: skip
         taken = {places[i] for i in range(schema.arity) if i not in open_columns}
         rest = (place for place in range(len(names)) if place not in taken)
         places = [places[i] if i not in open_columns else next(rest, None) for i in range(schema.arity)]
     found = [place for place in places if place is not None]
     if len(found) < schema.arity:
         raise ElastalogError([_unmatched(schema, names, places, what, location)])
+    if warns and len(names) > schema.arity:
+        warn_of_left_out(schema, [name for place, name in enumerate(names) if place not in found], location)
     return found
 
 
+def warn_of_left_out(schema: Schema, names: Iterable[str], location: str | None) -> None:
+    """Warns of columns that are left out since the relation has none of their names, if there are any; once for a
+    folder of Parquet files, which stands for one file."""
+    if not (listed := list(names)):
+        return
+    if location is not None:
+        location = next((str(path) for path in PurePath(location).parents if path.suffix == ".parquet"), location)
+    columns = _listed("column", listed[:8]) + f" and {len(listed) - 8} more" * (len(listed) > 8)
+    warn_of(finding("E0535", severity="warning", location=location, columns=columns, schema=schema))
+
+
 def goes_by_name(declared: Iterable[str], given: Iterable[str]) -> bool:
-    """Whether any name given is a declared one, also but for case."""
+    """Whether any name given is a declared one, ignoring case."""
     return not {name.casefold() for name in declared}.isdisjoint(name.casefold() for name in given)
 
 
@@ -168,20 +184,18 @@ def places_by_name(declared: Sequence[str], given: Sequence[str]) -> list[int | 
     return [place(name) for name in declared]
 
 
-def values_by_name(schema: Schema, row: Mapping[str, Any]) -> list[Any] | Fault:
+def values_by_name(schema: Schema, row: Mapping[str, Any], left_out: dict[str, None]) -> list[Any] | Fault:
     """The values of a row that names them, in the order of the columns. Such a row has no positions: every attribute
-    is found, or it is at fault."""
+    is found, or it is at fault. Names that the relation does not have are added to `left_out`."""
     if row.keys() == set(schema.names):
         return [row[name] for name in schema.names]
     names = list(row)
     places = places_by_name(schema.names, names)
     missing = next((name for name, place in zip(schema.names, places, strict=True) if place is None), None)
-    advice = f"name the values as they are declared: {', '.join(map(shown, schema.names))}"
     if missing is not None:
-        return Fault(faults.ARITY, f"no attribute `{missing}`", advice)
-    unknown = next((name for place, name in enumerate(names) if place not in places), None)
-    if unknown is not None:
-        return Fault(faults.ARITY, f"no column for attribute {shown(unknown)}", advice)
+        advice = f"name the values as they are declared: {', '.join(map(shown, schema.names))}"
+        return Fault(faults.ARITY, f"the row has no value for `{missing}`", advice)
+    left_out.update((str(name), None) for place, name in enumerate(names) if place not in places)
     return [row[names[place]] for place in places if place is not None]
 
 
@@ -194,14 +208,16 @@ def _unmatched(
     schema: Schema, names: Sequence[str], places: Sequence[int | None], what: str, location: str | None
 ) -> Diagnostic:
     missing = [name for name, place in zip(schema.names, places, strict=True) if place is None]
-    unknown = [name for place, name in enumerate(names) if place not in places]
     twice = [name for name, number in Counter(names).items() if number > 1 and name in missing]
     if twice:
         found = f"{_listed('column', twice)} more than once"
         advice = "give every column a name of its own"
     else:
         found = f"{_listed('no column', missing)} of relation `{schema.name}`"
-        advice = f"rename {_listed('column', unknown)}, or the attribute: once one name matches, all must"
+        unknown = [name for place, name in enumerate(names) if place not in places]
+        wanted = f"name {'a column' if len(missing) == 1 else 'columns'} {', '.join(map(shown, missing))}, or rename"
+        renamed = f"rename {_listed('column', unknown)}, or" if len(unknown) == len(missing) else wanted
+        advice = f"{renamed} the attribute: once one name matches, every attribute needs its column"
     columns = columns_given(names)
     return finding("E0518", location=location, what=what, found=found, schema=schema, columns=columns, advice=advice)
 

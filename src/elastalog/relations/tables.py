@@ -42,13 +42,13 @@ def to_words(schema: Schema, rows: Any, dictionary: Dictionary) -> Words:
         return _words_of_numpy(schema, rows, dictionary)
     table = as_table(rows)
     if table is not None:
+        given = columns_in_order(schema, table)
         if (
             0 < table.num_rows <= SETTINGS.few_rows
-            and (words := _words_of_small_table(schema, table, dictionary)) is not None
+            and (words := _words_of_small_table(schema, given, dictionary)) is not None
         ):
             return words
-        arrays = _checked_columns(schema, table)
-        return _words_of_columns(schema, table.num_rows, arrays, dictionary)
+        return _words_of_columns(schema, table.num_rows, _checked_columns(schema, given), dictionary)
     count, columns = columns_of_rows(schema, require_rows(schema, rows))
     return _words_of_columns(schema, count, columns, dictionary)
 
@@ -165,24 +165,21 @@ def _table_of_pandas(frame: Any) -> pa.Table | None:
     return pa.Table.from_arrays(columns, names=[str(name) for name in frame.columns])
 
 
-def _checked_columns(schema: Schema, table: pa.Table) -> list[pa.ChunkedArray]:
-    arrays = [
-        as_base_column(schema, column, array)
-        for column, array in zip(schema.columns, columns_in_order(schema, table), strict=True)
-    ]
+def _checked_columns(schema: Schema, given: list[pa.ChunkedArray]) -> list[pa.ChunkedArray]:
+    arrays = [as_base_column(schema, column, array) for column, array in zip(schema.columns, given, strict=True)]
     if bad := faults_of(schema.columns, arrays):
         row, fault = next(iter(bad.items()))
         raise ElastalogError([row_diagnostic(schema, f"row {row + 1}", fault, len(bad) - 1)])
     return arrays
 
 
-def _words_of_small_table(schema: Schema, table: pa.Table, dictionary: Dictionary) -> Words | None:
+def _words_of_small_table(schema: Schema, given: list[pa.ChunkedArray], dictionary: Dictionary) -> Words | None:
     # A dictionary says in which order its texts are to get their ids.
     if not schema.arity:
         return None
     columns = []
     try:
-        for array in columns_in_order(schema, table):
+        for array in given:
             if array.type.id == _DICTIONARY:
                 return None
             columns.append(array.to_pylist())
@@ -210,7 +207,7 @@ def _words_of_numpy(schema: Schema, rows: np.ndarray, dictionary: Dictionary) ->
         return _words_of_columns(schema, count, arrays, dictionary)
     columns = [pa.chunked_array([array_of_numbers(rows[:, i])]) for i in range(rows.shape[1])]
     table = table_of_columns(pa.schema([(str(i), c.type) for i, c in enumerate(columns)]), len(rows), columns)
-    return _words_of_columns(schema, len(rows), _checked_columns(schema, table), dictionary)
+    return _words_of_columns(schema, len(rows), _checked_columns(schema, columns_in_order(schema, table)), dictionary)
 
 
 def _not_rows(schema: Schema, rows: Any) -> ElastalogError:

@@ -96,6 +96,13 @@ class Materialisation:
         self.program = program
         self.schemas = program.once("schemas", lambda: schemas_of(program.checked))
 
+    def tell_invalid_dates(self) -> None:
+        """Warns of texts that are no dates, where rules derive nothing for that reason."""
+        from elastalog.provenance.invalid_dates import lost_to_invalid_dates
+
+        if (found := lost_to_invalid_dates(self.program.checked, self.backend, self.dictionary)) is not None:
+            log.warning("%s", ElastalogError([found]))
+
     def another(
         self,
         program: Program,

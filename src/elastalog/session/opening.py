@@ -20,7 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from elastalog.analysis.functor_values import INVALID_DATES, tell_invalid_dates
+from elastalog.analysis.functor_values import INVALID_DATES
 from elastalog.analysis.query import Query, check_query, parameter_values
 from elastalog.backends.engines import ENGINES
 from elastalog.backends.kernel.compile.warm import announced_compilation
@@ -267,9 +267,10 @@ def _first_epoch(
             with memory_as_limit(), materialisation.reading():
                 explicit, reports = initial_facts(materialisation, facts, given.policy)
             reading.close()
+            INVALID_DATES.clear()
             record = materialisation.bootstrap(explicit)
     if INVALID_DATES:
-        tell_invalid_dates(log)
+        materialisation.tell_invalid_dates()
     return materialisation, record, reports
 
 

@@ -10,11 +10,12 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from elastalog.analysis.listing import show_value
 from elastalog.analysis.pattern import Pattern, parse_pattern
 from elastalog.analysis.values import sort_key
 from elastalog.debugging.answers import Element, SideEffects
 from elastalog.debugging.debugger import TIME_LIMIT
-from elastalog.debugging.questions import Inquiry, facts_in, no_candidates
+from elastalog.debugging.questions import Inquiry, facts_in
 from elastalog.diagnostics import quota
 from elastalog.diagnostics.arguments import listed, require_number
 from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached, error
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from elastalog.analysis.program import CheckedProgram, Value
+    from elastalog.analysis.program import Base, CheckedProgram, Value
     from elastalog.debugging.answers import Sign, Suggestion
     from elastalog.evaluation.changes import Changes
     from elastalog.provenance.absence import Absence
@@ -84,13 +85,42 @@ def suggest_over_facts(
             pass
     try:
         found = found or repaired(candidates, asked.time_limit)
-    except ElastalogError as error:
-        if not asked.rejected and any(diagnostic.code == "E0712" for diagnostic in error.diagnostics):
-            raise no_candidates(missing, candidates, given is None) from None
+    except ElastalogError as failed:
+        if any(diagnostic.code == "E0712" for diagnostic in failed.diagnostics):
+            raise _none_does(now, missing, candidates, given is None, asked.rejected) from None
         raise
     if missing and given is None and found.minimum and len(found.elements) > 1:
         return replace(found, minimum=False, bound=1.0, why_not_proven="only candidates that why-not finds were tried")
     return found
+
+
+def _none_does(
+    now: Materialisation,
+    missing: Sequence[Fact],
+    candidates: Sequence[Element],
+    are_found: bool,
+    rejected: Sequence[Any],
+) -> ElastalogError:
+    """Why-not finds no facts to insert or to delete, or those that were given are not enough."""
+    relations = now.backend.program.relations
+
+    def is_mentioned(base: Base, word: int) -> bool:
+        columns = ((name, i) for name, one in relations.items() for i, other in enumerate(one.bases) if other == base)
+        return any((now.backend.facts(name).words[:, i] == word).any() for name, i in columns)
+
+    unknown = (
+        show_value(value)
+        for fact in missing
+        for base, word, value in zip(relations[fact.relation].bases, _words(now, fact)[0], fact.values, strict=False)
+        if not is_mentioned(base, word)
+    )
+    return error(
+        "E0712.found" if are_found else "E0712.given",
+        missing=", ".join(map(str, missing)),
+        tried=", ".join(map(str, candidates[:5])) + ", …" * (len(candidates) > 5) or None,
+        rejected=", ".join(map(str, rejected)) or None,
+        unknown=next(unknown, None),
+    )
 
 
 def _candidates(
@@ -249,7 +279,7 @@ def _candidates_by_why_not(
         if fact in asked:
             continue
         asked.add(fact)
-        if _may_be_given(fact, program, derived):
+        if program.is_given(fact.relation):  # a fact that only rules derive is not mended by asserting it
             found[Element("+", fact)] = None
         if fact.relation in derived:
             for kind, other in _in_the_way(explainer.explain_absence(fact, NEAREST), program, relation):
@@ -284,12 +314,6 @@ class _Likely:
 def _range(column: tuple[Value, ...]) -> tuple[float, float] | None:
     numbers = [value for value in column if isinstance(value, int | float)]
     return (2 * min(*numbers, 0), 2 * max(*numbers, 0)) if len(numbers) == len(column) else None
-
-
-def _may_be_given(fact: Fact, program: CheckedProgram, derived: set[str]) -> bool:
-    """Whether facts of its relation are given: a fact that only rules derive is not mended by asserting it."""
-    directives = program.relations[fact.relation].directives
-    return fact.relation not in derived or any(directive.kind == "input" for directive in directives)
 
 
 def _in_the_way(

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from elastalog.analysis.functor_values import INVALID_DATES, tell_invalid_dates
+from elastalog.analysis.functor_values import INVALID_DATES
 from elastalog.backends.protocol import ChangedWords
 from elastalog.diagnostics.arguments import require_one_of, require_text, wrong_kind
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, InternalError
@@ -181,6 +181,7 @@ class Updates:
             if update.rules is not None and update.rules.before is not now.program:
                 raise InternalError("commit", "the rules of an update were changed from a program that is gone")
             before = epochs.number
+            INVALID_DATES.clear()  # those that questions have met
             try:
                 with now.watch.within(now.timeout):
                     record = epochs.apply(update, heartbeats=self._heartbeats)
@@ -198,7 +199,7 @@ class Updates:
                     if committed is not None:
                         committed(last)
             if INVALID_DATES:
-                tell_invalid_dates(log)
+                now.tell_invalid_dates()
             if history.store is not None:
                 history.after_commit()
             if self.listeners.functions or log.isEnabledFor(_INFO):

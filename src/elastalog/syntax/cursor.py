@@ -143,6 +143,9 @@ class Cursor:
     def operator_meant(self) -> str | None:
         """What is written here instead of the operator of another language that is at hand, if it is one."""
         index = self.position
+        if (word := self.texts[index].lower()) in ("order", "limit", "group"):
+            grouped = "group with an aggregate: `total(x, n) :- item(x, _), n = count : { item(x, _) }.`"
+            return grouped if word == "group" else "a relation is a set: order and cut where its facts are read"
         is_double = self.texts[index] in ("<", ">") and self.texts[index] == self.texts[index + 1]
         meant = _OPERATOR_HABITS.get(self.texts[index] * (2 if is_double else 1))
         return meant and f"write `{meant}`"

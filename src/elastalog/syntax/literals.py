@@ -26,12 +26,14 @@ _CONJUNCTION_HABITS = frozenset({"&&", "&", "and", "AND"})
 _DISJUNCTION_HABITS = frozenset({"||", "|", "or", "OR"})
 _NEGATION_HABITS = frozenset({"not", "NOT", "~", "\\+"})
 _SQL_HABITS = {
-    "in": 'write `({0} = "a"; {0} = "b")`, or keep the values in a relation',
-    "not in": 'write `{0} != "a", {0} != "b"`',
+    "in": "write `({0} = {1}; {0} = {2})`, or keep the values in a relation",
+    "not in": "write `{0} != {1}, {0} != {2}`",
     "like": 'write `match("a.*", {0})`, or `contains("a", {0})`',
     "between": "write `1 <= {0}, {0} <= 5`",
     "is": "write `=`; there is no null: write `!relation(x, _)` for a fact that is not there",
 }
+
+_SELECT = "ask for the facts that fit a pattern: `SELECT * FROM edge` is `edge(x, y)`"
 
 
 class LiteralParser(TermParser):
@@ -85,7 +87,8 @@ class LiteralParser(TermParser):
         if self.kinds[index] == NAME and (self.is_first_on_line(index) or self.texts[index + 1] in ("(", ".", ":-")):
             return written  # more likely the name of a relation after a missing `.`
         meant = "," if written in _CONJUNCTION_HABITS else ";"
-        self.report_habit(index, f"`{written}` does not separate literals", meant)
+        told = "literals are separated by commas" if meant == "," else "alternatives are separated by semicolons"
+        self.report_habit(index, f"{told}, not `{written}`", meant)
         return meant
 
     def report_habit(self, index: int, told: str, meant: str) -> None:
@@ -114,7 +117,7 @@ class LiteralParser(TermParser):
             return
         if text == "!" or text in _NEGATION_HABITS:
             if text != "!":
-                self.report_habit(index, f"`{text}` does not negate an atom", "!")
+                self.report_habit(index, f"negation is written `!`, not `{text}`", "!")
             into.append(self.negated(index))
             return
         elif text == "(":
@@ -147,7 +150,7 @@ class LiteralParser(TermParser):
             call = Call(atom.relation, atom.arguments, atom.relation_span, atom.span)
             return self.comparison(self.operators_after(call))
         if text in _NEGATION_HABITS and self.kinds[index + 1] == NAME:
-            self.report_habit(index, f"`{text}` does not negate an atom", "!")
+            self.report_habit(index, f"negation is written `!`, not `{text}`", "!")
             return self.negated(index)
         if follow == "." and self.is_qualified(index):
             return self.qualified_atom()
@@ -170,7 +173,11 @@ class LiteralParser(TermParser):
         operator = self.texts[index]
         if operator not in COMPARISONS:
             if operator not in _COMPARISON_HABITS:
-                raise self.failure("E0110.comparison", self.span_of(index), left.span, found=self.describe(index))
+                is_sql = self.source.text[left.span.start :][:7].lower() == "select "
+                advice = _SELECT if is_sql else None
+                raise self.failure(
+                    "E0110.comparison", self.span_of(index), left.span, found=self.describe(index), advice=advice
+                )
             operator = _COMPARISON_HABITS[operator]
             self.report_habit(index, f"`{self.texts[index]}` is not a comparison", operator)
         self.position = index + 1
@@ -237,9 +244,14 @@ class LiteralParser(TermParser):
         small = name.lower()
         if small in AGGREGATES:
             raise self.failure("E0110.literal", span, name=name, small=small)
+        if small == "select":
+            raise self.failure("E0110.operator", span, word=name, advice=_SELECT)
         word = " ".join(self.texts[index + 1 : index + (3 if self.texts[index + 1].lower() == "not" else 2)])
         if (habit := _SQL_HABITS.get(word.lower())) is not None:
-            raise self.failure("E0110.operator", self.span_of(index + 1), word=word, advice=habit.format(crop(name)))
+            opened, first, comma, second = [*self.texts[index + 2 + (" " in word) :], *[""] * 4][:4]
+            values = (first, second) if (opened, comma) == ("(", ",") else ('"a"', '"b"')
+            advice = habit.format(*map(crop, (name, *values)))
+            raise self.failure("E0110.operator", self.span_of(index + 1), word=word, advice=advice)
         self.report("E0114", span, name=crop(name), meant=small if small in ("true", "false") else f"{crop(name)}()")
         return Atom(name, (), span, span)
 

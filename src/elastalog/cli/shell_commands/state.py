@@ -274,6 +274,7 @@ class DebuggingState:
     unwanted: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     rejected: list[str] = field(default_factory=list)
+    over: str | None = None
     suggestion: Suggestion | None = None
     proofs: tuple[Proof, ...] = ()
 

@@ -212,7 +212,10 @@ def _localise(state: ShellState, arguments: Piece) -> None:
 
 
 def _suggest(state: ShellState, arguments: Piece) -> None:
-    _take_faults(state, "suggest", arguments)
+    word, rest = arguments.after_word()
+    over = "facts" if word == "facts" else None
+    _take_faults(state, "suggest", rest if over else arguments)
+    state.debugging.over = over
     _suggest_again(state, arguments)
 
 
@@ -221,7 +224,7 @@ def _suggest_again(state: ShellState, arguments: Piece) -> None:
     asked.suggestion = None
     with arguments.placing():
         asked.suggestion = state.session.suggest(
-            asked.unwanted, asked.missing, asked.rejected, on_progress=_news(state)
+            asked.unwanted, asked.missing, asked.rejected, on_progress=_news(state), over=asked.over
         )
     _show_answer(state, asked.suggestion)
     if asked.suggestion.elements:
@@ -276,9 +279,9 @@ DEBUGGING: Final = (
         "localise +R(1) -S(2)", "show which part of the last update made +facts appear and -facts disappear", _localise
     ),
     Command(
-        "suggest +R(1) -S(2)",
-        "show the smallest part of the last update to undo, or the fewest facts to change, so that +facts disappear "
-        "and -facts appear",
+        "suggest [facts] +R(1) -S(2)",
+        "show the smallest part of the last update to undo, or, with `facts`, the fewest facts to change, so that "
+        "+facts disappear and -facts appear",
         _suggest,
     ),
     Command("reject E(1)", "suggest again, without changing these facts or rules; patterns stand for many", _reject),

@@ -8,16 +8,16 @@ count. A symbol is the text itself.
 
 from __future__ import annotations
 
-import logging
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import field, replace
 from enum import Enum
 from pathlib import Path, PurePath
 from typing import TypeAlias
 
 from elastalog.analysis.program import Base, Value
-from elastalog.diagnostics.diagnostic import ElastalogError, error, finding
+from elastalog.diagnostics.diagnostic import ElastalogError, error, finding, warn_of
 from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import is_packed
 from elastalog.relations import faults
@@ -44,6 +44,8 @@ class Format:
     is_gzip: bool = False
     columns: tuple[int, ...] = ()
     """Which columns of a text file are those of the relation; none: all, in order."""
+    others: tuple[tuple[str, str], ...] = field(default=(), compare=False)
+    """What the directive says beside these, such as `filename`."""
 
     @staticmethod
     def of(parameters: Mapping[str, str], name: str) -> Format:
@@ -66,13 +68,26 @@ class Format:
             is_rfc4180=is_rfc4180,
             is_gzip=is_gzip or _truth(parameters, "compress"),
             columns=tuple(int(column) for column in parameters.get("columns", "").split(":") if column.isdecimal()),
+            others=tuple((key, value) for key, value in parameters.items() if key not in _OF_TEXT),
         )
+
+    @property
+    def parameters(self) -> str:
+        """The parameters of a directive that say that a file is written so."""
+        others = [f"IO={value}" if key == "IO" else f'{key}="{value}"' for key, value in self.others]
+        is_usual = self.delimiter == ("," if self.is_rfc4180 else "\t")
+        parts = ["rfc4180=true"] if self.is_rfc4180 else []
+        parts += [] if is_usual else [f'delimiter="{self.delimiter}"']
+        parts += ["headers=true"] if self.has_header else []
+        parts += [f'columns="{":".join(map(str, self.columns))}"'] if self.columns else []
+        return ", ".join(others + (parts or ['delimiter="\t"'])).replace("\t", "\\t")
 
     def is_packed_at(self, path: Path) -> bool:
         """Whether a file is gzip, by what is said of it or by its first bytes."""
         return self.kind is not Kind.PARQUET and (self.is_gzip or is_packed(path))
 
 
+_OF_TEXT = frozenset(("rfc4180", "delimiter", "headers", "columns"))
 _KINDS = {".parquet": Kind.PARQUET, ".jsonl": Kind.JSON_LINES, ".ndjson": Kind.JSON_LINES}
 
 
@@ -221,9 +236,6 @@ def _out_of_range(column: Column, text: str) -> Fault:
     return Fault(faults.RANGE, f"{shown(text)} does not fit {column.base.value} `{column.name}`")
 
 
-log = logging.getLogger("elastalog.facts")
-
-
 def is_like_a_header(schema: Schema, first: Sequence[str]) -> bool:
     """Whether the fields of the first line are names of columns, and would be taken for a fact."""
     # Where a name is no value, the line is a bad row; `x` and `y` are names of columns, and may well be values.
@@ -249,7 +261,8 @@ def look_at(data: bytes, schema: Schema, file: str, form: Format) -> None:
     is_wrong = is_like_a_fact if form.has_header else is_like_a_header
     if not isinstance(first, Fault) and is_wrong(schema, first):
         key = "E0527.fact" if form.has_header else "E0527"
-        log.warning("%s", ElastalogError([finding(key, severity="warning", location=file, schema=schema.name)]))
+        parameters = replace(form, has_header=not form.has_header).parameters
+        warn_of(finding(key, severity="warning", location=file, schema=schema.name, parameters=parameters))
 
 
 def chosen_columns(data: bytes, schema: Schema, form: Format) -> bytes:

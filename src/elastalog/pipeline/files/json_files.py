@@ -25,7 +25,7 @@ from elastalog.relations import faults
 from elastalog.relations.faults import Fault
 from elastalog.relations.records import NotOfType, RecordType
 from elastalog.relations.rows import JsonValues, array_of_values, first_fault
-from elastalog.relations.schema import Schema, values_by_name
+from elastalog.relations.schema import Schema, values_by_name, warn_of_left_out
 from elastalog.relations.tables import table_of_columns
 
 _SPECIAL = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
@@ -36,6 +36,7 @@ def read_json_lines(schema: Schema, data: bytes, file: str) -> tuple[pa.Table, l
     rows: list[list[Any]] = []
     numbers: list[int] = []
     bad: list[BadRow] = []
+    left_out: dict[str, None] = {}
     lines = data.removeprefix(BYTE_ORDER_MARK).split(b"\n")
     values = JsonValues(data)
     for number, raw in enumerate(lines, 1):
@@ -43,12 +44,13 @@ def read_json_lines(schema: Schema, data: bytes, file: str) -> tuple[pa.Table, l
             allowance().check()
         if not raw.strip():
             continue
-        row = _row(schema, raw, values)
+        row = _row(schema, raw, values, left_out)
         if isinstance(row, Fault):
             bad.append(_bad_row(file, number, row, raw))
         else:
             rows.append(row)
             numbers.append(number)
+    warn_of_left_out(schema, left_out, file)
     return table_of_rows(schema, rows, bad, lambda i, fault: _bad_row(file, numbers[i], fault, lines[numbers[i] - 1]))
 
 
@@ -95,7 +97,7 @@ def json_rows(schema: Schema, table: pa.Table) -> Iterator[dict[str, Any]]:
         yield row
 
 
-def _row(schema: Schema, raw: bytes, values: JsonValues) -> list[Any] | Fault:
+def _row(schema: Schema, raw: bytes, values: JsonValues, left_out: dict[str, None]) -> list[Any] | Fault:
     try:
         value = values.one(raw.decode())
     except UnicodeDecodeError as error:
@@ -103,15 +105,15 @@ def _row(schema: Schema, raw: bytes, values: JsonValues) -> list[Any] | Fault:
     except (ValueError, RecursionError) as error:
         reason = error.msg.lower() if isinstance(error, json.JSONDecodeError) else "too deep"
         return Fault(faults.JSON, f"not JSON: {reason}")
-    return row_of_json(schema, value)
+    return row_of_json(schema, value, left_out)
 
 
-def row_of_json(schema: Schema, value: Any) -> list[Any] | Fault:
-    """The row that a JSON object or array is; of a fault, that."""
+def row_of_json(schema: Schema, value: Any, left_out: dict[str, None]) -> list[Any] | Fault:
+    """The row that a JSON object or array is; of a fault, that. `left_out` as in `values_by_name`."""
     if isinstance(value, Fault):
         return value
     if isinstance(value, dict):
-        value = values_by_name(schema, value)
+        value = values_by_name(schema, value, left_out)
         if isinstance(value, Fault):
             return value
     if not isinstance(value, list):
@@ -129,11 +131,11 @@ _WHITE = re.compile(r"[ \t\n\r]*")
 
 def read_json_list(schema: Schema, data: bytes, file: str) -> tuple[pa.Table, list[BadRow]]:
     """The good facts of a list and the bad ones, which count from 1."""
-    texts, rows, numbers, bad = list[str](), [], [], []
+    texts, rows, numbers, bad, left_out = list[str](), [], [], [], dict[str, None]()
     for number, (fact, text) in enumerate(_elements(data, file), 1):
         if not number & 0xFFF:
             allowance().check()
-        row = row_of_json(schema, fact)
+        row = row_of_json(schema, fact, left_out)
         if isinstance(row, Fault):
             bad.append(BadRow(file, number, row, text))
         else:
@@ -144,6 +146,7 @@ def read_json_list(schema: Schema, data: bytes, file: str) -> tuple[pa.Table, li
     def bad_row(index: int, fault: Fault) -> BadRow:
         return BadRow(file, numbers[index], fault, texts[index])
 
+    warn_of_left_out(schema, left_out, file)
     return table_of_rows(schema, rows, bad, bad_row)
 
 

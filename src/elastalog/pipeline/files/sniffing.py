@@ -12,7 +12,7 @@ from elastalog.late import dataclass
 from elastalog.pipeline.files.format import BYTE_ORDER_MARK, Format, Kind, are_names, records_of
 from elastalog.pipeline.files.text import read_text
 from elastalog.relations.faults import Fault
-from elastalog.relations.schema import Schema, goes_by_name, places_by_name
+from elastalog.relations.schema import Schema, goes_by_name
 
 LOOKED_AT = 64 << 10
 """Bytes at the beginning of a file that are looked at."""
@@ -54,21 +54,11 @@ def setting_for(schema: Schema, data: bytes, file: str, form: Format) -> str:
     found = next(readings(schema, data, file), None)
     if found is None or found.form == form:
         return ""
-    meant = found.form
+    meant = replace(found.form, others=form.others)
     first = next((fields for _, _, fields in records_of(data.removeprefix(BYTE_ORDER_MARK), meant)), [])
     if not isinstance(first, Fault) and goes_by_name(schema.names, [field.strip(' "') for field in first]):
         meant = replace(meant, has_header=True)  # even if another column has another name: that is said next
-    return f"say how the file is written: `.input {schema.name}({parameters_of(meant)})`"
-
-
-def parameters_of(form: Format) -> str:
-    """The parameters of a directive that say how a file is written."""
-    is_usual = form.delimiter == ("," if form.is_rfc4180 else "\t")
-    parts = ["rfc4180=true"] if form.is_rfc4180 else []
-    parts += [] if is_usual else [f'delimiter="{form.delimiter}"'.replace("\t", "\\t")]
-    parts += ["headers=true"] if form.has_header else []
-    parts += [f'columns="{":".join(map(str, form.columns))}"'] if form.columns else []
-    return ", ".join(parts) or 'delimiter="\\t"'
+    return f"say how the file is written: `.input {schema.name}({meant.parameters})`"
 
 
 def described(form: Format) -> str:
@@ -122,11 +112,7 @@ def _with_and_without_header(schema: Schema, sample: bytes, form: Format) -> Ite
         return
     names = [field.strip(' "') for field in first]
     if goes_by_name(schema.names, names):
-        headed = replace(form, has_header=True)
-        places = [place for place in places_by_name(schema.names, names) if place is not None]
-        if len(names) > schema.arity == len(places):
-            headed = replace(headed, columns=tuple(places))
-        found = _reading(schema, sample, headed)
+        found = _reading(schema, sample, replace(form, has_header=True))
         if found is not None:
             yield found
             # `x` and `y` are names of columns, and may well be values.
@@ -154,7 +140,7 @@ def _reading(schema: Schema, sample: bytes, form: Format) -> Reading | None:
 def _ambiguous(schema: Schema, file: str, found: list[Reading]) -> ElastalogError:
     other = next(one for one in found if one.facts != found[0].facts)
     return error(
-        "E0528", location=file, file=file, schema=schema.name, parameters=parameters_of(other.form),
+        "E0528", location=file, file=file, schema=schema.name, parameters=other.form.parameters,
         form=described(found[0].form), fact=f"{schema.name}{found[0].facts[0]!r}", other=described(other.form),
         other_fact=f"{schema.name}{other.facts[0]!r}",
     )  # fmt: skip

@@ -22,7 +22,7 @@ from elastalog.pipeline.files.json_files import table_of_rows
 from elastalog.pipeline.files.policy import BadRow
 from elastalog.relations.faults import Fault
 from elastalog.relations.records import record_texts
-from elastalog.relations.schema import Column, Schema
+from elastalog.relations.schema import Column, Schema, column_order
 
 sqlite3 = late.module("sqlite3")
 
@@ -40,8 +40,7 @@ def database_of(parameters: Mapping[str, str], relation: str) -> str:
 
 
 def read_sqlite(schema: Schema, path: Path, name: str) -> tuple[pa.Table, list[BadRow]]:
-    """The good rows of a table or view and the bad ones. If a column has the name of an attribute, but for case,
-    columns go by name; otherwise by position."""
+    """The good rows of a table or view and the bad ones, columns as `column_order` matches them."""
     uri = f"{path.absolute().as_uri()}?mode=ro"
     with _faults_of(path), closing(sqlite3.connect(uri, uri=True)) as database, _within_limits(database):
         known = [row[0] for row in database.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")]
@@ -52,7 +51,7 @@ def read_sqlite(schema: Schema, path: Path, name: str) -> tuple[pa.Table, list[B
         if not schema.arity:
             is_there = cursor.fetchone() is not None
             return table_of_rows(schema, [[]] if is_there else [], [], lambda i, fault: _bad(path, i, fault, ()))
-        order = _order(schema, columns, path, name)
+        order = column_order(schema, columns, what=f"table `{name}`", location=str(path))
         readers = [_READERS[column.base] for column in schema.columns]
         rows = [[read(row[i]) for read, i in zip(readers, order, strict=True)] for row in cursor]
     return table_of_rows(schema, rows, [], lambda i, fault: _bad(path, i, fault, rows[i]))
@@ -134,21 +133,6 @@ _READERS: Final[Mapping[Base, Callable[[Any], Any]]] = {
 }  # fmt: skip
 
 
-def _order(schema: Schema, columns: list[str], path: Path, name: str) -> list[int]:
-    """Where the attributes are among the columns."""
-    places = {column.lower(): index for index, column in enumerate(columns)}
-    wanted = [attribute.lower() for attribute in schema.names]
-    if any(attribute in places for attribute in wanted):
-        missing = next((attribute for attribute in wanted if attribute not in places), None)
-        if missing is not None:
-            raise _columns(path, name, f"there is no column for the attribute `{missing}`", columns)
-        return [places[attribute] for attribute in wanted]
-    if len(columns) != schema.arity:
-        reason = f"it has {len(columns)} columns, the relation {schema.arity} attributes"
-        raise _columns(path, name, reason, columns)
-    return list(range(schema.arity))
-
-
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
@@ -164,7 +148,3 @@ def _faults_of(path: Path) -> Iterator[None]:
     except sqlite3.Error as error:
         fault = finding("E0515.faults_of", location=path, path=path, error=error)
         raise ElastalogError([fault]) from None
-
-
-def _columns(path: Path, name: str, reason: str, columns: list[str]) -> ElastalogError:
-    return error("E0501.table", location=path, name=name, reason=reason, columns=", ".join(columns[:20]))

@@ -12,6 +12,7 @@ in a few places; then, and only then, the rows are read one by one, in the block
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +24,7 @@ from elastalog.pipeline.files.policy import BadRow
 from elastalog.relations import faults
 from elastalog.relations.arrays import lengths_of_texts, numbers_of_array, typed_array
 from elastalog.relations.faults import Fault
-from elastalog.relations.schema import Schema, column_order, goes_by_name
+from elastalog.relations.schema import Column, Schema, column_order, goes_by_name
 from elastalog.relations.tables import joined, table_of_columns
 from elastalog.settings import SETTINGS
 
@@ -34,7 +35,8 @@ def read_text(
     schema: Schema, data: bytes, file: str, form: Format, apart: Sequence[str] = ()
 ) -> tuple[pa.Table, list[BadRow]]:
     """The good rows of a text file and the bad ones. A header that has the name of an attribute says which column is
-    which, as `column_order` does (`apart` is its, too); any other is skipped."""
+    which, as `column_order` does (`apart` is its, too); any other is skipped. `file`: empty of a sample, of which no
+    warning is given."""
     data = data.removeprefix(BYTE_ORDER_MARK)
     if form.columns:
         from elastalog.pipeline.files.format import chosen_columns
@@ -43,7 +45,7 @@ def read_text(
     as_written = schema
     if form.has_header:
         header, _, data = data.partition(b"\n")
-        as_written = _in_order_of(header, schema, form, f"{file}:1", apart)
+        as_written = _in_order_of(header, schema, form, file, apart)
     if not data:
         return schema.arrow().empty_table(), []
     table, bad = read_lines(as_written, data, file, form, 2 if form.has_header else 1)
@@ -56,14 +58,15 @@ def read_lines(schema: Schema, data: bytes, file: str, form: Format, first_line:
     return _read_in_blocks(schema, data, file, form, first_line) if table is None else (table, [])
 
 
-def _in_order_of(header: bytes, schema: Schema, form: Format, place: str, apart: Sequence[str]) -> Schema:
-    text = header.removesuffix(b"\r").decode("utf-8", "replace")
-    names = [name.strip().strip('"') for name in text.split(form.delimiter)]
+def _in_order_of(header: bytes, schema: Schema, form: Format, file: str, apart: Sequence[str]) -> Schema:
+    """The columns of the file, those that the relation does not have as texts."""
+    _, raw, fields = next(records_of(header.decode("utf-8", "replace").encode(), form), (0, b"", [""]))
+    names = [n.strip(' "') for n in (raw.decode().split(form.delimiter) if isinstance(fields, Fault) else fields)]
     if names == list(schema.names) or not goes_by_name(schema.names, names):
         return schema
-    order = column_order(schema, names, what="the header", location=place, apart=apart)
+    order = column_order(schema, names, what="the header", location=f"{file}:1", apart=apart, warns=bool(file))
     columns = dict(zip(order, schema.columns, strict=True))
-    return Schema(schema.name, tuple(columns[place] for place in range(len(names))))
+    return Schema(schema.name, tuple(columns.get(i) or Column(name, Base.SYMBOL) for i, name in enumerate(names)))
 
 
 # --- the fast way --------------------------------------------------------------------------------------------------
@@ -204,7 +207,7 @@ def _read_exactly(
     for line, raw, fields in records:
         if parts_records and not isinstance(fields, Fault):
             fields = _with_whole_records(fields, form.delimiter)
-        row = fields if isinstance(fields, Fault) else _row(schema, fields, parsers, form.delimiter)
+        row = fields if isinstance(fields, Fault) else _row(schema, fields, parsers, form)
         if not line & 0xFFF:
             allowance().check()
         if isinstance(row, Fault):
@@ -219,18 +222,18 @@ def _read_exactly(
 
 
 def _row(
-    schema: Schema, fields: list[str], parsers: list[Callable[[str], Value | Fault]], delimiter: str
+    schema: Schema, fields: list[str], parsers: list[Callable[[str], Value | Fault]], form: Format
 ) -> list[Value] | Fault:
     if schema.arity == 0:
         return [] if fields in (["()"], [""]) else Fault(faults.ARITY, "a nullary relation has only the row `()`")
     if len(fields) != schema.arity:
-        return _wrong_number(schema, fields, delimiter)
+        return _wrong_number(schema, fields, form)
     row: list[Value] = []
     for parse, text in zip(parsers, fields, strict=True):
         value = parse(text)
         if isinstance(value, Fault):
             # A number that is too large is one, whatever other columns could hold.
-            advice = "" if value.code == faults.RANGE else _likely_need(schema, fields, parsers)
+            advice = "" if value.code == faults.RANGE else _likely_need(schema, fields, parsers, form)
             return Fault(value.code, value.reason, advice or value.advice)
         row.append(value)
     return row
@@ -249,13 +252,14 @@ def _with_whole_records(fields: list[str], delimiter: str) -> list[str]:
     return whole if depth == 0 else fields
 
 
-def _likely_need(schema: Schema, fields: list[str], parsers: list[Callable[[str], Value | Fault]]) -> str:
+def _likely_need(schema: Schema, fields: list[str], parsers: list[Callable[[str], Value | Fault]], form: Format) -> str:
     """What a file may need, one of whose rows is no fact: its first line has names, or its columns another order."""
     if are_names(schema, fields):
-        return f"if the file begins with the names of its columns: `.input {schema.name}(headers=true)`"
+        meant = replace(form, has_header=True).parameters
+        return f"if the file begins with the names of its columns: `.input {schema.name}({meant})`"
     if order := _suitable_order(fields, parsers):
-        chosen = ":".join(map(str, order))
-        return f'if the columns of the file are in another order: `.input {schema.name}(columns="{chosen}")`'
+        meant = replace(form, columns=tuple(order)).parameters
+        return f"if the columns of the file are in another order: `.input {schema.name}({meant})`"
     return ""
 
 
@@ -272,23 +276,23 @@ def _suitable_order(fields: list[str], parsers: list[Callable[[str], Value | Fau
     return places
 
 
-def _wrong_number(schema: Schema, fields: list[str], delimiter: str) -> Fault:
+def _wrong_number(schema: Schema, fields: list[str], form: Format) -> Fault:
     """The fault of a row with another number of fields than columns, and what its text is likely to need."""
     fault = faults.wrong_number(len(fields), "field", schema.arity)
     if len(fields) > schema.arity:
-        chosen = ":".join(map(str, range(schema.arity)))
+        meant = replace(form, columns=tuple(range(schema.arity))).parameters
         return Fault(
             fault.code,
             fault.reason,
-            f'{fault.help}; `.input {schema.name}(columns="{chosen}")` leaves the others out, and '
+            f"{fault.help}; `.input {schema.name}({meant})` leaves the others out, and "
             '`.pragma "extra-fields" "ignore"` does for all files',
         )
     # The commonest reason of all: commas or blanks where a tab, or what the program says, should be.
     found = next((mark for mark in "\t,; " if mark in fields[0]), None) if len(fields) == 1 else None
     if found is None:
         return fault
-    why = f" (it holds no {'tab' if delimiter == chr(9) else repr(delimiter)})"
-    parameters = ["rfc4180=true"] if found == "," else [f'delimiter="{found}"'.replace("\t", "\\t")]
-    parameters += ["headers=true"] if are_names(schema, fields[0].split(found)) else []
-    advice = f"say how the file is written: `.input {schema.name}({', '.join(parameters)})`"
+    why = f" (it holds no {'tab' if form.delimiter == chr(9) else repr(form.delimiter)})"
+    is_headed = form.has_header or are_names(schema, fields[0].split(found))
+    meant = replace(form, delimiter=found, is_rfc4180=found == ",", has_header=is_headed).parameters
+    advice = f"say how the file is written: `.input {schema.name}({meant})`"
     return Fault(fault.code, fault.reason + why, advice)

@@ -1,0 +1,72 @@
+"""Texts that are no dates, told where rules derive nothing for that reason: all other goals of a rule hold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from elastalog.analysis.functor_values import INVALID_DATES, MOST_INVALID
+from elastalog.analysis.listing import show_rule, show_value
+from elastalog.analysis.pattern import Free, Pattern
+from elastalog.analysis.program import Apply, Base, CheckedProgram, Comparison, Expression, Rule, Variable, Wildcard
+from elastalog.backends.protocol import Backend
+from elastalog.diagnostics.diagnostic import Diagnostic, finding
+from elastalog.provenance.reading import Reading
+from elastalog.provenance.why_not import WhyNot
+from elastalog.relations.words import Dictionary
+
+_FUNCTIONS = ("date_of", "year", "month", "day", "weekday", "hour", "minute", "second", "add_days", "add_seconds",
+              "days_between", "seconds_between")  # fmt: skip
+_DATED = re.compile(rf"\b({'|'.join(_FUNCTIONS)})\(")
+
+
+def lost_to_invalid_dates(program: CheckedProgram, backend: Backend, dictionary: Dictionary) -> Diagnostic | None:
+    """Of the texts that functions of dates met, those that keep a rule from deriving something. A function may be
+    computed before a goal that excludes its row: that is no reason to tell anybody."""
+    texts = sorted(INVALID_DATES)
+    reading = Reading(backend, dictionary)
+    written = (rule for rule in program.rules if not rule.head.relation.startswith("@"))  # not what demand adds
+    rules = [rule for rule in written if _DATED.search(show_rule(rule))]
+    lost = {text: [rule for rule in rules if _loses(rule, text, reading)] for text in texts}
+    INVALID_DATES.clear()  # asking meets them again
+    told = [text for text in texts if lost[text]]
+    if not told:
+        return None
+    relations = sorted({rule.head.relation for text in told for rule in lost[text]})
+    return finding(
+        "E0621.one" if len(told) == 1 else "E0621.several",
+        severity="warning",
+        number=f"{len(told):,}{' or more' * (len(told) == MOST_INVALID)}",
+        first=show_value(told[0][:60]),
+        relations=", ".join(f"`{name}`" for name in relations),
+    )
+
+
+def _loses(rule: Rule, text: str, reading: Reading) -> bool:
+    """Whether a rule would derive more if a text were a date. Where that can't be asked, since the text is computed or
+    stands in an aggregate, it may."""
+    names = set(_dated_variables(rule))
+    if not names:
+        return True
+    pattern = Pattern(rule.head.relation, (Free(None),) * len(rule.head.arguments))
+    for name in names:
+        asked = WhyNot((rule,), reading.select, reading.ordinal, 1, {name: text}, None)
+        found = asked.pattern(pattern, "", 0)
+        if any(all(_DATED.search(one.text) for one in near.failing) for near in found.instantiations):
+            return True
+        if not found.instantiations and not found.is_exhaustive:
+            return True
+    return False
+
+
+def _dated_variables(rule: Rule) -> Iterator[str]:
+    """The variables whose values functions of dates are given."""
+    comparisons = [literal for literal in rule.body if isinstance(literal, Comparison)]
+    pending: list[Expression | Wildcard] = [*rule.head.arguments]
+    pending += [side for one in comparisons for side in (one.left, one.right)]
+    while pending:
+        term = pending.pop()
+        if isinstance(term, Apply):
+            pending += term.arguments
+            if term.functor in _FUNCTIONS:
+                yield from (one.name for one in term.arguments if isinstance(one, Variable) and one.base is Base.SYMBOL)
