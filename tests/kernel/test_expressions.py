@@ -16,7 +16,6 @@ from elastalog.analysis.functor_values import NotRegular, matcher
 from elastalog.analysis.functors import FUNCTORS, Overload
 from elastalog.analysis.program import Apply, Base, Constant, Expression, Value, Variable
 from elastalog.backends.kernel.expressions.actions import compile_actions
-from elastalog.backends.kernel.expressions.terms import compile_expression
 from elastalog.diagnostics.catalogue import CATALOGUE
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.diagnostics.source import Source, Span
@@ -249,17 +248,6 @@ def test_text_of_a_failed_operand_fails_without_any_symbol_known() -> None:
     text = app("strlen", app("to_string", app("/", X, Y), base=SYMBOL))
     assert compute(text, XY, [(1, 0)]) == [None]
     assert compute(text, XY, [(1, 0), (100, 1)]) == [None, 3]
-
-
-def test_compiled_expression_gives_values_and_rows() -> None:
-    block = Block(XY, [(6, 3), (6, 0)])
-    values, valid = compile_expression(app("/", X, Y), block.slots, block.dictionary, SOURCE)(block.words, 2)
-    assert values.dtype == np.int64
-    assert valid is not None
-    assert valid.tolist() == [True, False]
-    assert values[0] == 2
-    values, valid = compile_expression(const(2.5, FLOAT), block.slots, block.dictionary, SOURCE)(block.words, 2)
-    assert (values.tolist(), values.dtype, valid) == ([2.5, 2.5], np.float64, None)
 
 
 # --- comparisons and actions by hand -------------------------------------------------------------------------------

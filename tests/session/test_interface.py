@@ -362,3 +362,22 @@ def test_facts_are_decoded_as_they_are_asked_for_and_stay_those_of_their_epoch(m
     assert decoded == [10]
     db.apply(deleted={"e": rows[20:]}, inserted={"e": [(1_000 + number,) for number in range(500)]})
     assert sorted([first, *iterator]) == rows
+
+
+def test_an_invalid_date_that_is_met_again_is_not_judged_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Judging asks why not, which takes as long as many updates."""
+    from elastalog.provenance import invalid_dates
+
+    judged: list[list[str]] = []
+    judge = invalid_dates.lost_to_invalid_dates
+    monkeypatch.setattr(
+        invalid_dates, "lost_to_invalid_dates", lambda texts, *rest: judged.append(texts) or judge(texts, *rest)
+    )
+    program = (
+        '.decl d(x: symbol)\n.decl y(n: number)\ny(n) :- d(x), x != "", n = year(x).\n.decl k(x: symbol, n: number)\n'
+    )
+    program += ".decl m(n: number)\nm(n) :- k(x, n), d(x), 1 = month(x).\n"
+    with elastalog.open(program, {"d": [("",)], "k": [("", 1)]}) as db:
+        for number in range(2, 5):
+            db.apply({"k": [("", number)]})
+    assert [text for texts in judged for text in texts].count("") == 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from elastalog.analysis.functor_values import INVALID_DATES, MOST_INVALID
 from elastalog.analysis.listing import show_rule, show_value
@@ -20,10 +20,11 @@ _FUNCTIONS = ("date_of", "year", "month", "day", "weekday", "hour", "minute", "s
 _DATED = re.compile(rf"\b({'|'.join(_FUNCTIONS)})\(")
 
 
-def lost_to_invalid_dates(program: CheckedProgram, backend: Backend, dictionary: Dictionary) -> Diagnostic | None:
-    """Of the texts that functions of dates met, those that keep a rule from deriving something. A function may be
-    computed before a goal that excludes its row: that is no reason to tell anybody."""
-    texts = sorted(INVALID_DATES)
+def lost_to_invalid_dates(
+    texts: Sequence[str], program: CheckedProgram, backend: Backend, dictionary: Dictionary
+) -> Diagnostic | None:
+    """Of texts that functions of dates met, those that keep a rule from deriving something. A function may be computed
+    before a goal that excludes its row: that is no reason to tell anybody."""
     reading = Reading(backend, dictionary)
     written = (rule for rule in program.rules if not rule.head.relation.startswith("@"))  # not what demand adds
     rules = [rule for rule in written if _DATED.search(show_rule(rule))]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from elastalog.analysis.functor_values import INVALID_DATES
 from elastalog.analysis.pattern import parse_fact
 from elastalog.backends.annotation import Support
 from elastalog.backends.engines import backend_maker
@@ -89,6 +90,7 @@ class Materialisation:
             raise ElastalogError([Diagnostic("E0902", told, help=advice)])
         self._metric = metric_named(settings.metric)
         self.epochs = Epochs(self.backend, strategy)
+        self._dates_judged: set[str] = set()
         self.follow(program)
 
     def follow(self, program: Program) -> None:
@@ -97,10 +99,13 @@ class Materialisation:
         self.schemas = program.once("schemas", lambda: schemas_of(program.checked))
 
     def tell_invalid_dates(self) -> None:
-        """Warns of texts that are no dates, where rules derive nothing for that reason."""
+        """Warns of texts that are no dates, where rules derive nothing for that reason; each is judged once, when it is
+        first met, so that updates which meet it again take no longer."""
         from elastalog.provenance.invalid_dates import lost_to_invalid_dates
 
-        if (found := lost_to_invalid_dates(self.program.checked, self.backend, self.dictionary)) is not None:
+        texts = sorted(INVALID_DATES - self._dates_judged)
+        self._dates_judged.update(texts)
+        if texts and (found := lost_to_invalid_dates(texts, self.program.checked, self.backend, self.dictionary)):
             log.warning("%s", ElastalogError([found]))
 
     def another(

@@ -198,12 +198,12 @@ class Updates:
                     history.add(last, update)
                     if committed is not None:
                         committed(last)
-            if INVALID_DATES:
-                now.tell_invalid_dates()
             if history.store is not None:
                 history.after_commit()
             if self.listeners.functions or log.isEnabledFor(_INFO):
                 self.listeners.tell(record, self.changes_of)
+            if INVALID_DATES:
+                now.tell_invalid_dates()
             if now.observers:
                 ended = time.time_ns()
                 now.tell(lambda observer: observer.committed(record, ended))

@@ -5,7 +5,7 @@ apart.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias, assert_never
+from typing import Any, assert_never
 
 import numpy as np
 
@@ -40,27 +40,7 @@ from elastalog.relations import records
 from elastalog.relations.limits import WIDE, Words
 from elastalog.relations.words import Dictionary
 
-CompiledExpression: TypeAlias = Callable[[Matrix, int], tuple[Values, Mask | None]]
-
 _most = np.maximum.reduce
-
-
-def compile_expression(
-    expression: Expression, slots: Mapping[str, int], dictionary: Dictionary, source: Source
-) -> CompiledExpression:
-    """A closure that gives, for the first `used` rows of a block, the values of an expression (int64, uint64, float64,
-    or int32 words for symbols) and the rows where it has one (None: all). An overflow in such a row raises E0601."""
-    column = compile_column(expression, slots, dictionary, source)
-
-    def evaluate(block: Matrix, used: int) -> tuple[Values, Mask | None]:
-        values, valid, _ = column(block, used)
-        if len(values) != used:
-            values = np.broadcast_to(values, used)
-        if valid is not None and len(valid) != used:
-            valid = np.broadcast_to(valid, used)
-        return values, valid
-
-    return evaluate
 
 
 def compile_column(
