@@ -87,6 +87,8 @@ def test_a_variable_that_is_called_like_a_text_is_told_of(tmp_path: Path) -> Non
     assert (asked.stdout, asked.exit_code) == ('"ann"\n', 0)
     assert 'note: `eve` is a variable here, for any text; the text itself is `"eve"`' in asked.stderr
     assert "note" not in run("query", program, 'may(Who, "read")').stderr
+    assert "note: `eve` is a variable here" in run("explain", program, 'may(eve, "read")').stderr
+    assert "no answers" in run("query", program, 'may("zoe", What)').stderr
 
 
 def test_programs_from_standard_input() -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from elastalog.analysis.listing import json_value
+from elastalog.analysis.pattern import Free, parse_pattern
 from elastalog.analysis.values import Base, sort_key
 from elastalog.cli.exits import Console
 from elastalog.cli.options import (
@@ -147,6 +148,8 @@ def query(
         if not names:
             click.echo("yes" if len(answers) else "no")
             return
+        if not len(answers):
+            console.say("no answers")
         for answer in sorted(answers, key=sort_key):
             if console.form == "json":
                 click.echo(json.dumps(dict(zip(names, map(json_value, answer), strict=True)), ensure_ascii=False))
@@ -176,11 +179,15 @@ def _answers(
 
 def _without_doubt(answers: Relation, session: Session, console: Console) -> Relation:
     """Answers, with a note on variables that were perhaps meant as texts: they are called like one of the facts."""
-    dictionary = session._materialisation.dictionary
-    for column in answers.schema.columns:
-        if column.base is Base.SYMBOL and dictionary.find_value(Base.SYMBOL, column.name) is not None:
-            console.say(f'note: `{column.name}` is a variable here, for any text; the text itself is `"{column.name}"`')
+    _note_variables((column.name for column in answers.schema.columns if column.base is Base.SYMBOL), session, console)
     return answers
+
+
+def _note_variables(names: Iterable[str], session: Session, console: Console) -> None:
+    dictionary = session._materialisation.dictionary
+    for name in names:
+        if dictionary.find_value(Base.SYMBOL, name) is not None:
+            console.say(f'note: `{name}` is a variable here, for any text; the text itself is `"{name}"`')
 
 
 def _parameter(written: str) -> tuple[str, int | float | str]:
@@ -233,6 +240,8 @@ def explain(
     """
     with announcing(console):
         with opened_at(program, at, options, console) as session:
+            pattern = parse_pattern(fact, session.program.checked)
+            _note_variables((one.name for one in pattern.terms if isinstance(one, Free) and one.name), session, console)
             if wanted.uses is not None:
                 found = sorted(map(str, session.uses(fact, all=wanted.uses == "all")))
                 text = json.dumps(found, ensure_ascii=False) if console.form == "json" else "\n".join(found)

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from elastalog.analysis.listing import show_rule
-from elastalog.analysis.pattern import parse_pattern
+from elastalog.analysis.pattern import Free, parse_pattern
 from elastalog.analysis.query import Query, check_query, parameter_values
 from elastalog.backends.protocol import Backend, Placed, StratumElsewhere
 from elastalog.backends.watch import memory_as_limit
@@ -107,8 +107,11 @@ class Reader:
         pattern = parse_pattern(written, now.program.checked) if isinstance(written, str) else None
         if pattern is None or pattern.is_fact:
             return now.fact(written)
-        facts = (Fact(pattern.relation, tuple(values)) for values in self.relation(pattern.relation))
-        found = list(islice((fact for fact in facts if pattern.fits(fact.values)), _FEW + 1))
+        from elastalog.provenance.reading import Reading
+
+        known = [None if isinstance(term, Free) else term for term in pattern.terms]
+        facts = Reading(now.backend, now.dictionary).select(pattern.relation, known)
+        found = list(islice((Fact(pattern.relation, values) for values in facts if pattern.fits(values)), _FEW + 1))
         if len(found) != 1:
             first = ", ".join(map(str, found[:_FEW])) + ", …" * (len(found) > _FEW)
             raise error("E0608.several" if found else "E0608.none", pattern=str(written).strip(), first=first)
