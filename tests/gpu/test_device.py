@@ -105,7 +105,7 @@ def test_programs(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     facts = folder / "facts" if (folder / "facts").is_dir() else None
     there = elastalog.open(folder / "program.dl", facts=facts, engine="gpu")
     assert _state(there) == _state(elastalog.open(folder / "program.dl", facts=facts, engine="local"))
-    assert not any("on NumPy" in record.message for record in caplog.records)
+    assert not any("on NumPy" in record.getMessage() for record in caplog.records)
 
 
 @pytest.mark.usefixtures("sizes", "emulated")

@@ -74,6 +74,6 @@ def test_a_device_that_cannot_be_started_is_none(
         starting.begin()
         assert starting.started() is None
     assert _state(elastalog.open(CLOSURE, facts=CYCLE, engine=engine)) == expected
-    warnings = [record.message for record in caplog.records if record.levelno == logging.WARNING]
+    warnings = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
     assert len(warnings) == (engine == "gpu")
-    assert any("the GPU cannot be used: libnothing" in record.message for record in caplog.records)
+    assert any("the GPU cannot be used: libnothing" in record.getMessage() for record in caplog.records)

@@ -57,7 +57,10 @@ def test_program_folders_with_global_levels(folder: Path, caplog: pytest.LogCapt
     there = elastalog.open(folder / "program.dl", facts=facts, engine="gpu", levels="global")
     assert _state(there) == _state(here)
     derives = any(stratum.clauses for stratum in lower(there.program.checked).strata)
-    assert any("on NumPy" in record.message or "on the GPU" in record.message for record in caplog.records) == derives
+    assert (
+        any("on NumPy" in record.getMessage() or "on the GPU" in record.getMessage() for record in caplog.records)
+        == derives
+    )
 
 
 @pytest.mark.usefixtures("sizes")
@@ -110,7 +113,7 @@ def test_without_room_the_kernel_takes_over(
     caplog.set_level(logging.INFO, "elastalog.placement")
     for _ in claims.each():
         assert _state(elastalog.open(CLOSURE, facts=CYCLE, engine="gpu")) == expected
-    assert sum("has no room" in record.message for record in caplog.records) == every
+    assert sum("has no room" in record.getMessage() for record in caplog.records) == every
 
 
 def test_it_says_that_there_is_no_gpu(caplog: pytest.LogCaptureFixture) -> None:
@@ -121,7 +124,7 @@ def test_it_says_that_there_is_no_gpu(caplog: pytest.LogCaptureFixture) -> None:
     warnings = [record for record in caplog.records if record.levelno == logging.WARNING]
     assert len(warnings) == 1
     assert "there is no GPU" in warnings[0].message
-    assert any("on NumPy in place of a GPU: " in record.message for record in caplog.records)
+    assert any("on NumPy in place of a GPU: " in record.getMessage() for record in caplog.records)
 
 
 def test_what_is_computed_from_texts_is_computed_here(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,5 +153,5 @@ def test_what_it_cost_is_in_the_statistics(monkeypatch: pytest.MonkeyPatch) -> N
 def test_no_more_memory_than_allowed_is_used(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "elastalog.placement")
     db = elastalog.open(CLOSURE, facts=CYCLE, engine="gpu", limits=elastalog.Limits(device_memory=100))
-    assert any("has no room" in record.message for record in caplog.records)
+    assert any("has no room" in record.getMessage() for record in caplog.records)
     assert len(db["path"]) == 81

@@ -55,7 +55,7 @@ def test_what_goes_on_there_is_the_same(
             assert here == there, (seed, update)
     both = [elastalog.open(CLOSURE, facts=CHAIN, engine=engine, strategy=strategy) for engine in ("local", "auto")]
     assert _state(both[0]) == _state(both[1])
-    assert any("on the GPU after" in record.message for record in caplog.records)
+    assert any("on the GPU after" in record.getMessage() for record in caplog.records)
     for db in both:
         db.apply({}, {"edge": [(30, 31)]})
     assert _state(both[0]) == _state(both[1])
@@ -67,7 +67,7 @@ def test_what_fails_there_goes_on_here(monkeypatch: pytest.MonkeyPatch, caplog: 
     expected = _state(elastalog.open(CLOSURE, facts=CHAIN, engine="local"))
     limits = elastalog.Limits(device_memory=100)
     assert _state(elastalog.open(CLOSURE, facts=CHAIN, engine="auto", limits=limits)) == expected
-    assert sum("has no room" in record.message for record in caplog.records) == 1
+    assert sum("has no room" in record.getMessage() for record in caplog.records) == 1
 
 
 def test_a_device_is_started_when_a_stratum_takes_long_and_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,9 @@ PACKAGES = [SOURCES / name for name in ("backends", "jit", "relations")]
 
 def _decorators(function: ast.FunctionDef) -> set[str]:
     called = (one.func if isinstance(one, ast.Call) else one for one in function.decorator_list)
-    return {one.id for one in called if isinstance(one, ast.Name)}
+    return {
+        one.id if isinstance(one, ast.Name) else one.attr for one in called if isinstance(one, ast.Name | ast.Attribute)
+    }
 
 
 def _untyped(node: ast.AST, is_compiled: bool = False) -> list[str]:

@@ -204,7 +204,7 @@ def test_facts_that_are_no_triples_are_refused(tmp_path: Path) -> None:
         program = f""".decl triple(s: symbol, p: symbol, o: symbol)
 triple({'"' + fact.replace('"', chr(92) + '"') + '"'}, "<{EX}p>", "<{EX}o>").
 .output triple(IO=rdf)"""
-        with elastalog.open(program) as db, pytest.raises(elastalog.ElastalogError, match="is no triple") as failed:
+        with elastalog.open(program) as db, pytest.raises(elastalog.ElastalogError, match="is not a triple") as failed:
             write_output(db.program.checked.relations["triple"], db["triple"].to_arrow(), tmp_path)
         assert failed.value.diagnostics[0].code == "E0530"
         assert not (tmp_path / "triple.nt").exists()

@@ -36,7 +36,6 @@ BAD_LINES = [
     '{"id": "1; DROP TABLE item", "name": "a"}',
     '{"id": null, "name": "a"}',
     '{"name": "a"}',
-    '{"id": 1, "name": "a", "more": 2}',
     '{"id": 1, "id": 2',
     "[" * 2000,
     "[1]",

@@ -93,7 +93,7 @@ def test_spark_refuses_the_barrier(tmp_path: Path, caplog: pytest.LogCaptureFixt
     ],
 )
 def test_the_way_is_chosen(settings: dict[str, str], way: str) -> None:
-    spark: Any = SimpleNamespace(conf=Settings(settings), sparkContext=SimpleNamespace(master="local[4]"))
+    spark: Any = SimpleNamespace(conf=Settings(settings), sparkContext=SimpleNamespace(master="local[4]", getConf=dict))
     assert Ways(spark).way() == way
 
 
