@@ -85,7 +85,11 @@ def test_a_device_is_started_when_a_stratum_takes_long_and_not_waited_for(monkey
     assert started
 
 
-def test_a_device_that_cannot_be_started_after_all_leaves_a_stratum_here(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("wait", [0.0, 1.0], ids=["handed over", "at once"])
+def test_a_device_that_cannot_be_started_after_all_leaves_a_stratum_here(
+    wait: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SETTINGS, "device_at_once_wait", wait)
     monkeypatch.setattr(starting, "is_there", lambda: True)
     monkeypatch.setattr(starting, "seconds_left", lambda: 0.01)
     monkeypatch.setattr(starting, "begin", lambda: None)
