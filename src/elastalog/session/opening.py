@@ -245,7 +245,8 @@ def _first_epoch(
     if given.engine == "auto" and not settings.on_cluster:
         from elastalog.backends.gpu.starting import begin_ahead
 
-        begin_ahead(any(stratum.is_recursive for stratum in program.checked.strata), _about_how_many(named))
+        is_recursive = program.once("is recursive", lambda: any(each.is_recursive for each in program.checked.strata))
+        begin_ahead(is_recursive, lambda: _about_how_many(named))
     with ExitStack() as reading:
 
         def begin(folder: str | os.PathLike[str]) -> InputFiles:

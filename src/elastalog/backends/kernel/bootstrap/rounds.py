@@ -69,11 +69,18 @@ _MOST_SPARE: Final = 8
 been opened may never need them again."""
 
 
-def _workspace() -> Workspace:
+def spare_workspace() -> Workspace:
+    """One that nobody uses."""
     try:
         return _SPARE.pop()
     except IndexError:
         return Workspace()
+
+
+def give_workspace_back(workspace: Workspace) -> None:
+    """Nobody uses it any more."""
+    if len(_SPARE) < _MOST_SPARE:
+        _SPARE.append(workspace)
 
 
 class MachineRounds:
@@ -104,7 +111,7 @@ class MachineRounds:
         if global_levels is not None:
             carried, (flat, workspace, until) = LEVELS, global_levels
         else:
-            workspace = _workspace()
+            workspace = spare_workspace()
         self._plan = self._laid_out(stratum, flat, carried, (stratum.key, is_plain, carried))
         self._rows = {name: self._plan.relations[self._plan.number[name]] for name in own}
         self._task = growth.GrowthTask(carried=carried, hands_on=take is not None, until=until)
@@ -126,8 +133,8 @@ class MachineRounds:
 
     def give_back(self) -> None:
         """No further round will be run: leaves workspace and code to others."""
-        if not self.carries_levels and len(_SPARE) < _MOST_SPARE:
-            _SPARE.append(self._run.workspace)
+        if not self.carries_levels:
+            give_workspace_back(self._run.workspace)
         code, spare = self._plan.code, self._spare_plans
         if code.is_general and len(spare) < _MOST_SPARE:
             code.dictionary = None  # which belongs to the session

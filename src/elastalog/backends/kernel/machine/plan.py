@@ -126,7 +126,7 @@ class MachinePlan:
         """Writes where relations and indexes are now. An index that was never made, or lacks rows, is missing until the
         machine asks for it."""
         for number, name in enumerate(self.names):
-            self.refresh_relation(number, relations[name] if name != UNIT else _unit())
+            self.refresh_relation(number, relations[name] if name != UNIT else unit())
         for place, (name, columns) in enumerate(self.keys):
             relation, row = relations[name], self.indexes[place]
             # A drive that had the plan before has left where the index was then, which may be gone.
@@ -491,7 +491,8 @@ def start_of(variant: Variant) -> str:
 
 
 @cache
-def _unit() -> KernelRelation:
+def unit() -> KernelRelation:
+    """The relation of one fact, without columns."""
     relation = KernelRelation(UNIT, 1, is_annotated=False)
     relation.insert(np.zeros((1, 1), np.int32), 0, 1, 0)
     return relation

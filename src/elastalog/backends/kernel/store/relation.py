@@ -17,6 +17,7 @@ from elastalog.backends.kernel.store.annotations import ABSENT, NEW, REFERENCE, 
 from elastalog.backends.kernel.store.crew import ALONE, Crew
 from elastalog.backends.kernel.store.index import Index
 from elastalog.backends.kernel.store.memory import (
+    MOST_TAKEN,
     NO_TABLE,
     NO_WORDS,
     STAMPS,
@@ -75,22 +76,26 @@ class KernelRelation:
     touched_used: int = _described("touched_used")
     """How many entries the touched table has."""
 
-    def __init__(self, name: str, width: int, is_annotated: bool, crew: Crew = ALONE) -> None:
-        self.stamp = STAMPS.take()
+    def __init__(self, name: str, width: int, is_annotated: bool, crew: Crew = ALONE, expected: int = 0) -> None:
+        """`expected`: how many rows will come, if that is known."""
+        self.stamp = stamp = STAMPS.take()
         self.crew = crew
         self.laid_out = -1
-        self.descriptor = RelationDescriptor()
+        self.descriptor = RelationDescriptor(generation=stamp, is_settled=1)
         self.address = addressof(self.descriptor)
         self.name = name
         self.width = width
         self.is_annotated = is_annotated
-        self.generation = self.stamp
-        self.rows: Matrix = np.empty((SETTINGS.first_rows, width), np.int32)
-        self.take_table(empty_table(_FIRST_TABLE))
-        self.level: Vector = np.empty(SETTINGS.first_rows, np.int32) if is_annotated else NO_WORDS
-        self.count: Vector = np.empty(SETTINGS.first_rows, np.int32) if is_annotated else NO_WORDS
+        room, slots = SETTINGS.first_rows, _FIRST_TABLE
+        if expected > room:
+            room += expected + expected // _SLACK
+            slots = slots_for(room)
+        self.rows: Matrix = np.empty((room, width), np.int32)
+        self._table: Vector = np.zeros(slots, np.uint32)
+        self.shift, self.full = 65 - slots.bit_length(), slots * MOST_TAKEN // 16
+        self.level: Vector = np.empty(room, np.int32) if is_annotated else NO_WORDS
+        self.count: Vector = np.empty(room, np.int32) if is_annotated else NO_WORDS
         self.touched: Matrix = np.empty((16, TOUCHED_WIDTH), np.int32)
-        self.is_settled = True
         self._indexes: dict[tuple[int, ...], Index] = {}
         self.state: Vector = state_vector()
 
