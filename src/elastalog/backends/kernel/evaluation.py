@@ -49,15 +49,16 @@ class KernelEvaluation(StrataContext):
         place: OtherPlace | None = None,
     ) -> None:
         super().__init__(held, dictionary, watch, Workers(held.relations, watch, crew), place)
+        # What clauses cost of strata that were evaluated at once.
+        self._costs_ahead: dict[int, ClauseCosts] = {}
         self.know(program)
 
     def know(self, program: LogicalProgram) -> None:
         """Everything that depends on the program and on nothing else."""
         super().know(program)
         self._backward: BackwardEvaluation | None = None
-        # Derivations of strata that were evaluated before their turn, and what clauses cost of those evaluated at once.
+        # Derivations of strata that were evaluated before their turn.
         self._ahead: dict[int, int] = {}
-        self._costs_ahead: dict[int, ClauseCosts] = {}
         self._first_key: tuple[int, ...] | None = None
         self._last_lookups: dict[int, list[str]] | None = None
         self._in_limited = frozenset(
@@ -73,6 +74,7 @@ class KernelEvaluation(StrataContext):
     def follow(self, program: LogicalProgram) -> None:
         """Goes over to another program, of which the facts are held already."""
         self.variants = _renumber(self.variants, self.program, program)
+        self._costs_ahead = _renumber(self._costs_ahead, self.program, program)
         self.know(program)
 
     def load(self, facts: dict[str, Matrix]) -> None:
@@ -96,6 +98,8 @@ class KernelEvaluation(StrataContext):
             self._go_ahead(stratum)
         ahead = self._ahead.pop(number, None)
         derivations = self.evaluate(stratum) if ahead is None else ahead
+        if ahead is None and number in self._costs_ahead:  # it was begun
+            derivations += _derivations(self._costs_ahead[number])
         if stratum is strata[-1]:
             self._leave_code()
         for ranked in self.known_ranks.values():
@@ -112,8 +116,9 @@ class KernelEvaluation(StrataContext):
         """Evaluates all strata, if they are simple and another session of the program, with relations of like sizes,
         has left the code for that."""
         held, key = self.held, None
-        is_simple = all(type(kind) in (Plain, Explicit) and not kind.is_limited for kind in self.kinds.values())
-        is_here = self.place is None and not held.evicted and self.watch.on_progress is None
+        is_simple = {*map(type, self.kinds.values())} <= {Plain, Explicit} and not self.program.limits
+        # A backend that holds the kernel may evaluate some strata itself.
+        is_here = self.place is None and type(held.relations) is dict and self.watch.on_progress is None
         if is_simple and is_here and held.annotation.has_levels_only:
             key = self.statistics.small_sizes(self.program.relations)
         self._first_key = key
@@ -122,11 +127,12 @@ class KernelEvaluation(StrataContext):
         except (KeyError, IndexError):
             return
         self._ahead = {stratum.number: 0 for stratum in self.program.strata if not stratum.clauses}
-        for done, costs in first.run(held.relations, self.watch):
-            self._ahead[done.number] = sum([derivations for _, derivations, _ in costs])
+        for done, costs in first.run(held.relations, self.dictionary, self.watch):
+            self._ahead[done.number] = _derivations(costs)
             self._costs_ahead[done.number] = costs
         if (begun := first.begun) is not None:
             left, iteration = begun
+            del self._ahead[left.number]
             facts = {name: held.facts(name) for name in left.relations}
             self.begun[left.number] = Begun(facts, iteration - 1, 0, is_done=False, is_complete=True)
         self.program.plans["first", key].append(first)
@@ -173,6 +179,8 @@ class KernelEvaluation(StrataContext):
         """Brings a stratum, whose relations hold their explicit facts, to its fixpoint; with the variants of an
         earlier evaluation, if given. Returns the derivations enumerated."""
         before = self.watch.derivations
+        if stratum.number not in self.begun:
+            self._costs_ahead.pop(stratum.number, None)
         try:
             self.kinds[stratum.number].evaluate(variants)
         except LimitReached as limit:
@@ -213,9 +221,13 @@ class KernelEvaluation(StrataContext):
 
     def costs(self) -> Iterator[ClauseCost]:
         """What clauses cost in the last evaluation of their strata."""
-        found = dict(self._costs_ahead)
+        found = {
+            stratum: sorted(costs, key=lambda cost: (cost[0].is_recursive, cost[0].number))
+            for stratum, costs in self._costs_ahead.items()
+        }
         for stratum, variants in self.variants.items():
-            found[stratum] = [(variant.clause, variant.derivations, variant.seconds) for variant in variants]
+            later = [(variant.clause, variant.derivations, variant.seconds) for variant in variants]
+            found[stratum] = found.get(stratum, []) + later
         for stratum in sorted(found):
             costs: dict[int, tuple[Clause, int, float]] = {}
             for clause, more, longer in found[stratum]:
@@ -234,6 +246,10 @@ def constructing_rules(stratum: LogicalStratum) -> list[str]:
         if clause.is_recursive and any(isinstance(g, Test) and constructor_of(g) is not None for g in clause.goals)
     ]
     return [f"rule {rule.number} builds values in recursion: `{show_rule(rule)}`" for rule in rules if rule is not None]
+
+
+def _derivations(costs: ClauseCosts) -> int:
+    return sum([derivations for _, derivations, _ in costs])
 
 
 def _renumber(kept: dict[int, T], before: LogicalProgram, after: LogicalProgram) -> dict[int, T]:

@@ -24,6 +24,7 @@ from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.watch import Watch
 from elastalog.late import dataclass
 from elastalog.planning.logical import Clause, LogicalStratum
+from elastalog.relations.words import Dictionary
 from elastalog.settings import SETTINGS
 
 MOST_FOUND: Final = 4096
@@ -78,12 +79,15 @@ class FirstEpoch:
         )  # fmt: skip
         self._task = growth.GrowthTask(until=NO_LIMIT, most_work=NO_LIMIT, allowed=MOST_FOUND)
 
-    def run(self, relations: Mapping[str, KernelRelation], watch: Watch) -> list[tuple[LogicalStratum, ClauseCosts]]:
-        """Brings strata, whose relations hold their explicit facts, to their fixpoints. Returns those that were: all,
-        or those before one that has become too large, and is where it was left off."""
+    def run(
+        self, relations: Mapping[str, KernelRelation], dictionary: Dictionary, watch: Watch
+    ) -> list[tuple[LogicalStratum, ClauseCosts]]:
+        """Brings strata, whose relations hold their explicit facts, to their fixpoints. Returns them with what their
+        clauses cost: all, or those up to one that has become too large, and is where it was left off (`begun`)."""
         drive, workspace = self._drive, spare_workspace()
         machine, began = workspace.machine, time.perf_counter()
         for each in self._strata:
+            each.plan.code.belong_to(dictionary)
             each.homes[:] = [unit().home if name == UNIT else relations[name].home for name in each.plan.names]
             each.index_homes[:] = [self._index_home(relations[name], columns) for name, columns in each.plan.keys]
             workspace.make_ready(each.plan)
@@ -104,6 +108,8 @@ class FirstEpoch:
         watch.count(drive.derivations, drive.rows)
         watch.rounds += drive.at
         give_workspace_back(workspace)
+        for each in self._strata:
+            each.plan.code.dictionary = None  # which belongs to the session
         watch.step()
         return self._costs(drive.at, time.perf_counter() - began, relations)
 
@@ -137,4 +143,4 @@ class FirstEpoch:
             found.append((each.stratum, costs))
             for name in each.stratum.relations:
                 relations[name].trim()
-        return found[:done]
+        return found[: done + 1]

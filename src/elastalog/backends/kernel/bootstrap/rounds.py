@@ -126,6 +126,7 @@ class MachineRounds:
         self._spare_plans: list[MachinePlan] = stratum.codes.setdefault(key, []) if stratum.key else []
         try:
             plan: MachinePlan = self._spare_plans.pop()
+            plan.code.belong_to(stratum.dictionary)
         except IndexError:  # there is none, or another thread was faster
             variants = MachineVariants([body.variant for body in self.bodies])
             plan = MachinePlan(stratum.own, flat | {UNIT}, variants, stratum.dictionary, carried)
@@ -240,7 +241,7 @@ class Workers:
     def do_all(self, tasks: list[Task]) -> None:
         """Does what is to be done, several at a time, the largest first, and takes it off the list."""
         tasks.sort(key=itemgetter(0))
-        is_much = len(tasks) > 1 and sum(rows for rows, _ in tasks) >= SETTINGS.share_indexes_from
+        is_much = len(tasks) > 1 and sum([rows for rows, _ in tasks]) >= SETTINGS.share_indexes_from
 
         def work(thread: int) -> None:
             while tasks:

@@ -112,10 +112,11 @@ class KernelRelation:
         forgotten and nobody will look for facts."""
         found = self.descriptor
         if self.stamp != self.laid_out:
-            table = self.table if with_table else self._table  # before the stamp: it may have to be made
+            # Before the stamp: it may have to be made.
+            table = self.table if with_table and not len(self._table) else self._table
             stamp = self.stamp if len(table) else -1
             found.rows, found.width = address_of(self.rows), self.width
-            found.room = self.room if len(table) else len(self.rows)
+            found.room = min(len(self.rows), self.full) if len(table) else len(self.rows)
             found.table, found.table_size = address_of(table), len(table)
             found.shift = self.shift
             found.level, found.count = address_of(self.level), address_of(self.count)
@@ -246,13 +247,13 @@ class KernelRelation:
     def load(self, block: Matrix) -> None:
         """Inserts explicit facts into a relation that holds explicit facts only: level 0, count 1."""
         first = self.used
-        size = self.used + len(block)
+        size = first + len(block)
         if size > SETTINGS.first_rows:
             size += 64
-        if size > self.full:
-            slots, full = slots_at_once(size)
-            self._fill_table(empty_table(slots), full)
-        self.reserve(size)
+            if size > self.full:
+                slots, full = slots_at_once(size)
+                self._fill_table(empty_table(slots), full)
+            self.reserve(size)
         self.insert(np.ascontiguousarray(block, np.int32), 0, len(block), self.used)
         if self.is_annotated:
             self.level[first : self.used] = 0
