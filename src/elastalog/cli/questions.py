@@ -228,7 +228,7 @@ def explain(
 
     FACT may be a pattern that only one fact fits, such as path(1, _); if several do, the error names some.
 
-    With `--levels global` the proof has the least height of all, otherwise the least within each stratum.
+    Each recursive part of the proof is as low as possible; with `--levels global` the proof as a whole is.
 
     \b
     Examples:

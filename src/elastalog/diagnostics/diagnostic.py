@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from elastalog.diagnostics.source import Label as Label
 from elastalog.diagnostics.source import Source, Span
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from typing import Self
 
 Severity = Literal["error", "warning", "note"]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +103,40 @@ class FindingWarning(UserWarning):
         self.diagnostic = diagnostic
 
 
+_COLLECTED: ContextVar[list[Diagnostic] | None] = ContextVar("warnings that are collected", default=None)
+
+
+@contextmanager
+def collecting_warnings(into: list[Diagnostic] | None = None) -> Iterator[list[Diagnostic]]:
+    """Collects what is warned of in the block, for whoever asked, in the place of warnings of Python."""
+    found: list[Diagnostic] = [] if into is None else into
+    before = _COLLECTED.set(found)
+    try:
+        yield found
+    finally:
+        _COLLECTED.reset(before)
+
+
+def in_another_thread(task: Callable[[], T]) -> Callable[[], T]:
+    """A task that warns where the present thread does."""
+    into = _COLLECTED.get()
+    if into is None:
+        return task
+
+    def collected() -> T:
+        with collecting_warnings(into):
+            return task()
+
+    return collected
+
+
 def warn_of(found: Diagnostic) -> None:
     """Warns of a finding, at the line outside of this package that led to it."""
+    collected = _COLLECTED.get()
+    if collected is not None:
+        if found not in collected:
+            collected.append(found)
+        return
     frame, depth = sys._getframe(1).f_back, 3
     while frame is not None and frame.f_globals.get("__name__", "").startswith("elastalog."):
         frame, depth = frame.f_back, depth + 1

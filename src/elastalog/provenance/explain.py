@@ -45,9 +45,9 @@ from elastalog.syntax.printer import print_clause
 
 Asking: TypeAlias = Callable[[], AbstractContextManager[object]]
 
-LEAST = "the least height of all proofs"
-LEAST_BY_STRATUM = "the least within each stratum"
-BY_RANKS = "the least within each stratum, except where better values replace others"
+LEAST = "the lowest of all its proofs"
+LEAST_BY_STRATUM = "each recursive part as low as possible"
+BY_RANKS = "each recursive part as low as possible, except where better values replace others"
 
 
 @dataclass(frozen=True, slots=True)

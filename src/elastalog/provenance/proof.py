@@ -127,7 +127,7 @@ class Proof(Rendered):
     the depth ends here. `height` is 0 for explicit facts and 1 + that of the highest child otherwise; None while it
     is not known. `claim` says in which sense the proof is the best one. `superseded_by`: the fact has left its
     relation, because this one dominates it. `chosen_among`: the number of facts that rules give with a key of a
-    choice domain in common, of which this one was taken."""
+    choice domain in common, of which this one was taken. `is_given`: explicit, though its relation has rules."""
 
     fact: Fact
     rule: Rule | None
@@ -138,6 +138,7 @@ class Proof(Rendered):
     source: ProofSource | None = None
     superseded_by: Fact | None = None
     chosen_among: int | None = None
+    is_given: bool = False
 
     __reduce__ = stays_here("a proof", "hand on its text, or what `to_json` makes")
 

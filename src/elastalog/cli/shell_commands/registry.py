@@ -39,8 +39,9 @@ def _dump(state: ShellState, arguments: Piece) -> None:
 
 
 def _relations(state: ShellState, arguments: Piece) -> None:
-    require_nothing("relations", arguments)
-    for name in state.session:
+    with arguments.placing():
+        names = [state.session[arguments.text].name] if arguments.text else list(state.session)
+    for name in names:
         size = len(state.session[name])
         state.say(f"{state.session.schemas[name]}: {size:,} {'fact' if size == 1 else 'facts'}")
 
@@ -48,7 +49,7 @@ def _relations(state: ShellState, arguments: Piece) -> None:
 _READING: Final = (
     Command("query R(1, X)", "show the values for which a pattern holds", _query),
     Command("dump [R]", "show all facts of a relation, or of every relation", _dump),
-    Command("relations", "list the relations, with their attributes and sizes", _relations),
+    Command("relations [R]", "list the relations, with their attributes and sizes", _relations, aliases=("describe",)),
 )
 
 

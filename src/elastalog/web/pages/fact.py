@@ -136,7 +136,7 @@ async def _holds(window: Window, address: Address, proof: Proof, tags: ui.elemen
         height = "" if proof.height is None or proof.is_explicit else tag(f"proof of height {proof.height}")
         raw(kinds + " " + height)
     view = address.get("view", "tree")
-    with card("Why it holds", html(_claim(proof)), is_padded=view == "tree") as header:
+    with card("Why it holds", html(proof.claim), is_padded=view == "tree") as header:
         with header:
             options = [("tree", address.with_(view=None)), ("graph", address.with_(view="graph"))]
             raw(choice(options, view))
@@ -154,10 +154,6 @@ async def _holds(window: Window, address: Address, proof: Proof, tags: ui.elemen
         _what_if(window, fact, proof.is_explicit)
         with card("Since when", "by whose change"):
             await _blame(window, fact)
-
-
-def _claim(proof: Proof) -> str:
-    return f"its height is {proof.claim}" if proof.claim else ""
 
 
 def _graph(window: Window, fact: Fact, session: Session) -> str:
