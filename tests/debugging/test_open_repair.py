@@ -231,6 +231,19 @@ def test_of_repairs_of_one_size_that_with_the_fewest_side_effects_is_suggested()
         assert list(map(str, found.insert)) == ['member("ann", "all")']
 
 
+def test_facts_like_those_that_are_there_are_suggested_first() -> None:
+    program = """
+    .decl member(who: symbol, team: symbol)
+    .decl in(who: symbol, team: symbol)
+    in(w, t) :- member(w, t).
+    in(w, t) :- member(w, u), in(u, t).
+    """
+    members = [("ada", "admins"), ("admins", "staff"), ("bob", "staff"), ("eve", "staff")]
+    with elastalog.open(program, {"member": members}) as db:
+        found = db.suggest(missing=['in("eve", "admins")'])
+        assert list(map(str, found.insert)) == ['member("eve", "admins")'], "nobody is a member of ada"
+
+
 def test_a_deletion_that_lets_a_negation_hold_is_no_repair() -> None:
     """Deleting `known(2)` takes `trusted(2)` away, but then `alarm(2)` follows by the second rule."""
     program = """

@@ -74,33 +74,36 @@ def candidates_by_why_not(
                     pending.append(other)
                 else:
                     found.update({Element("-", leaf): None for leaf in explainer.explain(other).explicit_facts})
-    likely = _Likely(relation)
-    return sorted(found, key=lambda element: not likely.is_one(element))
+    likely = Likely(relation)
+    return sorted(found, key=lambda element: element.sign == "+" and not likely.is_one(element.fact))  # type: ignore[arg-type]
 
 
-class _Likely:
+class Likely:
     """Whether a fact that is to be inserted is like those that are there: no number is beyond zero, or twice those of
-    its column."""
+    its column, and no text is new in its column."""
 
     def __init__(self, relation: Callable[[str], Relation]) -> None:
         self._relation = relation
-        self._ranges: dict[str, list[tuple[float, float] | None]] = {}
+        self._columns: dict[str, list[Callable[[Any], bool]]] = {}
 
-    def is_one(self, element: Element) -> bool:
-        fact = element.fact
-        if element.sign == "-" or not isinstance(fact, Fact):
-            return True
-        known = self._ranges.get(fact.relation)
+    def is_one(self, fact: Fact) -> bool:
+        known = self._columns.get(fact.relation)
         if known is None:
-            columns = zip(*islice(self._relation(fact.relation), ENOUGH_ROWS), strict=True)
-            known = self._ranges[fact.relation] = [_range(column) for column in columns]
-        pairs = zip(fact.values, known or [None] * len(fact.values), strict=True)
-        return all(ends is None or ends[0] <= value <= ends[1] for value, ends in pairs)  # type: ignore[operator]
+            rows = list(islice(self._relation(fact.relation), ENOUGH_ROWS))
+            known = self._columns[fact.relation] = [
+                _fits(column, len(rows) < ENOUGH_ROWS) for column in zip(*rows, strict=True)
+            ]
+        return all(fits(value) for fits, value in zip(known, fact.values, strict=False))
 
 
-def _range(column: tuple[Value, ...]) -> tuple[float, float] | None:
+def _fits(column: tuple[Value, ...], is_all: bool) -> Callable[[Any], bool]:
+    """Whether a value is like those of a column."""
     numbers = [value for value in column if isinstance(value, int | float)]
-    return (2 * min(*numbers, 0), 2 * max(*numbers, 0)) if len(numbers) == len(column) else None
+    if len(numbers) == len(column):
+        least, greatest = 2 * min(*numbers, 0), 2 * max(*numbers, 0)
+        return lambda value: bool(least <= value <= greatest)
+    texts = {value for value in column if isinstance(value, str)}
+    return texts.__contains__ if is_all and texts else lambda _: True
 
 
 def _in_the_way(

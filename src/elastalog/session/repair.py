@@ -3,6 +3,7 @@ fewest side effects; and how a suggestion is applied."""
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from dataclasses import dataclass, replace
@@ -20,6 +21,7 @@ from elastalog.program import shown_rule
 from elastalog.provenance.fact import Fact
 from elastalog.session.candidates import (
     MOST_QUESTIONS,
+    Likely,
     as_facts,
     candidates_by_why_not,
     fitting,
@@ -87,8 +89,15 @@ class RepairSearch:
     ) -> Suggestion:
         """Looks for repairs of the same size without an element of those known."""
         end = time.monotonic() + seconds
+        likely = Likely(self.relation)
+
+        def drawbacks(one: Suggestion) -> tuple[int, int] | None:
+            """How many facts to insert are unlike those that are there, and how many side effects it has."""
+            strange = [] if one.over == "update" else [fact for fact in one.insert if not likely.is_one(fact)]
+            return None if one.side_effects is None else (len(strange), one.side_effects.number)
+
         best, compared, rejected, pending = found, 1, list(asked.rejected), deque(found.elements)
-        while pending and compared < MOST_COMPARED and best.side_effects and best.side_effects.number:
+        while pending and compared < MOST_COMPARED and any(drawbacks(best) or ()):
             left = end - time.monotonic()
             if left <= 0:
                 break
@@ -104,8 +113,7 @@ class RepairSearch:
                 continue
             rejected, compared = without, compared + 1
             pending += [element for element in other.elements if element not in pending]
-            if other.side_effects and other.side_effects.number < best.side_effects.number:
-                best = other
+            best = min(best, other, key=lambda one: drawbacks(one) or (math.inf,))
         if best.side_effects is None:
             return best
         # What is proven without the rejected elements says nothing of the question without them.
