@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -167,17 +168,17 @@ def _answers(
 ) -> Relation:
     if is_address(program) or Path(program).is_dir() or at is not None:
         with opened_at(program, at, options, console) as session:
-            return _without_doubt(session.query(query, parameters=values), session, console)
+            return without_doubt(session.query(query, parameters=values), session, console)
     from elastalog.program import with_arithmetic
     from elastalog.session.opening import question
 
     loaded = with_arithmetic(load_program(program, console), options.arithmetic)
     asked = question(loaded, query, values)
     with open_session(asked.program, options, console) as session:
-        return _without_doubt(asked.answers(session), session, console)
+        return without_doubt(asked.answers(session), session, console)
 
 
-def _without_doubt(answers: Relation, session: Session, console: Console) -> Relation:
+def without_doubt(answers: Relation, session: Session, console: Console) -> Relation:
     """Answers, with a note on variables that were perhaps meant as texts: they are called like one of the facts."""
     _note_variables((column.name for column in answers.schema.columns if column.base is Base.SYMBOL), session, console)
     return answers
@@ -442,10 +443,14 @@ def _refuse_contradictions(program: str, asked: Search, at: int | None) -> None:
         raise click.UsageError("--apply is for the repair of a store: leave out --at, --blame and --localise.")
 
 
-def _news(console: Console) -> Any:
-    if console.is_watched:
-        return lambda message: click.echo(message, err=True)
-    return None
+def _news(console: Console) -> Callable[[str], None] | None:
+    return after_a_moment(lambda message: click.echo(message, err=True)) if console.is_watched else None
+
+
+def after_a_moment(say: Callable[[str], None]) -> Callable[[str], None]:
+    """Tells how a search goes once it has taken a second."""
+    begun = time.monotonic()
+    return lambda message: say(message) if time.monotonic() - begun > 1 else None
 
 
 def _shown(answer: Answer, console: Console, proofs: bool) -> str:

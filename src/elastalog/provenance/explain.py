@@ -32,7 +32,7 @@ from elastalog.provenance.absence import Absence, PatternAbsence
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.joins import Pattern, candidates, dominating, holders
 from elastalog.provenance.metrics import HEIGHT, Metric
-from elastalog.provenance.proof import Proof
+from elastalog.provenance.proof import BY_RANKS, LEAST_BY_STRATUM, Proof
 from elastalog.provenance.ranks import ComputedSteps, Neighbourhood, Scope
 from elastalog.provenance.reading import Reading, WordFact
 from elastalog.provenance.search import Alternatives, Assembly
@@ -48,8 +48,6 @@ Touched: TypeAlias = Sequence[Mapping[str, Matrix]]
 """Facts by relation, update after update."""
 
 LEAST = "the lowest of all its proofs"
-LEAST_BY_STRATUM = "each recursive part as low as possible"
-BY_RANKS = "each recursive part as low as possible, except where better values replace others"
 
 
 @dataclass(frozen=True, slots=True)

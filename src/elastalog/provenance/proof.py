@@ -121,6 +121,10 @@ class Rendered(ABC):
         return text if name == "render_json" else show_lines(text)
 
 
+LEAST_BY_STRATUM = "each recursive part as low as possible"
+BY_RANKS = f"{LEAST_BY_STRATUM}, except where better values replace others"
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Proof(Rendered):
     """Why `fact` holds: by `rule` from `children`; without a rule it is an explicit fact, or, if not `is_expanded`,

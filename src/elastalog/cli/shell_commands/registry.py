@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from elastalog.analysis.values import sort_key
+from elastalog.cli.questions import without_doubt
 from elastalog.cli.reports import latest_entry, profile_lines, value_text
 from elastalog.cli.shell_commands.state import Command, Piece, ShellState, require_nothing, require_some, sorted_facts
 from elastalog.cli.shell_commands.updates import UPDATES
@@ -17,7 +18,7 @@ from elastalog.diagnostics.nearest import did_you_mean
 def _query(state: ShellState, arguments: Piece) -> None:
     require_some("query", arguments, "a pattern", "write it as `query path(1, X)`")
     with arguments.placing():
-        answers = state.session.query(arguments.text)
+        answers = without_doubt(state.session.query(arguments.text), state.session, state.console)
     if not answers.schema.columns:
         state.say("true" if len(answers) else "false")
         return

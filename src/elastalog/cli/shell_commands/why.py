@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from elastalog.analysis.listing import show_literal, show_rule
 from elastalog.analysis.pattern import parse_pattern
-from elastalog.cli.questions import FORMS, rendered, value_from
+from elastalog.cli.questions import FORMS, after_a_moment, rendered, value_from
 from elastalog.diagnostics.nearest import did_you_mean
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ def _take_faults(state: ShellState, command: str, arguments: Piece) -> None:
 
 
 def _news(state: ShellState) -> Callable[[str], None] | None:
-    return state.say if state.is_interactive else None
+    return after_a_moment(state.say) if state.is_interactive else None
 
 
 def _localise(state: ShellState, arguments: Piece) -> None:

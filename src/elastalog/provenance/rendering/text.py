@@ -14,6 +14,8 @@ from typing import assert_never
 from elastalog.analysis.program import Rule
 from elastalog.provenance.absence import Absence, Instantiation
 from elastalog.provenance.proof import (
+    BY_RANKS,
+    LEAST_BY_STRATUM,
     AggregatePremise,
     Condition,
     Member,
@@ -183,7 +185,9 @@ def summary(proof: Proof) -> str:
     if proof.is_explicit:
         return "an explicit fact: it was given, and needs no rule"
     height = "" if proof.height is None else f"height {proof.height}"
-    return ", ".join(part for part in (height, proof.claim) if part)
+    is_about_recursion = proof.claim in (LEAST_BY_STRATUM, BY_RANKS)
+    is_said = not is_about_recursion or any(rule.is_recursive for rule in rules_of(proof))
+    return ", ".join(part for part in (height, proof.claim if is_said else "") if part)
 
 
 def rules_of(proof: Proof) -> list[Rule]:
