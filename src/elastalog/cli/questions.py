@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from elastalog.analysis.listing import json_value
+from elastalog.analysis.listing import json_value, show_value
 from elastalog.analysis.pattern import Free, parse_pattern
 from elastalog.analysis.values import Base, sort_key
 from elastalog.cli.exits import Console
@@ -24,7 +24,6 @@ from elastalog.cli.options import (
     report_options,
     verbosity_options,
 )
-from elastalog.cli.reports import value_text
 from elastalog.cli.session_options import (
     SessionOptions,
     announcing,
@@ -155,7 +154,7 @@ def query(
             if console.form == "json":
                 click.echo(json.dumps(dict(zip(names, map(json_value, answer), strict=True)), ensure_ascii=False))
             else:
-                click.echo("\t".join(map(value_text, answer)))
+                click.echo("\t".join(map(show_value, answer)))
 
 
 def _answers(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
 from elastalog.diagnostics.source import Label as Label
 from elastalog.diagnostics.source import Source, Span
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from typing import Self
 
 Severity = Literal["error", "warning", "note"]
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,27 +106,14 @@ _COLLECTED: ContextVar[list[Diagnostic] | None] = ContextVar("warnings that are 
 
 
 @contextmanager
-def collecting_warnings(into: list[Diagnostic] | None = None) -> Iterator[list[Diagnostic]]:
-    """Collects what is warned of in the block, for whoever asked, in the place of warnings of Python."""
-    found: list[Diagnostic] = [] if into is None else into
+def collecting_warnings() -> Iterator[list[Diagnostic]]:
+    """Collects what is warned of in the block, also by threads with its context, in the place of warnings of Python."""
+    found: list[Diagnostic] = []
     before = _COLLECTED.set(found)
     try:
         yield found
     finally:
         _COLLECTED.reset(before)
-
-
-def in_another_thread(task: Callable[[], T]) -> Callable[[], T]:
-    """A task that warns where the present thread does."""
-    into = _COLLECTED.get()
-    if into is None:
-        return task
-
-    def collected() -> T:
-        with collecting_warnings(into):
-            return task()
-
-    return collected
 
 
 def warn_of(found: Diagnostic) -> None:

@@ -9,10 +9,11 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from enum import Enum
 from typing import ParamSpec, TypeVar
 
-from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached, in_another_thread
+from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached
 from elastalog.diagnostics.quota import Quota
 from elastalog.web.settings import Busy, Limits
 
@@ -105,7 +106,7 @@ class Waiting:
             if is_asked and self.number >= self._most:
                 raise Busy.of("E0922", number=self.number)
             try:
-                future = threads.submit(in_another_thread(task))
+                future = threads.submit(copy_context().run, task)
             except RuntimeError:
                 raise Closed.of("E0936") from None
             self.number += 1

@@ -6,9 +6,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from elastalog.analysis.listing import show_value
 from elastalog.analysis.values import sort_key
 from elastalog.cli.questions import without_doubt
-from elastalog.cli.reports import latest_entry, profile_lines, value_text
+from elastalog.cli.reports import latest_entry, profile_lines
 from elastalog.cli.shell_commands.state import Command, Piece, ShellState, require_nothing, require_some, sorted_facts
 from elastalog.cli.shell_commands.updates import UPDATES
 from elastalog.cli.shell_commands.why import DEBUGGING, EXPLAINING
@@ -24,7 +25,7 @@ def _query(state: ShellState, arguments: Piece) -> None:
         return
     names = answers.schema.names
     lines = (
-        ", ".join(f"{name} = {value_text(value)}" for name, value in zip(names, values, strict=True))
+        ", ".join(f"{name} = {show_value(value)}" for name, value in zip(names, values, strict=True))
         for values in sorted(answers, key=sort_key)
     )
     state.say_first(lines, len(answers), "bind more arguments, or use `dump`")
