@@ -223,10 +223,10 @@ class Updates:
             if name in now.schemas:
                 stay = words[backend.contains(name, words) & ~backend.is_explicit(name, words)]
                 gone = changes[name].deleted if name in changes else ()
-                rows = Relation.of(now.schemas[name], now.dictionary, stay)
+                rows = Relation.of(now.schemas[name], now.dictionary, stay[:_LOOKED])
                 found += [Fact(name, values) for values in rows if values not in gone]
         if found:
-            facts = ", ".join(map(str, found[:_FEW])) + f" and {len(found) - _FEW:,} more" * (len(found) > _FEW)
+            facts = ", ".join(map(str, found[:_FEW])) + ", …" * (len(found) > _FEW)
             warn_of(finding("E0625", severity="warning", facts=facts, it="it" if len(found) == 1 else "them"))
 
     def is_applied(self, source: str | None, batch: str | int | None) -> bool:
@@ -275,8 +275,8 @@ class Listeners:
                 log.exception("%r failed when it was told of epoch %d", function, record.epoch)
 
 
-_FEW = 3
-"""Facts that are named."""
+_LOOKED, _FEW = 100, 3
+"""Facts of a relation that are looked at to be named, and that are."""
 _INFO = logging.INFO
 _PATHS = (str, os.PathLike)
 _KINDS_OF_MARKS = tuple(kind.value for kind in Marks)
