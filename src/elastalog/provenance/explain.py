@@ -32,7 +32,7 @@ from elastalog.provenance.absence import Absence, PatternAbsence
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.joins import Pattern, candidates, dominating, holders
 from elastalog.provenance.metrics import HEIGHT, Metric
-from elastalog.provenance.proof import Proof
+from elastalog.provenance.proof import BY_RANKS, LEAST_BY_STRATUM, Proof
 from elastalog.provenance.ranks import ComputedSteps, Neighbourhood, Scope
 from elastalog.provenance.reading import Reading, WordFact
 from elastalog.provenance.search import Alternatives, Assembly
@@ -47,9 +47,7 @@ Asking: TypeAlias = Callable[[], AbstractContextManager[object]]
 Touched: TypeAlias = Sequence[Mapping[str, Matrix]]
 """Facts by relation, update after update."""
 
-LEAST = "the least height of all proofs"
-LEAST_BY_STRATUM = "the least within each stratum"
-BY_RANKS = "the least within each stratum, except where better values replace others"
+LEAST = "the lowest of all its proofs"
 
 
 @dataclass(frozen=True, slots=True)

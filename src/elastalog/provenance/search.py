@@ -236,9 +236,9 @@ class Assembly:
             height = height_over(children)
         shown = self._reading.fact(fact)
         chosen = self._chosen_among(shown) if step.rule is not None else None
-        return Proof(
-            shown, step.rule, children, True, height, self._claim, self._source, self._superseded_by(fact), chosen
-        )
+        is_given = step.is_explicit and fact[0] in self._reading.derived
+        by = self._superseded_by(fact)
+        return Proof(shown, step.rule, children, True, height, self._claim, self._source, by, chosen, is_given)
 
     def is_superseded(self, fact: WordFact) -> bool:
         """Whether a fact has been met that does not hold any more."""
@@ -307,7 +307,7 @@ class Alternatives:
         around = self._around
         shown = self._reading.fact(around.facts[fact])
         if fact in around.explicit:
-            yield Proof(shown, None, (), True, 0)
+            yield Proof(shown, None, (), True, 0, is_given=shown.relation in self._reading.derived)
             return
         other = around.superseded_by(around.facts[fact])
         by = None if other is None else self._reading.fact(other)
