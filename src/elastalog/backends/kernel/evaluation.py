@@ -61,9 +61,6 @@ class KernelEvaluation(StrataContext):
         self._ahead: dict[int, int] = {}
         self._first_key: tuple[int, ...] | None = None
         self._last_lookups: dict[int, list[str]] | None = None
-        self._in_limited = frozenset(
-            name for kind in self.kinds.values() if kind.is_limited for name in kind.stratum.relations
-        )
 
     @property
     def backward(self) -> BackwardEvaluation:
@@ -116,7 +113,7 @@ class KernelEvaluation(StrataContext):
         """Evaluates all strata, if they are simple and another session of the program, with relations of like sizes,
         has left the code for that."""
         held, key = self.held, None
-        is_simple = {*map(type, self.kinds.values())} <= {Plain, Explicit} and not self.program.limits
+        is_simple = {Plain, Explicit}.issuperset(self.kinds_of) and not self.program.limits
         # A backend that holds the kernel may evaluate some strata itself.
         is_here = self.place is None and type(held.relations) is dict and self.watch.on_progress is None
         if is_simple and is_here and held.annotation.has_levels_only:
@@ -202,9 +199,12 @@ class KernelEvaluation(StrataContext):
         held.relations[relation], held.explicit[relation] = snapshot.restored(
             relation, width, held.annotation.is_kept, facts, changes, held.crew
         )
-        if relation in self._in_limited:
+        limit = self.program.limits.get(relation)
+        if limit is not None and any(
+            relation in s.relations and self.program.is_limited(s) for s in self.program.strata
+        ):
             # A store does not say whether its evaluation was cut short; one that was has filled its relation.
-            self.is_complete &= held.size(relation) < self.program.limits.get(relation, held.size(relation) + 1)
+            self.is_complete &= held.size(relation) < limit
 
     def elsewhere(self) -> tuple[StratumElsewhere, ...]:
         """What strata cost in the other place, if there is one."""

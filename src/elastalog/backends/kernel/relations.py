@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
+from functools import cached_property
 from typing import Final, TypeVar
 
 import numpy as np
@@ -58,11 +59,17 @@ class KernelFacts:
         if fetch is not None:
             resident = ResidentRelations(self.relations, fetch)
             self.relations, self.evicted = resident, resident.evicted
-        self.homes = Homes(self.relations, _hidden_in(program))
+        self._program = program
         self.equivalences, self._merged = _classes_of(program), program.merged
         self.set_aside: dict[str, tuple[KernelRelation, KernelRelation]] = {}
         self.vectors: dict[str, Vectors] = {}
         self.explicit: dict[str, int] = {}
+
+    @cached_property
+    def homes(self) -> Homes:
+        """What updates need to know of where relations are: many a session has none."""
+        hidden = frozenset(name for name, stored in self._program.relations.items() if stored.is_hidden)
+        return Homes(self.relations, hidden)
 
     def evict(self, relation: str) -> None:
         """The relation is elsewhere, from now on."""
@@ -194,7 +201,8 @@ class KernelFacts:
                     self._give(name, of.rows[: of.used][self.explicit_rows(of)])
         for name, is_on in guards.items():
             self._set_guard(name, is_on)
-        self.homes = Homes(self.relations, _hidden_in(program))
+        self._program = program
+        vars(self).pop("homes", None)
         self.equivalences, self._merged = _classes_of(program), program.merged
         self.evicted.update(evicted.intersection(program.relations))
 
@@ -236,10 +244,6 @@ class KernelFacts:
         elif self.annotation.is_kept:
             # A row, though absent, tells the planner how small the relation is.
             transaction.add_rows(self.relations[name], fact)
-
-
-def _hidden_in(program: LogicalProgram) -> frozenset[str]:
-    return frozenset(name for name, stored in program.relations.items() if stored.is_hidden)
 
 
 def _classes_of(program: LogicalProgram) -> dict[str, str]:
