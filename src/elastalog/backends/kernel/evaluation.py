@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 from elastalog.analysis.listing import show_rule
 from elastalog.backends.kernel.bootstrap.bodies import is_shareable
-from elastalog.backends.kernel.bootstrap.first_epoch import MOST_FOUND, ClauseCosts, FirstEpoch
+from elastalog.backends.kernel.bootstrap.first_epoch import ClauseCosts, FirstEpoch
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, evaluate_together, strata_beside
 from elastalog.backends.kernel.bootstrap.handover import Begun, OtherPlace
 from elastalog.backends.kernel.bootstrap.rounds import Task, Workers
 from elastalog.backends.kernel.execution.backward import BackwardEvaluation
-from elastalog.backends.kernel.relations import SIZES, KernelFacts
+from elastalog.backends.kernel.relations import KernelFacts
 from elastalog.backends.kernel.store import snapshot
 from elastalog.backends.kernel.store.crew import ALONE, Crew
 from elastalog.backends.kernel.store.memory import Matrix
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     pass
 
 T = TypeVar("T")
+_MOST_PLANS = 2_048
+"""Plans of one program, for relations of different sizes, beyond which no more is left to other sessions."""
+
 _LOOK_AHEAD = 256
 """Strata among which those are looked for that threads can share; an ontology has thousands."""
 
@@ -137,7 +140,7 @@ class KernelEvaluation(StrataContext):
     def _leave_code(self) -> None:
         """Leaves the code of all strata to other sessions of the program, if it has none of like sizes yet."""
         plans, strata = self.program.plans, []
-        if self._first_key is None or plans.get(("first", self._first_key)):
+        if self._first_key is None or plans.get(("first", self._first_key)) or len(plans) > _MOST_PLANS:
             return
         for stratum in self.program.strata:
             if stratum.clauses:
@@ -147,7 +150,6 @@ class KernelEvaluation(StrataContext):
                     return
                 strata.append((stratum, *code))
         plans.setdefault(("first", self._first_key), []).append(FirstEpoch(strata, self.held.relations))
-        plans[SIZES] = {name: min(relation.used, MOST_FOUND) for name, relation in self.held.relations.items()}
 
     def _go_ahead(self, stratum: LogicalStratum) -> None:
         """Evaluates a stratum together with later ones, if there are some that threads can share with it: plain ones,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
 from functools import cached_property
-from typing import Final, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -25,9 +25,6 @@ from elastalog.relations.facts import FactWords
 from elastalog.relations.pairs import Pairs
 
 T = TypeVar("T")
-
-SIZES: Final = "sizes"
-"""Of small programs, under this name among the plans: the sizes of relations in an earlier session."""
 
 
 class KernelFacts:
@@ -50,9 +47,8 @@ class KernelFacts:
         self.annotation = annotation
         self.crew = crew
         self._has_levels = annotation.support in (Support.LEVELS, Support.VECTORS)
-        expected = program.plans.get(SIZES, {})
         self.relations = {
-            name: KernelRelation(name, stored.width, annotation.is_kept, crew, expected.get(name, 0))
+            name: KernelRelation(name, stored.width, annotation.is_kept, crew)
             for name, stored in program.relations.items()
         }
         self.evicted: set[str] = set()
