@@ -16,10 +16,11 @@ from elastalog.analysis.program import Atom, Constant, Rule, Variable
 from elastalog.cli.main import cli
 from elastalog.provenance.absence import Absence, PatternAbsence
 from elastalog.provenance.proof import Proof
+from tests.closures import RIGHT_CLOSURE as EDGES
 from tests.generators.choices import SeededChoices
 from tests.generators.construction import Features, build_fact
 from tests.generators.seeded import seeded_program
-from tests.provenance.databases import EDGES, facts_of
+from tests.provenance.databases import facts_of
 
 POSITIVE = Features(negation=False, aggregates=False, arithmetic=False)
 Facts = dict[str, set[tuple[Any, ...]]]
