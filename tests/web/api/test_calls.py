@@ -204,6 +204,7 @@ def test_updates_are_refused_for_what_is_wrong_with_them(http: httpx.Client) -> 
     [
         '.output path(IO=file, filename="/tmp/path.csv")',
         '.input edge(filename="/etc/passwd")',
+        '.input edge(IO=updates, filename="/etc/passwd")',
         '.include "/etc/passwd"',
         '#include "/etc/passwd"',
         ".functor f(x: number): number",
@@ -219,6 +220,8 @@ def test_rules_over_the_network_may_not_name_files_or_code(http: httpx.Client, t
     checked = http.post("/program/check", json={"program": PROGRAM + text}).json()
     assert not checked["is_correct"]
     assert "E0927" in [one["code"] for one in checked["diagnostics"]]
+    declared = ".decl closed(x: number)\n.input closed(IO=updates)\n"  # which reads nothing
+    assert http.post("/updates/preview", json={"added_rules": declared}).status_code == 200
 
 
 def test_bad_rows_that_may_pass_are_reported(start: Callable[..., Running], tmp_path: Path) -> None:
