@@ -8,11 +8,11 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from elastalog.analysis.listing import show_rule
+from elastalog.backends.kernel.backward import BackwardEvaluation
 from elastalog.backends.kernel.bootstrap.bodies import is_shareable
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, evaluate_together, strata_beside
 from elastalog.backends.kernel.bootstrap.handover import OtherPlace
 from elastalog.backends.kernel.bootstrap.rounds import Task, Workers
-from elastalog.backends.kernel.execution.backward import BackwardEvaluation
 from elastalog.backends.kernel.relations import KernelFacts
 from elastalog.backends.kernel.store import snapshot
 from elastalog.backends.kernel.store.crew import ALONE, Crew
