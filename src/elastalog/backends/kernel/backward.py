@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import ChainMap
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -21,8 +22,8 @@ from elastalog.planning.variants import plan_backward
 from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
 
-_HEADS = "@heads"
-"""The relation of the facts whose derivations are looked for."""
+_HEADS = "@heads."
+"""What the relation of the facts whose derivations are looked for is called, before the name of theirs."""
 
 _SAMPLE = 1024
 """Facts of a relation that are looked at to plan: few are ever asked about, so that a plan must not cost much."""
@@ -33,7 +34,7 @@ class BackwardEvaluation:
     the watch is over."""
 
     def __init__(
-        self, program: LogicalProgram, relations: Mapping[str, KernelRelation], dictionary: Dictionary, watch: Watch
+        self, program: LogicalProgram, relations: dict[str, KernelRelation], dictionary: Dictionary, watch: Watch
     ) -> None:
         self._relations = relations
         self._dictionary = dictionary
@@ -44,29 +45,41 @@ class BackwardEvaluation:
                 self._clauses.setdefault(clause.head, []).append(clause)
         self._statistics = KernelStatistics(relations, _SAMPLE)
         self._enumerators: dict[int, Enumerator] = {}
-        self._workspace = Workspace()
-        self._watch = watch
+        self._heads: dict[str, KernelRelation] = {}
+        # Relations are looked up whenever they are needed: there may be others in another epoch.
+        self._setting = Setting(ChainMap(relations, self._heads), frozenset(), Workspace(), watch)
 
     def derivations(
         self, relation: str, words: Matrix, is_sought: Callable[[Clause], bool] | None = None
     ) -> list[ClauseDerivations]:
         """All derivations of some facts, by clause; clauses that derive none are left out, and those not sought."""
         found = []
-        heads = KernelRelation(_HEADS, words.shape[1], is_annotated=False)
-        heads.rows, heads.used = np.ascontiguousarray(words, np.int32), len(words)
+        heads = self._heads_of(relation, words)
         for clause in self._clauses.get(relation, ()):
             if is_sought is not None and not is_sought(clause):
                 continue
-            result = self._of_clause(clause, heads)
+            result = self._of_clause(clause, heads.used)
             if len(result.heads):
                 found.append(result)
         return found
 
-    def _of_clause(self, clause: Clause, heads: KernelRelation) -> ClauseDerivations:
+    def _heads_of(self, relation: str, words: Matrix) -> KernelRelation:
+        """The facts as those of a relation, in which nothing is looked up."""
+        name = _HEADS + relation
+        if name not in self._heads:
+            self._heads[name] = KernelRelation(name, words.shape[1], is_annotated=False)
+        heads = self._heads[name]
+        heads.used = 0
+        heads.reserve_rows(len(words))
+        heads.rows[: len(words)] = words
+        heads.used = len(words)
+        return heads
+
+    def _of_clause(self, clause: Clause, facts: int) -> ClauseDerivations:
         enumerator = self._enumerators.get(clause.number)
         if enumerator is None:
             planned = plan_backward(clause, self._statistics, with_rows=True)
-            planned = replace(planned, gather=replace(planned.gather, relation=_HEADS))
+            planned = replace(planned, gather=replace(planned.gather, relation=_HEADS + clause.head))
             variant = BoundVariant(planned, self._dictionary, self._source)
             enumerator = self._enumerators[clause.number] = Enumerator(variant, self._dictionary, carried=0)
         width = len(clause.scans) + 1
@@ -76,9 +89,7 @@ class BackwardEvaluation:
             quota.ask(4 * used * width)
             blocks.append(block[:used, :width].copy())
 
-        read = {name: self._relations[name] for name in enumerator.names if name != _HEADS}
-        setting = Setting({**read, _HEADS: heads}, frozenset(), self._workspace, self._watch)
-        enumerator.of_rows(setting, (0, heads.used), keep)
+        enumerator.of_rows(self._setting, (0, facts), keep)
         rows = np.concatenate(blocks) if blocks else np.empty((0, width), np.int32)
         bodies = tuple(self._facts(scan.relation, rows[:, i + 1]) for i, scan in enumerate(clause.scans))
         return ClauseDerivations(clause, rows[:, 0], bodies)

@@ -4,9 +4,8 @@ in their own recursion."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from ctypes import Structure
-from functools import cached_property
 from typing import Final, Protocol
 
 from elastalog.backends.kernel.compile.signatures import (
@@ -180,19 +179,8 @@ class Enumerator:
         self._dictionary = dictionary
         self._own = own
         self._task = EnumerationTask(carried=carried)
-
-    @cached_property
-    def _plan(self) -> MachinePlan:
-        """The code, made when it is first run."""
-        plan = MachinePlan((), frozenset(), MachineVariants([self.variant]), self._dictionary, self._task.carried)
-        for name, row in zip(plan.names, plan.relations, strict=True):
-            row.is_own, row.listed_in = name in self._own, DELTA_LIST
-        return plan
-
-    @property
-    def names(self) -> Sequence[str]:
-        """The relations that it reads."""
-        return self._plan.names
+        self._handing_on: _HandingOn | None = None
+        self._phase: Phase | None = None
 
     def of_entries(self, setting: Setting, entries: Vector, phase: Phase, sink: Sink, most: int = _NO_LIMIT) -> int:
         """Enumerates the derivations in which the start is one of the touched entries. Returns through how many rows it
@@ -212,36 +200,74 @@ class Enumerator:
         return self._run(setting, rows, phase, sink, most)
 
     def _run(self, setting: Setting, delta: tuple[int, int], phase: Phase, sink: Sink, most: int) -> int:
-        plan, task, relations = self._plan, self._task, setting.relations
-        plan.refresh(relations)
-        for name, row in zip(plan.names, plan.relations, strict=True):
-            row.is_flat = name in setting.flat or name == UNIT
-            row.is_checked = name != UNIT and not relations[name].is_settled
-        start = plan.relations[plan.number[start_of(self.variant)]]
+        task, run = self._task, self._handing_on
+        if run is None or run.setting is not setting:
+            run = self._handing_on = self._begin(setting)
+        if self._phase is not phase:
+            task.is_loss = phase.is_loss
+            task.sees, task.sees_before, task.lacks, task.lacks_before = phase.views
+            task.own_sees, task.own_sees_before = phase.own_views
+            self._phase = phase
+        run.refresh()
+        start = run.plan.relations[run.start]
         start.delta, start.delta_end = delta
-        task.is_loss = phase.is_loss
-        task.sees, task.sees_before, task.lacks, task.lacks_before = phase.views
-        task.own_sees, task.own_sees_before = phase.own_views
-        setting.workspace.attach(plan, task)
-        return _HandingOn(plan, setting, sink, most).enumerate()
+        setting.workspace.attach(run.plan, task)
+        return run.enumerate(sink, most)
+
+    def _begin(self, setting: Setting) -> _HandingOn:
+        """What variants run in is another one, or it is the first."""
+        if self._handing_on is None:
+            plan = MachinePlan((), frozenset(), MachineVariants([self.variant]), self._dictionary, self._task.carried)
+        else:
+            plan = self._handing_on.plan
+        for name, row in zip(plan.names, plan.relations, strict=True):
+            row.is_own, row.is_flat, row.listed_in = name in self._own, name in setting.flat or name == UNIT, DELTA_LIST
+        return _HandingOn(plan, setting, plan.number[start_of(self.variant)])
 
 
 class _HandingOn(MachineRun):
-    """A run whose blocks a sink takes, which counts what it makes of them. `_left`: how many rows it may still go
-    through."""
+    """A run whose blocks a sink takes, which counts what it makes of them. `start`: the number of the relation that the
+    variant starts at."""
 
-    def __init__(self, plan: MachinePlan, setting: Setting, sink: Sink, most: int) -> None:
+    def __init__(self, plan: MachinePlan, setting: Setting, start: int) -> None:
         super().__init__(plan, setting.workspace, setting.relations, (), setting.watch, on_block=self._take)
-        self._sink = sink
-        self._most = self._left = most
-        self._stamp = STAMPS.last
+        self.setting = setting
+        self.start = start
+        self._sink: Sink | None = None
+        self._left = 0
+        self._stamp = -1
+        self._read: list[tuple[str, KernelRelation, layout.Relation]] = []
 
-    def enumerate(self) -> int:
-        """Runs to the end. Returns through how many rows it went."""
+    def refresh(self) -> None:
+        """Writes down where relations and indexes are; if nothing has moved since, only how far they go."""
+        plan, relations = self.plan, self.relations
+        if self._stamp != STAMPS.last or not self._goes_on():
+            plan.refresh(relations)
+            pairs = zip(plan.names, plan.relations, strict=True)
+            self._read = [(name, relations[name], row) for name, row in pairs if name != UNIT]
+            self._goes_on()
+            self._stamp = STAMPS.last  # last: a set table may have been made
+            return
+        for (name, columns), index in zip(plan.keys, plan.indexes, strict=True):
+            index.is_missing = relations[name].lacks(columns)
+
+    def _goes_on(self) -> bool:
+        """Writes down how far relations go, if they are still the same."""
+        for name, relation, row in self._read:
+            if self.relations[name] is not relation:
+                return False
+            held = relation.descriptor
+            row.used, row.touched_used, row.is_checked = held.used, held.touched_used, not held.is_settled
+        return True
+
+    def enumerate(self, sink: Sink, most: int) -> int:
+        """Runs to the end, or until it has gone through more than `most` rows. Returns through how many it went."""
+        self._sink, self._left = sink, most
         self.run(enumerate_derivations)
-        return self._most - self._left
+        return most - self._left
 
     def _take(self, _: int, block: Matrix, used: int) -> None:
+        assert self._sink is not None
         self._sink(block, used)
         if self._stamp != STAMPS.last:  # a relation may have moved
             self._stamp = STAMPS.last

@@ -31,7 +31,7 @@ from elastalog.backends.kernel.compile.signatures import (
 )
 from elastalog.backends.kernel.execution.join import BLOCK
 from elastalog.backends.kernel.execution.level_views import LEVELS, Phase, is_seen
-from elastalog.backends.kernel.machine.enumeration import Enumerator, Setting, Sink, TooManyRows
+from elastalog.backends.kernel.machine.enumeration import Enumerator, Sink, TooManyRows
 from elastalog.backends.kernel.machine.run import Workspace
 from elastalog.backends.kernel.sets.set_plan import SetPlan
 from elastalog.backends.kernel.store import bookkeeping
@@ -94,7 +94,8 @@ class BackwardSearch:
     def run(self, backward: Enumerator, flat: frozenset[str], entries: Vector, sink: Sink) -> None:
         """Gives the derivations of heads, by the clause of a backward variant, to a sink that does not mind getting one
         again."""
-        clause, setting = backward.variant.clause, Setting(self._relations, flat, self._workspace, self._watch)
+        clause = backward.variant.clause
+        setting = self._plan.setting(self._relations, flat, self._workspace, self._watch)
         number = clause.number
         effort = self._efforts.get(number)
         if effort is None:
@@ -123,7 +124,7 @@ class BackwardSearch:
 
     def _enumerate(self, clause: Clause, limit: int) -> None:
         """Remembers the derivations of a clause if that goes through no more than so many rows."""
-        setting = Setting(self._relations, self._plan.flat, self._workspace, self._watch)
+        setting = self._plan.setting(self._relations, self._plan.flat, self._workspace, self._watch)
         for whole in self._plan.everything(clause):
             relation = whole.variant.gather.relation
             start_rows = 1 if relation is None else self._relations[relation].used

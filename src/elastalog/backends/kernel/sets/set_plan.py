@@ -13,7 +13,7 @@ from elastalog.backends.kernel.compile.signatures import address_of
 from elastalog.backends.kernel.execution.bound_variant import BoundVariant
 from elastalog.backends.kernel.levels.plan import MaintenancePlan
 from elastalog.backends.kernel.machine import layout, set_rounds
-from elastalog.backends.kernel.machine.enumeration import Enumerator
+from elastalog.backends.kernel.machine.enumeration import Enumerator, Setting
 from elastalog.backends.kernel.machine.plan import MachinePlan, MachineVariants
 from elastalog.backends.kernel.machine.run import MachineRun, Workspace
 from elastalog.backends.kernel.store.annotations import DELTA, DELTA_LIST, MARKS
@@ -41,6 +41,7 @@ class SetPlan:
         source: Source,
     ) -> None:
         self.flat = frozenset(relations)
+        self._setting: Setting | None = None
         self._stratum = stratum
         self._relations = relations
         self._dictionary = dictionary
@@ -52,6 +53,15 @@ class SetPlan:
         self.rows_of_everything: dict[int, int] = {}
         self._propagation: PropagationPlan | None = None
         self._plain_rounds: PlainRoundsPlan | None = None
+
+    def setting(
+        self, relations: Mapping[str, KernelRelation], flat: frozenset[str], workspace: Workspace, watch: Watch
+    ) -> Setting:
+        """What variants run in; the same as the last time if it can be: to begin in another one takes time."""
+        last = self._setting
+        if last is None or last.flat is not flat or last.relations is not relations:
+            last = self._setting = Setting(relations, flat, workspace, watch)
+        return last
 
     def _enumerator(self, variant: BoundVariant) -> Enumerator:
         return Enumerator(variant, self._dictionary, frozenset(self._stratum.relations))

@@ -13,7 +13,7 @@ import numpy as np
 
 from elastalog.backends.annotation import Support
 from elastalog.backends.kernel.execution.level_views import BOTH_EPOCHS, GAINS, Phase
-from elastalog.backends.kernel.machine.enumeration import Setting, Sink
+from elastalog.backends.kernel.machine.enumeration import Sink
 from elastalog.backends.kernel.machine.run import Workspace
 from elastalog.backends.kernel.sets import set_operators
 from elastalog.backends.kernel.sets.heads_backward import BackwardSearch
@@ -194,7 +194,7 @@ class StratumSets(LookAhead):
         phase = _UNEXPLORED if is_explored else PHASES[evaluation]
         is_new = evaluation is Evaluation.NEW
         noted, flat = self._noting(evaluation, delta)
-        setting = Setting(self._relations, flat, self._workspace, self._watch)
+        setting = self._plan.setting(self._relations, flat, self._workspace, self._watch)
         forward = self._plan.forward[rules]
         self._stamp += 1
         for facts in (delta, negated):
