@@ -200,6 +200,7 @@ def serve(program: str, wanted: ServiceOptions, options: SessionOptions, console
         address = address_of(listening, wanted.host)
 
         def started() -> None:
+            service.tell_address(address)
             click.echo(f"{program}: epoch {service.epoch} at {address}")
             if settings.token is not None and wanted.token is None:
                 click.echo(f"token: {settings.token}")
@@ -259,9 +260,11 @@ def _serve(
     mount_pages(app, service, title=title, is_demo=is_demo)
     # A token that the user gave is theirs to keep: it is not printed.
     is_made = settings.token is not None and wanted.token is None
-    address = address_of(listening, wanted.host) + (f"/?token={settings.token}" if is_made else "/")
+    place = address_of(listening, wanted.host)
+    address = place + (f"/?token={settings.token}" if is_made else "/")
 
     def started() -> None:
+        service.tell_address(place)
         click.echo(f"{title}: epoch {service.epoch} at {address}")
         if not is_made and settings.token is not None:
             click.echo("sign in there with the token; the browser keeps it as a cookie")

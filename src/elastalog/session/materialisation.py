@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from elastalog.analysis.functor_values import INVALID_DATES
 from elastalog.analysis.pattern import parse_fact
 from elastalog.backends.annotation import Support
 from elastalog.backends.engines import backend_maker
 from elastalog.backends.protocol import FactFiles
 from elastalog.backends.watch import Watch, memory_as_limit
 from elastalog.diagnostics.arguments import wrong_kind
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, warn_of
 from elastalog.diagnostics.quota import within
 from elastalog.evaluation import needed_groups
 from elastalog.evaluation.epochs import EpochRecord, Epochs
@@ -56,6 +55,7 @@ if TYPE_CHECKING:
     from elastalog.planning.logical import LogicalProgram
     from elastalog.program import Program
     from elastalog.provenance.explain import Setting
+    from elastalog.provenance.invalid_dates import InvalidDates
     from elastalog.session.engine import Observer
     from elastalog.session.settings import Settings
 
@@ -90,7 +90,7 @@ class Materialisation:
             raise ElastalogError([Diagnostic("E0902", told, help=advice)])
         self._metric = metric_named(settings.metric)
         self.epochs = Epochs(self.backend, strategy)
-        self._dates_judged: set[str] = set()
+        self._invalid_dates: InvalidDates | None = None
         self.follow(program)
 
     def follow(self, program: Program) -> None:
@@ -99,14 +99,14 @@ class Materialisation:
         self.schemas = program.once("schemas", lambda: schemas_of(program.checked))
 
     def tell_invalid_dates(self) -> None:
-        """Warns of texts that are no dates, where rules derive nothing for that reason; each is judged once, when it is
-        first met, so that updates which meet it again take no longer."""
-        from elastalog.provenance.invalid_dates import lost_to_invalid_dates
+        """Warns of texts that are no dates, where rules derive nothing for that reason."""
+        if self._invalid_dates is None:
+            from elastalog.provenance.invalid_dates import InvalidDates
 
-        texts = sorted(INVALID_DATES - self._dates_judged)
-        self._dates_judged.update(texts)
-        if texts and (found := lost_to_invalid_dates(texts, self.program.checked, self.backend, self.dictionary)):
-            log.warning("%s", ElastalogError([found]))
+            self._invalid_dates = InvalidDates()
+        found = self._invalid_dates.lost(self.program.checked, self.backend, self.dictionary)
+        if found is not None:
+            warn_of(found)
 
     def another(
         self,

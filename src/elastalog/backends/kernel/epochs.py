@@ -4,7 +4,7 @@ strata with subsumption evaluated once more, to see what has left them: proofs m
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -52,6 +52,10 @@ class KernelShifts:
         """Goes from the state before a committed update to the one after it, or back, outside an update."""
         shift.toggle()
         self._updates().evaluation.known_ranks.clear()
+
+    def touched(self, shift: Shift) -> Mapping[str, Matrix] | None:
+        """The facts that a shift concerns, if it can still be made."""
+        return shift.touched(self._held.relations)
 
     def depart(self) -> None:
         """From now on, until `arrive`, rows keep their numbers, so that a shift stays possible."""
