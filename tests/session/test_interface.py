@@ -15,13 +15,9 @@ from click.testing import CliRunner
 import elastalog
 from elastalog import deprecated
 from elastalog.cli.main import cli
+from tests.closures import RIGHT_CLOSURE as PROGRAM
 from tests.commands import run
 
-PROGRAM = """.decl edge(x: number, y: number)
-.decl path(x: number, y: number)
-path(x, y) :- edge(x, y).
-path(x, z) :- edge(x, y), path(y, z).
-"""
 EDGES = {"edge": [(1, 2), (2, 3)]}
 
 

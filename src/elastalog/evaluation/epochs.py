@@ -117,9 +117,7 @@ class Epochs:
         self.number = 1
         seconds = time.perf_counter() - began
         declared = [name for name, stored in self.backend.program.relations.items() if not stored.is_hidden]
-        record = EpochRecord(
-            1, 0, inserted, 0, {}, work, seconds, facts=sum(self.backend.size(name) for name in declared)
-        )
+        record = EpochRecord(1, 0, inserted, 0, {}, work, seconds, facts=sum(map(self.backend.size, declared)))
         self.last = record
         return record
 

@@ -45,8 +45,9 @@ if TYPE_CHECKING:
 
 class StrataContext:
     """What all strata of a program need: the facts that the kernel holds and who runs rounds over them. `is_complete`:
-    no `.limitsize` has cut an evaluation short. `variants`: those of the last evaluation, by stratum. `statistics` are
-    for all plans: many strata read the same relations. `known_ranks` is cleared when relations get another state."""
+    no `.limitsize` has cut an evaluation short. `variants`: those of the last evaluation, by stratum. `begun`: what has
+    been evaluated in part. `statistics` are for all plans: many strata read the same relations. `known_ranks` is
+    cleared when relations get another state."""
 
     def __init__(
         self, held: KernelFacts, dictionary: Dictionary, watch: Watch, workers: Workers, place: OtherPlace | None
@@ -57,6 +58,7 @@ class StrataContext:
         self.workers = workers
         self.place = place
         self.variants: dict[int, StratumVariants] = {}
+        self.begun: dict[int, Begun] = {}
         self.is_complete = True
         self.known_ranks: dict[int, RankedStratum] = {}
 
@@ -65,9 +67,11 @@ class StrataContext:
         self.program = program
         self.statistics = KernelStatistics(self.held.relations)
         self.known_ranks.clear()
-        self.kinds = {
-            stratum.number: _kind_of(stratum, program, self.held)(stratum, self) for stratum in program.strata
-        }
+        key = "kinds", self.held.annotation
+        if key not in program.plans:
+            program.plans[key] = [_kind_of(stratum, program, self.held) for stratum in program.strata]
+        kinds = zip(program.strata, program.plans[key], strict=True)
+        self.kinds: dict[int, StratumKind] = {stratum.number: kind(stratum, self) for stratum, kind in kinds}
 
     @cached_property
     def workspace(self) -> Workspace:
@@ -347,7 +351,7 @@ class Plain(StratumKind):
     def _reach_fixpoint(self, variants: StratumVariants) -> bool:
         """False if a `.limitsize` has cut it short."""
         context = self.context
-        begun = context.evaluated_elsewhere(self.stratum)
+        begun = context.begun.pop(self.stratum.number, None) or context.evaluated_elsewhere(self.stratum)
         if begun is not None and begun.is_done:
             return begun.is_complete
         limits = context.program.limits

@@ -114,6 +114,7 @@ class MaintenancePlan:
         if self._machine is None:
             if self._key in self._kept and not self._looks_for_explicit:
                 self._machine = self._kept[self._key].copied()
+                self._machine.code.belong_to(self._dictionary)
                 return self._machine
             recovering = _listed(self.recovering)
             if not self._laid_out:

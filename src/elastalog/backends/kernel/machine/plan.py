@@ -125,7 +125,7 @@ class MachinePlan:
         """Writes where relations and indexes are now. An index that was never made, or lacks rows, is missing until the
         machine asks for it."""
         for number, name in enumerate(self.names):
-            self.refresh_relation(number, relations[name] if name != UNIT else _unit())
+            self.refresh_relation(number, relations[name] if name != UNIT else unit())
         for place, (name, columns) in enumerate(self.keys):
             relation, row = relations[name], self.indexes[place]
             # A drive that had the plan before has left where the index was then, which may be gone.
@@ -229,7 +229,7 @@ class Code:
     `transforms` are the actions to be run in Python, with the width of their blocks; `widths` those of the widest block
     of each step. `ahead`: by the relation that a variant starts at, where operands say which probes it will need: see
     `Relation`.
-    `is_general`: it has nothing in it that only one session knows, ids and functions."""
+    `is_general`: it has nothing in it that only one session knows, but for the ids of constants."""
 
     def __init__(
         self,
@@ -251,6 +251,8 @@ class Code:
         self.transforms: list[tuple[Run, int]] = []
         self.ahead: dict[str, tuple[int, int]] = {}
         self.is_general = True
+        # By the places of actions: those whose ids differ from session to session.
+        self._constants: list[tuple[int, Constant]] = []
         whole = variants.whole
         laid_out = [*ordered, *(variant for variant, _ in whole.values())]
         self.widths = _widths(laid_out, carried)
@@ -279,10 +281,18 @@ class Code:
         return *tables, address_of(self._operand_vector)
 
     def copied(self) -> Code:
-        """The same code, if it is general. Only what is counted of variants is kept apart."""
+        """The same code, if it is general. Only what is counted of variants is kept apart, and ids."""
         other = copy(self)
         other.variants, other.dictionary = self.variants.copied(), None
+        if self._constants:
+            other.actions = self.actions.copied()
         return other
+
+    def belong_to(self, dictionary: Dictionary) -> None:
+        """General code is run for another session."""
+        self.dictionary = dictionary
+        for place, constant in self._constants:
+            self.actions[place].second = dictionary.encode_value(constant.base, constant.value)
 
     def _encode(self, variant: BoundVariant, code: layout.VariantCode) -> None:
         """Writes the code of a variant."""
@@ -382,7 +392,10 @@ class Code:
         else:
             if any(kind >= layout.ADD for kind, *_ in known):
                 self._put_transform(layout.IF_NARROW, variant.transform(step), width)
-            self._actions.extend(known)
+            for action, codes in zip(step.actions, encoded, strict=True):
+                if isinstance(action, Fill | KeepConstant) and not _is_own_word(action.constant):
+                    self._constants.append((len(self._actions), action.constant))
+                self._actions.extend(codes)
         return first, len(self._actions)
 
     def _put_transform(self, kind: int, transform: Run, width: int) -> None:
@@ -413,11 +426,14 @@ class Code:
         return []
 
     def _word(self, constant: Constant) -> int:
-        value = constant.value
-        if not (constant.base is Base.NUMBER and isinstance(value, int) and LEAST_NARROW <= value < WIDE):
-            self.is_general = False  # numbers of that kind are their own words
         assert self.dictionary is not None
-        return self.dictionary.encode_value(constant.base, value)
+        return self.dictionary.encode_value(constant.base, constant.value)
+
+
+def _is_own_word(constant: Constant) -> bool:
+    """Whether a constant is a number that is its own word, in every session."""
+    value = constant.value
+    return constant.base is Base.NUMBER and isinstance(value, int) and LEAST_NARROW <= value < WIDE
 
 
 def _encode_expression(expression: Apply, slots: Mapping[str, int], result: int) -> list[EncodedAction]:
@@ -488,7 +504,8 @@ def start_of(variant: BoundVariant) -> str:
 
 
 @cache
-def _unit() -> KernelRelation:
+def unit() -> KernelRelation:
+    """The relation of one fact, without columns."""
     relation = KernelRelation(UNIT, 1, is_annotated=False)
     relation.insert(np.zeros((1, 1), np.int32), 0, 1, 0)
     return relation
