@@ -416,10 +416,8 @@ def test_a_pattern_shows_the_best_of_every_rule_even_where_a_function_has_no_val
 def test_derivations_that_lack_facts_with_negative_numbers_come_last() -> None:
     program = """.decl road(x: symbol, y: symbol, k: number)
     .decl far(x: symbol, k: number)
-    far("a", 0).
     far(y, d + k) :- far(x, d), road(x, y, k).
     """
-    with elastalog.open(program, {"road": [("a", "b", 9), ("c", "d", 7)], "far": [("c", 5)]}) as db:
+    with elastalog.open(program, {"far": [("a", 9), ("b", 1)]}) as db:
         found = [str(one.failing[0].fact) for one in db.why_not('far("d", 3)').instantiations]
-        assert found[0] == 'road("a", "d", 3)'
-        assert 'far("c", -4)' in found[1:]
+        assert found == ['road("b", "d", 2)', 'road("a", "d", -6)']
