@@ -12,7 +12,8 @@ from elastalog.diagnostics.diagnostic import LimitReached
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.metrics import HEIGHT, SIZE, Metric, check_metric
 from elastalog.provenance.proof import AggregatePremise, Proof, nodes_of
-from tests.provenance.databases import EDGES, verdict
+from tests.closures import RIGHT_CLOSURE as EDGES
+from tests.provenance.databases import verdict
 
 TALL = """
 .decl edge(x: number, y: number)

@@ -300,7 +300,6 @@ def whynot(
 
 def _bindings(session: Session, fact: str, given: tuple[str, ...]) -> dict[str, Value]:
     """Values by variable; the types are those of the variables in the rules of the fact's relation."""
-    from elastalog.analysis.pattern import parse_pattern
     from elastalog.provenance.explain import variables_of_rule
 
     relation = parse_pattern(fact, session.program.checked).relation
@@ -398,7 +397,8 @@ def debug(program: str, options: SessionOptions, asked: Search, at: int | None, 
             found = session.blame(asked.blame)
             click.echo(found.to_json() if console.form == "json" else str(found))
             return
-        settings: Any = {"epochs": asked.epochs, "time_limit": asked.time_limit, "on_progress": _news(console)}
+        news = after_a_moment(lambda message: click.echo(message, err=True)) if console.is_watched else None
+        settings: Any = {"epochs": asked.epochs, "time_limit": asked.time_limit, "on_progress": news}
         answer: Answer
         if asked.localise:
             answer = session.localise(asked.unwanted, asked.missing, **settings)
@@ -440,10 +440,6 @@ def _refuse_contradictions(program: str, asked: Search, at: int | None) -> None:
         )
     if asked.applies and (not is_store(program) or at is not None or asked.blame is not None or asked.localise):
         raise click.UsageError("--apply is for the repair of a store: leave out --at, --blame and --localise.")
-
-
-def _news(console: Console) -> Callable[[str], None] | None:
-    return after_a_moment(lambda message: click.echo(message, err=True)) if console.is_watched else None
 
 
 def after_a_moment(say: Callable[[str], None]) -> Callable[[str], None]:

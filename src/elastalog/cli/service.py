@@ -8,7 +8,7 @@ import tempfile
 import webbrowser
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -149,8 +149,6 @@ def settings_of(wanted: ServiceOptions) -> Settings:
 
 
 def _limits(wanted: ServiceOptions) -> Limits:
-    from dataclasses import replace
-
     from elastalog.web.settings import Limits
 
     given = {
@@ -210,8 +208,6 @@ def serve(program: str, wanted: ServiceOptions, options: SessionOptions, console
 
 def require_web() -> None:
     """Raises ElastalogError without the extra `web`."""
-    from importlib.util import find_spec
-
     if find_spec("fastapi") is None or find_spec("uvicorn") is None:
         raise error("E0937.require_web")
 

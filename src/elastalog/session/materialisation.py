@@ -29,7 +29,7 @@ from elastalog.evaluation.strategies import make_strategy
 from elastalog.pipeline.files.allowance import reading_within
 from elastalog.pipeline.files.loading import InputFiles, inputs_of
 from elastalog.pipeline.files.policy import BadRows, Report, report_of
-from elastalog.pipeline.files.read import read_path
+from elastalog.pipeline.files.read import place_of, read_path, read_rows
 from elastalog.pipeline.spark.engine import destination, is_spark_rows, read_facts_folder, read_spark_rows
 from elastalog.planning.equivalences import kept_as_classes
 from elastalog.planning.lower import lower
@@ -214,8 +214,6 @@ class Materialisation:
                 return found
         else:
             if isinstance(rows, str | os.PathLike):
-                from elastalog.pipeline.files.read import read_path
-
                 with self.reading():
                     rows = read_path(schema, rows, BadRows()).table
             elif is_spark_rows(rows):
@@ -338,8 +336,6 @@ def initial_facts(
     for name, rows in written.items():
         explicit[name] = [target.encode(name, rows)]
     if isinstance(facts, Mapping):
-        from elastalog.pipeline.files.read import place_of, read_rows
-
         is_strict = not policy.lets_pass
         for name, rows in facts.items():
             if type(rows) is list and is_strict:

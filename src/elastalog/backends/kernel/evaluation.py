@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from elastalog.analysis.listing import show_rule
+from elastalog.backends.kernel.backward import BackwardEvaluation
 from elastalog.backends.kernel.bootstrap.bodies import is_shareable
 from elastalog.backends.kernel.bootstrap.first_epoch import ClauseCosts, FirstEpoch
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, evaluate_together, strata_beside
 from elastalog.backends.kernel.bootstrap.handover import Begun, OtherPlace
 from elastalog.backends.kernel.bootstrap.rounds import Task, Workers
-from elastalog.backends.kernel.execution.backward import BackwardEvaluation
 from elastalog.backends.kernel.relations import KernelFacts
 from elastalog.backends.kernel.store import snapshot
 from elastalog.backends.kernel.store.crew import ALONE, Crew
@@ -27,9 +27,6 @@ from elastalog.planning.goals import constructor_of, last_lookups
 from elastalog.planning.logical import Clause, LogicalProgram, LogicalStratum, Test
 from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
-
-if TYPE_CHECKING:
-    pass
 
 T = TypeVar("T")
 _MOST_PLANS = 2_048
@@ -64,6 +61,7 @@ class KernelEvaluation(StrataContext):
         self._ahead: dict[int, int] = {}
         self._first_key: tuple[int, ...] | None = None
         self._last_lookups: dict[int, list[str]] | None = None
+        self._last_readers: dict[str, int] | None = None
 
     @property
     def backward(self) -> BackwardEvaluation:
@@ -94,10 +92,12 @@ class KernelEvaluation(StrataContext):
         strata, number = self.program.strata, stratum.number
         if stratum is strata[0]:
             self._evaluate_at_once()
+        self._leave_elsewhere(lambda name: name not in stratum.relations)
         if number not in self._ahead:
             self._go_ahead(stratum)
         ahead = self._ahead.pop(number, None)
-        derivations = self.evaluate(stratum) if ahead is None else ahead
+        derivations = self._evaluated(stratum) if ahead is None else ahead
+        self._leave_elsewhere(lambda name: self._last_reader(name) > number)
         if ahead is None and number in self._costs_ahead:  # it was begun
             derivations += _derivations(self._costs_ahead[number])
         if stratum is strata[-1]:
@@ -177,6 +177,23 @@ class KernelEvaluation(StrataContext):
     def evaluate(self, stratum: LogicalStratum, variants: StratumVariants | None = None) -> int:
         """Brings a stratum, whose relations hold their explicit facts, to its fixpoint; with the variants of an
         earlier evaluation, if given. Returns the derivations enumerated."""
+        self._leave_elsewhere(lambda name: False)  # it may have changed since
+        derivations = self._evaluated(stratum, variants)
+        self._leave_elsewhere(lambda name: False)
+        return derivations
+
+    def _leave_elsewhere(self, is_kept: Callable[[str], bool]) -> None:
+        """Of what another place has evaluated only some relations stay there."""
+        if self.place is not None:
+            self.place.leave(is_kept)
+
+    def _last_reader(self, relation: str) -> int:
+        """The number of the last stratum that reads a relation, -1 if none does."""
+        if self._last_readers is None:
+            self._last_readers = {name: stratum.number for stratum in self.program.strata for name in stratum.reads}
+        return self._last_readers.get(relation, -1)
+
+    def _evaluated(self, stratum: LogicalStratum, variants: StratumVariants | None = None) -> int:
         before = self.watch.derivations
         if stratum.number not in self.begun:
             self._costs_ahead.pop(stratum.number, None)

@@ -70,7 +70,6 @@ def _stats(state: ShellState, arguments: Piece) -> None:
 
 
 def _strategy(state: ShellState, arguments: Piece) -> None:
-    from elastalog.diagnostics.nearest import did_you_mean
     from elastalog.evaluation.strategies import STRATEGIES
 
     if not arguments.text:
