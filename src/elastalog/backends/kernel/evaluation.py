@@ -92,6 +92,8 @@ class KernelEvaluation(StrataContext):
         strata, number = self.program.strata, stratum.number
         if stratum is strata[0]:
             self._evaluate_at_once()
+        if self.held.annotation.is_kept and number in self._ahead:
+            return self._ahead.pop(number)  # what was evaluated at once is done
         self._leave_elsewhere(lambda name: name not in stratum.relations)
         if number not in self._ahead:
             self._go_ahead(stratum)
