@@ -65,7 +65,7 @@ def gather_some_heads(machine, variant, frame, most):
     touched = touched_of(relation)
     rows = rows_of(relation)
     width = variant.width
-    out = matrix_at(frame.usual, BLOCK, width)
+    out = matrix_at(frame.usual, most, width)
     take = operands(machine, variant.take, variant.taken)
     place = operands(machine, variant.take + variant.taken, variant.taken)
     filled = min(relation.delta_end - machine.at, most)
@@ -87,14 +87,14 @@ def gather_heads(machine, variant, frame):
 
 
 @piece
-def gather_seen(machine, variant, frame):
-    """Fills the first block with the next facts of the delta that the start sees, those that go another way left aside,
+def gather_seen(machine, variant, frame, most):
+    """Fills the first block with the next facts of the delta that the start sees, at most `most`, those that go another way left aside,
     with their levels; column -1 is the row."""
     relation = relation_at(machine.relations, variant.start)
     touched = touched_of(relation)
     rows = rows_of(relation)
     width = variant.width
-    out = matrix_at(frame.usual, BLOCK, width)
+    out = matrix_at(frame.usual, most, width)
     take = operands(machine, variant.take, variant.taken)
     place = operands(machine, variant.take + variant.taken, variant.taken)
     is_negated = variant.is_negated != 0
@@ -104,7 +104,7 @@ def gather_seen(machine, variant, frame):
     seen = VIEWS[machine.phase, 2 if is_negated else 0]
     at = machine.at
     filled = int64(0)
-    while at < relation.delta_end and filled < BLOCK:
+    while at < relation.delta_end and filled < most:
         fetch_listed(touched, rows, relation.listed_in, at, relation.delta_end)
         fact = entry_of(touched, touched[at, relation.listed_in])
         at += 1
