@@ -17,7 +17,7 @@ import numpy as np
 
 from elastalog.backends.kernel.compile.signatures import Table, address_of
 from elastalog.backends.kernel.levels.plan import MaintenancePlan
-from elastalog.backends.kernel.levels.shared_variants import FANOUT, SharedVariants
+from elastalog.backends.kernel.levels.shared_variants import FANOUT, UNTIL_GATHERED, SharedVariants
 from elastalog.backends.kernel.machine import drive as machine_drive
 from elastalog.backends.kernel.machine import inputs as machine_inputs
 from elastalog.backends.kernel.machine import layout, stratum_update
@@ -82,7 +82,8 @@ class UpdateScheduler:
         self._watch = watch
         self._vectors = vectors
         self._shared = SharedVariants(crew, watch) if crew.number > 1 else None
-        self._workspace = Workspace(start_rows=SETTINGS.shared_starts if self._shared is not None else BLOCK)
+        self._most_started = BLOCK if self._shared is None else SETTINGS.shared_starts
+        self._workspace = Workspace(start_rows=max(self._most_started, BLOCK))
         self._is_global = is_global
         self._runs: dict[int, MachineRun] = {}
         self._laid_out: dict[int, _LaidOut] = {}
@@ -116,7 +117,7 @@ class UpdateScheduler:
             homes=address_of(self._homes.addresses), homes_number=len(names), driven=address_of(self._driven),
             moved=address_of(self._moved), work_allowed=SETTINGS.work_between_checks,
             large=layout.NEVER if self._shared is None else SETTINGS.share_update_from // FANOUT,
-            most_started=self._workspace.start_rows,
+            most_started=self._most_started,
         )  # fmt: skip
         self._address = addressof(record)
         first = machine_drive.Drive.driven_number.offset // _NUMBER  # type: ignore[attr-defined]
@@ -241,8 +242,8 @@ class UpdateScheduler:
                     self._take_list(max(2 * len(self._list), self._workspace.machine.highest))
                     self._look_again()
                 case layout.LARGE:
-                    if is_single:  # it leaves off when it has gathered the first facts
-                        self._workspace.machine.work_allowed = 0
+                    if is_single:
+                        self._workspace.machine.work_allowed = UNTIL_GATHERED
                 case _:
                     self._serve(reason)
 
@@ -281,10 +282,10 @@ class UpdateScheduler:
 
     def check(self) -> None:
         """The stratum under way has cost what was allowed: looks at limits, and allows more."""
-        served = self._runs[self._record.at]
+        served, looked = self._runs[self._record.at], self._workspace.machine.work
         served.serve(layout.CHECK)
         if self._shared is not None:
-            self._shared.help(served)
+            self._shared.help(served, looked)
 
     def abandon(self) -> None:
         """Forgets the stratum under way; its marks are taken off the relations below it."""

@@ -28,6 +28,12 @@ _SHARES = 32
 FANOUT = 16
 """Rows that are expected to be looked at for each fact that a variant starts at, as long as nothing is known."""
 
+_MOST_WORK = 1 << 24
+"""Rows that are expected to be looked at before a budget is looked at."""
+
+UNTIL_GATHERED: Final = 0
+"""Work that is allowed to a machine which is to leave off when it has gathered something."""
+
 _NOW: Final = -1
 """Work that is allowed to a machine which is to leave off."""
 
@@ -49,36 +55,41 @@ class SharedVariants:
         shares = addressof(self._shares)
         self._tasks = [together.SharedTask(shares=shares, thread=thread) for thread in range(crew.number)]
         self._workspaces: list[Workspace] = []
-        self._work_done = 0
+        self._derived = self._looked = 0
         self._is_full = self._is_stopped = False
 
-    def help(self, served: MachineRun) -> None:
-        """The machine of a drive has left off. If it has gathered enough, all threads do what is left of that, and it
-        leaves off again when it has gathered more."""
+    def help(self, served: MachineRun, looked: int) -> None:
+        """The machine of a drive has left off, after it has looked at so many rows. If it has gathered enough, all
+        threads do what is left of that, and it leaves off again when it has gathered more."""
         workspace = served.workspace
         machine, frame = workspace.machine, workspace.frames[0]
-        machine.work_allowed = SETTINGS.work_between_checks
+        is_asked, machine.work_allowed = machine.work_allowed == UNTIL_GATHERED, SETTINGS.work_between_checks
         if machine.stage != layout.RUNNING or machine.at < 0 or not self._can_share(served):
             return
         # The first row may have been joined with some rows already.
-        first = frame.begun + (frame.within > 0)
+        first, stop = frame.begun + (frame.within > 0), frame.end
         variant = served.plan.code.variants[machine.variant]
-        fanout = variant.looked // variant.started if variant.started else FANOUT
-        if (frame.end - first) * max(fanout, 1) < SETTINGS.share_update_from or not self._crew.is_free:
+        if first >= stop:
+            if is_asked and machine.depth == 0:
+                machine.work_allowed = UNTIL_GATHERED
             return
-        self._work_done = 0
-        stop = frame.end
+        known = variant.looked // variant.started if variant.started else FANOUT
+        fanout = max(known, looked // frame.begun if frame.begun else 0, 1)
+        if (stop - first) * fanout < SETTINGS.share_update_from or not self._crew.is_free:
+            return
+        # The last ones: the machine goes on with those before.
+        first = max(first, stop - max(_MOST_WORK // fanout, 1))
+        self._derived = self._looked = 0
         self._prepare(served, variant, first, stop)
-        try:
-            self._share(served, variant.head)
-        finally:
-            frame.end = first
-            if machine.depth == 0:
-                machine.step = layout.GO
-        machine.work_before += self._work_done
+        self._share(served, variant.head)
+        frame.end = first
+        if not variant.probes and not frame.end:  # there is nothing left to hand on
+            machine.step = layout.GO
+        machine.work_before += self._looked
         variant.started += stop - first
-        variant.looked += self._work_done
-        machine.work_allowed = 0
+        variant.looked += self._looked
+        machine.work_allowed = UNTIL_GATHERED
+        self._watch.derived(self._derived, self._looked, self._crew.number**-SETTINGS.thread_gain)
 
     def _can_share(self, served: MachineRun) -> bool:
         """Whether nothing is missing that a thread would have to make."""
@@ -92,7 +103,9 @@ class SharedVariants:
 
     def _has_indexes(self, served: MachineRun, variant: VariantCode) -> list[bool]:
         plan = served.plan
-        probes = (plan.code.probes[number] for number in range(variant.first_probe, variant.first_probe + variant.probes))
+        probes = (
+            plan.code.probes[number] for number in range(variant.first_probe, variant.first_probe + variant.probes)
+        )
         return [not plan.indexes[probe.index].is_missing for probe in probes if probe.kind == layout.INDEXED]
 
     def _prepare(self, served: MachineRun, variant: VariantCode, first: int, stop: int) -> None:
@@ -147,7 +160,7 @@ class SharedVariants:
         while True:
             # Before it is looked whether the head is full: who finds that after it takes it away again.
             machine.work_allowed = SETTINGS.work_between_checks
-            machine.derived_allowed = max(self._watch.allowance(SETTINGS.work_between_checks), 1)
+            machine.derived_allowed = SETTINGS.work_between_checks
             if self._is_full:
                 return
             reason = stratum_update.advance(workspace.address)
@@ -180,5 +193,6 @@ class SharedVariants:
         derived, work = machine.derived, machine.work
         machine.derived = machine.work = 0
         with self._lock:
-            self._work_done += work
-            self._watch.derived(derived, work)
+            self._derived += derived
+            self._looked += work
+            self._watch.check()
