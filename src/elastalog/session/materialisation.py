@@ -30,7 +30,6 @@ from elastalog.evaluation.strategies import make_strategy
 from elastalog.pipeline.files.allowance import reading_within
 from elastalog.pipeline.files.loading import InputFiles, inputs_of
 from elastalog.pipeline.files.policy import BadRows, Report, report_of
-from elastalog.pipeline.files.read import read_path
 from elastalog.pipeline.spark.engine import destination, is_spark_rows, read_facts_folder, read_spark_rows
 from elastalog.planning.equivalences import kept_as_classes
 from elastalog.planning.lower import lower
@@ -325,8 +324,10 @@ def initial_facts(
     target: Materialisation,
     facts: InputFiles | str | os.PathLike[str] | Mapping[str, Rows] | None,
     policy: BadRows,
+    files: InputFiles | None = None,
 ) -> tuple[dict[str, np.ndarray | FactFiles], list[Report]]:
-    """The facts by relation, and how the reading went. `facts`: files, a folder that Spark reads, or rows."""
+    """The facts by relation, and how the reading went. `facts`: files, a folder that Spark reads, or rows. `files`: of
+    rows that are paths."""
     explicit: dict[str, list[np.ndarray]] = {}
     filed: dict[str, FactFiles] = {}
     spark = target.spark
@@ -340,12 +341,15 @@ def initial_facts(
     if isinstance(facts, Mapping):
         from elastalog.pipeline.files.read import place_of, read_rows
 
+        loading = iter(()) if files is None else files.facts(target.dictionary, target.encode)
         for name, rows in facts.items():
             if isinstance(rows, str | os.PathLike):
-                read = read_path(target.schema(name), rows, policy)
-                rows = read.table
-                reports.append(read.report)
-            elif is_spark_rows(rows):
+                target.schema(name)  # there may be none
+                _, loaded = next(loading)
+                reports.append(loaded.report)
+                explicit.setdefault(name, []).extend(loaded.parts)
+                continue
+            if is_spark_rows(rows):
                 read = read_spark_rows(target.schema(name), rows, policy, spark, None if name in explicit else into)
                 reports.append(read.report)
                 if read.files is not None:
@@ -361,6 +365,7 @@ def initial_facts(
                 converted = converted_values(schema, table)
                 reports.append(report_of(policy, name, [place_of(schema)], table.num_rows, [], converted))
             explicit.setdefault(name, []).append(target.encode(name, rows))
+        next(loading, None)  # it has something to give back
     elif isinstance(facts, InputFiles):
         for name, loaded in facts.facts(target.dictionary, target.encode):
             reports.append(loaded.report)

@@ -36,8 +36,8 @@ from elastalog.backends.kernel.machine.layout import (
     table_of,
     touched_of,
 )
-from elastalog.backends.kernel.store.annotations import ABSENT, DELTA, FIXED, IS, LOST, PENDING, REFERENCE, entry_of
 from elastalog.backends.kernel.machine.together import offer_together
+from elastalog.backends.kernel.store.annotations import ABSENT, DELTA, FIXED, IS, LOST, PENDING, REFERENCE, entry_of
 from elastalog.backends.kernel.store.bookkeeping import offer, touch
 from elastalog.backends.kernel.store.count_vectors import change, first_level, vectors_at
 from elastalog.backends.kernel.store.postings import DIRECT, SLOT_WIDTH, hash_key, index_key

@@ -88,8 +88,8 @@ def gather_heads(machine, variant, frame):
 
 @piece
 def gather_seen(machine, variant, frame, most):
-    """Fills the first block with the next facts of the delta that the start sees, at most `most`, those that go another way left aside,
-    with their levels; column -1 is the row."""
+    """Fills the first block with the next facts of the delta that the start sees, at most `most`, those that go another
+    way left aside, with their levels; column -1 is the row."""
     relation = relation_at(machine.relations, variant.start)
     touched = touched_of(relation)
     rows = rows_of(relation)

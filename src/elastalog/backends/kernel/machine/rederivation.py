@@ -57,8 +57,8 @@ _WORD, _IN_WORD = np.uint64(6), np.uint64(63)
 
 @piece
 def heads_to_seek(machine, variant, most):
-    """How many heads a backward variant starts at next: as many again as before, at most `most`, or none, if the others are better left
-    to enumeration."""
+    """How many heads a backward variant starts at next: as many again as before, at most `most`, or none, if the others
+    are better left to enumeration."""
     relation = relation_at(machine.relations, variant.start)
     if variant.whole == 0 or relation.listed_in != LOSS_LIST:
         return most
@@ -85,9 +85,9 @@ def has_left(machine, variant):
 
 @piece
 def gather_all(machine, variant, frame, most):
-    """Fills the first block with the next facts of the start's relation that are there, at most `most`, with their levels. If an index
-    has those together that the first probe looks up alike, in its order: then what is found for one is near for the
-    next."""
+    """Fills the first block with the next facts of the start's relation that are there, at most `most`, with their
+    levels. If an index has those together that the first probe looks up alike, in its order: then what is found for one
+    is near for the next."""
     sought = variant_at(machine.variants, variant.seeks - 1)
     relation = relation_at(machine.relations, variant.start)
     if machine.at == 0:
