@@ -2,6 +2,16 @@
 
 from __future__ import annotations
 
+REACH = """
+.decl edge(from: number, to: number)
+.input edge
+.decl path(from: number, to: number)
+path(x, y) :- edge(x, y).
+path(x, z) :- edge(x, y), path(y, z).
+.output path
+"""
+"""Read and written."""
+
 CLOSURE = """
 .decl edge(x: number, y: number)
 .decl path(x: number, y: number)

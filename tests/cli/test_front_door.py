@@ -12,16 +12,8 @@ import pytest
 
 import elastalog
 from elastalog.cli.main import COMMANDS
+from tests.closures import REACH as PROGRAM
 from tests.commands import run
-
-PROGRAM = """
-.decl edge(from: number, to: number)
-.input edge
-.decl path(from: number, to: number)
-path(x, y) :- edge(x, y).
-path(x, z) :- edge(x, y), path(y, z).
-.output path
-"""
 
 
 @pytest.fixture

@@ -273,6 +273,25 @@ def test_fields_beyond_the_last_column_are_ignored_where_that_is_asked_for(folde
     assert lines(folder / "again" / "path.csv") == ["1\t2", "1\t3", "2\t3"]
     (folder / "facts" / "edge.facts").write_text("1\n")
     assert "E0501" in run(folder).stderr
+    (folder / "facts" / "edge.facts").write_text("note\ty\tx\n?\t2\t1\n")
+    (folder / "p.dl").write_text(PROGRAM.replace(".input edge", ".input edge(headers=true)"))
+    assert run(folder, "-P", "extra-fields=ignore", "-D", str(folder / "named")).exit_code == 0
+    assert lines(folder / "named" / "path.csv") == ["1\t2"]
+
+
+def test_a_relation_that_only_updates_fill_has_no_file(folder: Path) -> None:
+    text = ".decl closed(x: number)\n.input closed(IO=updates)\n.decl r(x: number)\nr(x) :- closed(x).\n.output r\n"
+    (folder / "p.dl").write_text(text)
+    result = run(folder, "-D", str(folder / "out"))
+    assert (result.exit_code, result.stderr) == (0, "")
+    with elastalog.open(folder / "p.dl") as db:
+        assert db.apply({"closed": [(1,)]}).impact == 2
+
+
+def test_a_table_of_changes_among_the_facts_is_told(folder: Path) -> None:
+    (folder / "p.dl").write_text(PROGRAM.replace(".input edge", ".input edge(headers=true)"))
+    (folder / "facts" / "edge.facts").write_text("op\tx\ty\n+\t1\t2\n")
+    assert "looks like an update" in run(folder).stderr
 
 
 def test_a_program_of_the_user_names_files_anywhere(folder: Path) -> None:

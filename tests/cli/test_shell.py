@@ -355,8 +355,8 @@ def test_a_person_sees_the_strategy_and_the_time(converse: Conversation) -> None
 def test_a_person_sees_the_first_of_many_changes(converse: Conversation) -> None:
     facts = ", ".join(f"edge({10 * x}, {10 * x + 1})" for x in range(1, 301))
     _, shown, _ = converse(f"insert {facts}; commit")
-    assert len(shown.splitlines()) == 202
-    assert shown.splitlines()[-2] == "… and 400 more: `changes` shows all"
+    assert len(shown.splitlines()) == 13
+    assert shown.splitlines()[-2] == "… and 295 more of `path`; `changes` shows all"
 
 
 def test_nothing_shown_to_a_person_moves_the_cursor(converse: Conversation) -> None:
@@ -433,6 +433,15 @@ def test_load_obeys_the_policy_for_bad_rows(
 
 
 # --- looking before and going back
+
+
+def test_of_many_changes_the_first_of_each_relation_are_shown(program: str) -> None:
+    facts = ", ".join(f"edge({n}, {n + 100})" for n in range(50, 100))
+    found = script(program, f"insert {facts}; preview; preview all; commit; describe edg").stdout
+    assert found.count("+edge(") == 5 + 50 + 5
+    assert "… and 45 more of `edge`; `preview all` shows all\n" in found
+    assert "… and 45 more of `edge`; `changes` shows all\n" in found
+    assert "did you mean `edge`?" in script(program, "describe edg").stderr
 
 
 def test_preview_shows_what_a_commit_would_change(program: str) -> None:

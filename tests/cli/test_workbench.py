@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from click.testing import CliRunner
 
 import elastalog
@@ -30,6 +31,9 @@ def test_the_browser_is_opened_if_that_is_wanted(monkeypatch, tmp_path):
 
 def test_bad_rows_are_handled_as_the_options_say_in_a_store_too(monkeypatch, tmp_path):
     def write(app, service, listening, started):
+        started()
+        with pytest.raises(elastalog.ElastalogError, match="it is a service: ask and update it at http://"):
+            elastalog.open(store="kept.store")
         service.writing.apply({"edge": [(1, 2), ("x", 2)]})
 
     monkeypatch.setattr("elastalog.web.app.serve", write)

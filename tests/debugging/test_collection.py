@@ -95,7 +95,7 @@ def test_what_was_interrupted_is_collected_again(few: int, monkeypatch: pytest.M
         monkeypatch.setattr(KernelBackend, "derivations", interrupt)
         with pytest.raises(KeyboardInterrupt):
             db.suggest(unwanted=["path(1, 4)"])
-        assert texts(db.suggest(unwanted=["path(1, 4)", "path(1, 3)"])) == ["+edge(2, 3)", "+edge(2, 5)"]
+        assert texts(db.suggest(unwanted=["path(1, 4)", "path(1, 3)"])) == ["+edge(2, 3)", "+edge(5, 4)"]
         assert texts(db.localise(unwanted=["path(1, 4)", "path(1, 3)"])) == ["+edge(2, 3)", "+edge(3, 4)"]
 
 
@@ -165,5 +165,5 @@ def test_a_trial_that_costs_too_much_in_part_is_made_in_full(monkeypatch: pytest
     with elastalog.open(ABOVE, facts={"edge": [(1, 2)]}) as db:
         db.apply({"edge": [(2, 3), (3, 4)]})
         found = db.suggest(unwanted=["path(1, 4)"])
-        assert texts(found) == ["+edge(2, 3)"]
+        assert texts(found) == ["+edge(3, 4)"]
         assert found.seconds.number_of_trials == 2

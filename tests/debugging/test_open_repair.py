@@ -210,6 +210,40 @@ def test_side_effects_are_those_of_the_output() -> None:
         assert str(db.suggest(unwanted=["end(9)"]).side_effects) == "side effects in the output: none"
 
 
+def test_of_repairs_of_one_size_that_with_the_fewest_side_effects_is_suggested() -> None:
+    program = """
+    .decl member(who: symbol, team: symbol)
+    .decl grant(team: symbol, what: symbol)
+    .decl may(who: symbol, what: symbol)
+    may(w, x) :- member(w, t), grant(t, x).
+    """
+    facts = {"member": [("ann", "ops"), ("bob", "ops"), ("eve", "ops"), ("eve", "all")], "grant": [("ops", "key")]}
+    with elastalog.open(program, facts) as db:
+        for over in (None, "facts"):
+            found = db.suggest(unwanted=['may("eve", "key")'], over=over)
+            assert list(map(str, found.delete)) == ['member("eve", "ops")']
+            assert (found.minimum, found.rejected) == (True, ())
+        found = db.suggest(missing=['may("ann", "book")'])
+        assert list(map(str, found.insert)) == ['grant("ops", "book")']
+        assert str(found.side_effects).startswith("side effects: 2 facts appear: ")
+        db.apply({"grant": [("all", "book")]})
+        found = db.suggest(missing=['may("ann", "book")'])
+        assert list(map(str, found.insert)) == ['member("ann", "all")']
+
+
+def test_facts_like_those_that_are_there_are_suggested_first() -> None:
+    program = """
+    .decl member(who: symbol, team: symbol)
+    .decl in(who: symbol, team: symbol)
+    in(w, t) :- member(w, t).
+    in(w, t) :- member(w, u), in(u, t).
+    """
+    members = [("ada", "admins"), ("admins", "staff"), ("bob", "staff"), ("eve", "staff")]
+    with elastalog.open(program, {"member": members}) as db:
+        found = db.suggest(missing=['in("eve", "admins")'])
+        assert list(map(str, found.insert)) == ['member("eve", "admins")'], "nobody is a member of ada"
+
+
 def test_a_deletion_that_lets_a_negation_hold_is_no_repair() -> None:
     """Deleting `known(2)` takes `trusted(2)` away, but then `alarm(2)` follows by the second rule."""
     program = """

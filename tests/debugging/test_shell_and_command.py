@@ -67,12 +67,16 @@ def test_proofs_connect_the_answer_with_the_faults(program: Path) -> None:
 
 
 def test_apply_undoes_what_was_suggested(program: Path) -> None:
-    result = shell(program, "suggest +path(2, 3)", "apply", "query edge(2, X)")
+    result = shell(program, "suggest +path(2, 3)", "apply", "query edge(2, X)", "undo", "query edge(2, X)")
     assert lines_after_commit(result)[4:] == [
         "-edge(2, 3)",
         "-path(2, 3)",
-        "epoch 3: 1 element undone",
+        "epoch 3: 0 inserted, 2 deleted",
         "no answers",
+        "+edge(2, 3)",
+        "+path(2, 3)",
+        "epoch 4: 2 inserted, 0 deleted",
+        "X = 3",
     ]
 
 

@@ -25,6 +25,7 @@ import pytest
 import elastalog
 from elastalog.cli.main import COMMANDS, cli
 from elastalog.session import Session
+from tests.closures import REACH
 
 ROOT = Path(__file__).resolve().parents[2]
 HOW_TO = (
@@ -43,14 +44,6 @@ HOW_TO = (
     "recipes",
 )
 REFERENCE = ("python", "engine")
-REACH = """
-.decl edge(from: number, to: number)
-.input edge
-.decl path(from: number, to: number)
-path(x, y) :- edge(x, y).
-path(x, z) :- edge(x, y), path(y, z).
-.output path
-"""
 PAGES = ("README.md", "docs/tutorial/first-steps.md")
 DOCUMENTS = sorted(str(path.relative_to(ROOT)) for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")))
 

@@ -12,13 +12,6 @@ from elastalog.provenance.ground import Run, no_ordinal
 from elastalog.provenance.proof import Proof
 from tests.reference.cases import PROGRAMS
 
-EDGES = """
-.decl edge(x: number, y: number)
-.decl path(x: number, y: number)
-path(x, y) :- edge(x, y).
-path(x, z) :- edge(x, y), path(y, z).
-"""
-
 
 def open_case(name: str, **options: Any) -> elastalog.Session:
     folder = PROGRAMS / name

@@ -16,10 +16,11 @@ from elastalog.analysis.program import Atom, Constant, Rule, Variable
 from elastalog.cli.main import cli
 from elastalog.provenance.absence import Absence, PatternAbsence
 from elastalog.provenance.proof import Proof
+from tests.closures import RIGHT_CLOSURE as EDGES
 from tests.generators.choices import SeededChoices
 from tests.generators.construction import Features, build_fact
 from tests.generators.seeded import seeded_program
-from tests.provenance.databases import EDGES, facts_of
+from tests.provenance.databases import facts_of
 
 POSITIVE = Features(negation=False, aggregates=False, arithmetic=False)
 Facts = dict[str, set[tuple[Any, ...]]]
@@ -410,3 +411,13 @@ def test_a_pattern_shows_the_best_of_every_rule_even_where_a_function_has_no_val
         assert [one.text for one in found.instantiations[0].failing] == ['n = days_between("2026-09-31", "2026-11-18")']
         assert len(db.why_not("late(5, N)", rule=1).instantiations) == 1
         assert len(db.why_not("late(5, N)", limit=1).instantiations) == 2
+
+
+def test_derivations_that_lack_facts_with_negative_numbers_come_last() -> None:
+    program = """.decl road(x: symbol, y: symbol, k: number)
+    .decl far(x: symbol, k: number)
+    far(y, d + k) :- far(x, d), road(x, y, k).
+    """
+    with elastalog.open(program, {"far": [("a", 9), ("b", 1)]}) as db:
+        found = [str(one.failing[0].fact) for one in db.why_not('far("d", 3)').instantiations]
+        assert found == ['road("b", "d", 2)', 'road("a", "d", -6)']

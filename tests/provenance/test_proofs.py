@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from random import Random
 from typing import Any
 
 import pytest
@@ -11,7 +12,8 @@ from elastalog.diagnostics.diagnostic import LimitReached
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.metrics import HEIGHT, SIZE, Metric, check_metric
 from elastalog.provenance.proof import AggregatePremise, Proof, nodes_of
-from tests.provenance.databases import EDGES, verdict
+from tests.closures import RIGHT_CLOSURE as EDGES
+from tests.provenance.databases import verdict
 
 TALL = """
 .decl edge(x: number, y: number)
@@ -60,6 +62,41 @@ def test_the_proof_follows_an_update() -> None:
     assert db.explain("path(1, 3)").height == 1
     db.apply(deleted={"edge": [(1, 3)]})
     assert db.explain("path(1, 3)").height == 2
+
+
+@pytest.mark.parametrize("kind", ["local", "global"])
+def test_after_updates_proofs_are_those_of_a_session_opened_anew(kind: str) -> None:
+    """What is known of facts that no update has touched is kept from epoch to epoch."""
+    random = Random(7)
+    edges = {(random.randrange(7), random.randrange(7)) for _ in range(12)}
+    program = (
+        f"{EDGES}\n.decl closed(x: number)\n.decl open(x: number, y: number)\nopen(x, y) :- path(x, y), !closed(y)."
+    )
+    closed: set[tuple[int]] = set()
+    db = elastalog.open(program, {"edge": list(edges)}, levels=kind)
+    for step in range(40):
+        edge, node = (random.randrange(7), random.randrange(7)), (random.randrange(7),)
+        db.apply(*([{"edge": [edge]}, {}] if edge not in edges else [{}, {"edge": [edge]}]))
+        edges ^= {edge}
+        if step % 5 == 0:
+            db.apply(*([{"closed": [node]}, {}] if node not in closed else [{}, {"closed": [node]}]))
+            closed ^= {node}
+        if step % 3:
+            anew = elastalog.open(program, {"edge": list(edges), "closed": list(closed)}, levels=kind)
+            for fact in [("open", values) for values in db["open"]]:
+                assert db.explain(fact).to_json() == anew.explain(fact).to_json()
+
+
+def test_a_proof_that_was_kept_can_be_expanded_and_the_earlier_one_not() -> None:
+    db = open_edges((1, 2), (2, 3))
+    earlier = db.explain("path(1, 3)")
+    db.apply({"edge": [(7, 8)]})
+    db.apply({"edge": [(8, 9)]})
+    kept = db.explain("path(1, 3)")
+    assert kept.expand().to_json() == earlier.to_json()
+    with pytest.raises(ElastalogError) as raised:
+        earlier.expand()
+    assert raised.value.diagnostics[0].code == "E0709"
 
 
 def test_expanding_step_by_step_gives_the_whole_proof() -> None:

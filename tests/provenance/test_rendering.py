@@ -248,8 +248,15 @@ def test_the_proof_says_in_which_sense_it_is_the_best() -> None:
         "R1: path2(X, Z) :- edg(X, Y), edg(Y, Z), !edg(X, Z), X != Z.  (program.dl:6)\n"
         "R2: path2(X, Z) :- edg(X, Y), path2(Y, Z), !edg(X, Z), X != Z.  (program.dl:7)"
     )
-    assert said["local"] == f"{PATH}\n\nheight 2, the least within each stratum\n\n{rules}"
-    assert said["global"] == f"{PATH}\n\nheight 2, the least height of all proofs\n\n{rules}"
+    assert said["local"] == f"{PATH}\n\nheight 2, each recursive part as low as possible\n\n{rules}"
+    assert said["global"] == f"{PATH}\n\nheight 2, the lowest of all its proofs\n\n{rules}"
+
+
+def test_a_given_fact_of_a_relation_with_rules_is_said_to_be_given() -> None:
+    program = ".decl e(x: number)\n.decl p(x: number)\np(x + 1) :- p(x), e(x).\np(1). e(1)."
+    with elastalog.open(program) as db:
+        assert db.explain("p(2)").to_text() == "p(1) [given]   e(1)\n-------------------(R1)\n       p(2)"
+        assert str(db.explain("p(1)")) == "p(1) [given]\n\nan explicit fact: it was given, and needs no rule"
 
 
 def test_the_guided_explanation_of_an_absent_fact() -> None:

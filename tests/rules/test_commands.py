@@ -184,7 +184,7 @@ def test_the_shell_debugs_rules(folder: Path) -> None:
         "+path(1, 3)",
         "+path(1, 4)",
         "+path(2, 4)",
-        "epoch 3: 1 element undone",
+        "epoch 3: 3 inserted, 0 deleted, 1 rule added, 0 removed",
         "path(x, z) :- path(x, y), edge(y, z).",
     ]
 

@@ -18,6 +18,7 @@ from elastalog.session import Session
 from elastalog.storage import failpoints
 from elastalog.storage.administration import check_files
 from elastalog.storage.manifest import Options
+from tests.closures import CLOSURE as REACH
 from tests.engine.judging import facts_of
 from tests.rules.playing import apply, case_of, step_of
 from tests.rules.test_random import is_stratified
@@ -245,11 +246,6 @@ def test_a_write_that_fails_leaves_session_and_store_at_the_epoch_before(folder:
         assert (state_of(session), rules_of(session)) == EXPECTED[LAST]
 
 
-REACH = """.decl edge(x: number, y: number)
-.decl path(x: number, y: number)
-path(x, y) :- edge(x, y).
-path(x, z) :- path(x, y), edge(y, z).
-"""
 OVERFLOWS = "path(x * 4611686018427387904, y) :- edge(x, y)."
 
 

@@ -13,16 +13,8 @@ import elastalog
 from elastalog import ElastalogError
 from elastalog.session import history as history_of_sessions
 from elastalog.storage.store import Store
+from tests.closures import REACH as PROGRAM
 from tests.commands import run
-
-PROGRAM = """
-.decl edge(from: number, to: number)
-.input edge
-.decl path(from: number, to: number)
-path(x, y) :- edge(x, y).
-path(x, z) :- edge(x, y), path(y, z).
-.output path
-"""
 
 
 def test_the_second_time_the_store_is_opened_and_a_warning_says_that_facts_are_not_read(tmp_path: Path) -> None:

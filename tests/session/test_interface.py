@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +14,11 @@ from click.testing import CliRunner
 
 import elastalog
 from elastalog import deprecated
+from elastalog.analysis.functor_values import INVALID_DATES
 from elastalog.cli.main import cli
+from tests.closures import RIGHT_CLOSURE as PROGRAM
 from tests.commands import run
 
-PROGRAM = """.decl edge(x: number, y: number)
-.decl path(x: number, y: number)
-path(x, y) :- edge(x, y).
-path(x, z) :- edge(x, y), path(y, z).
-"""
 EDGES = {"edge": [(1, 2), (2, 3)]}
 
 
@@ -28,20 +26,27 @@ def public(kind: type) -> set[str]:
     return {name for name in dir(kind) if not name.startswith("_")}
 
 
-def test_invalid_dates_are_told_with_their_number(caplog: pytest.LogCaptureFixture) -> None:
+def told(question: Callable[[], object]) -> list[str]:
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        question()
+    return [str(one.message).partition("\n")[0] for one in found]
+
+
+def test_invalid_dates_are_told_with_their_number() -> None:
     program = ".decl sent(id: number, on: symbol)\n.decl y(id: number, y: number)\ny(i, y) :- sent(i, d), y = year(d)."
-    with elastalog.open(program, {"sent": [(1, "2026-02-30"), (2, "2026-02-28"), (3, "tomorrow")]}) as db:
-        assert sorted(db["y"]) == [(2, 2026)]
-        assert caplog.messages[0].startswith(
-            'warning[E0621]: 2 texts are not valid dates or times ("2026-02-30", …): rules for `y` derive nothing'
-        )
-        db.apply({"sent": [(4, "2026-13-01"), (5, "2026-12-01")]})
-        assert 'E0621]: 1 text is not a valid date or time ("2026-13-01"): rules for `y`' in caplog.messages[1]
-        db.apply({"sent": [(6, "2026-12-01")]})
-        assert len(caplog.messages) == 2
+    facts = {"sent": [(1, "2026-02-30"), (2, "2026-02-28"), (3, "tomorrow")]}
+    with pytest.warns(
+        UserWarning, match='E0621]: 2 texts are not valid dates or times \\("2026-02-30", …\\): rules for `y`'
+    ):
+        db = elastalog.open(program, facts)
+    assert sorted(db["y"]) == [(2, 2026)]
+    found = told(lambda: db.apply({"sent": [(4, "2026-13-01"), (5, "2026-12-01")]}))
+    assert 'E0621]: 1 text is not a valid date or time ("2026-13-01"): rules for `y`' in found[0]
+    assert not told(lambda: db.apply({"sent": [(6, "2026-12-01")]}))
 
 
-def test_a_text_that_another_goal_excludes_is_no_invalid_date(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
+def test_a_text_that_another_goal_excludes_is_an_invalid_date_when_it_no_longer_does(tmp_path: Path) -> None:
     program = """
     .decl loan(l: number, due: symbol, ret: symbol)
     .decl back(l: number)
@@ -53,13 +58,23 @@ def test_a_text_that_another_goal_excludes_is_no_invalid_date(caplog: pytest.Log
     """
     with elastalog.open(program, {"loan": [(1, "2026-10-01", "2026-10-05"), (2, "2026-10-01", "")]}) as db:
         db.why_not("late(2, N)")
-        db.apply({"loan": [(3, "2026-10-01", ""), (4, "soon", "")]})
-        assert not caplog.messages
-        db.apply({"loan": [(5, "2026-09-31", "2026-10-05")]})
-        assert '("2026-09-31"): rules for `late`, `since` derive nothing' in caplog.messages[0]
+        assert not told(lambda: db.apply({"loan": [(3, "2026-10-01", ""), (4, "soon", "")]}))
+        found = told(lambda: db.apply({"loan": [(5, "2026-09-31", "2026-10-05")]}))
+        assert '("2026-09-31"): rules for `late`, `since` derive nothing' in found[0]
+        (again,) = told(lambda: db.apply({"back": [(4,)]}))
+        assert '2 texts are not valid dates or times ("", …): rules for `late`, `since` derive nothing' in again
     loans = 'loan(1, "2026-10-01", "2026-10-05"). loan(2, "2026-10-01", "").'
     (tmp_path / "late.dl").write_text(program + loans)
     assert run("query", tmp_path / "late.dl", "late(L, N)").output == "1\t4\n"
+
+
+def test_a_derived_fact_is_said_to_stay() -> None:
+    with elastalog.open(PROGRAM, EDGES) as db:
+        (found,) = told(lambda: db.apply(deleted={"path": [(1, 2), (9, 9)]}))
+        assert found == "warning[E0625]: path(1, 2) cannot be deleted: rules derive it"
+        assert told(lambda: db.preview(deleted={"path": [(1, 2)]})) == [found]
+        assert not told(lambda: db.preview(deleted={"path": [(1, 2)], "edge": [(1, 2)]}))
+        assert not told(lambda: db.apply(deleted={"path": [(1, 2), (9, 9)], "edge": [(1, 2)]}))
 
 
 def test_a_session_and_open_stay_small() -> None:
@@ -275,8 +290,9 @@ def test_answers_show_what_they_say() -> None:
         db.apply({"user": [("eve", "admins")]}, source="feed")
         assert repr(list(db.uses('user("eve", "admins")'))) == '[may("eve", "keys")]'
         first, second = db.log()
-        assert repr(second).startswith("epoch 2, 2")
-        assert " by feed: -0 +1 given, 2 changed, " in repr(second)
+        assert repr(second).startswith("<epoch 2, 2")
+        assert repr(db.changes_since(1)["may"]) == 'may: +1 -0\n  +may("eve", "keys")'
+        assert " by feed: 1 inserted, 0 deleted; 2 changes in all, " in repr(second)
         assert "\n" not in repr(first)
         shown = repr(db.statistics())
         assert shown.startswith("1 rules, 2 relations, ")
@@ -327,7 +343,7 @@ def test_the_shell_lists_epochs(tmp_path: Path) -> None:
     script = 'insert user("eve", "admins"); commit; log'
     found = CliRunner().invoke(cli, ["-q", "shell", str(tmp_path / "p.dl")], input=script)
     assert "\nepoch 2, 2" in found.output
-    assert "-0 +1 given, 2 changed" in found.output
+    assert "1 inserted, 0 deleted; 2 changes in all" in found.output
 
 
 def test_a_repair_is_applied_to_a_store(tmp_path: Path) -> None:
@@ -364,20 +380,23 @@ def test_facts_are_decoded_as_they_are_asked_for_and_stay_those_of_their_epoch(m
     assert sorted([first, *iterator]) == rows
 
 
-def test_an_invalid_date_that_is_met_again_is_not_judged_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_date_that_is_met_again_is_seldom_judged_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Judging asks why not, which takes as long as many updates."""
     from elastalog.provenance import invalid_dates
 
-    judged: list[list[str]] = []
-    judge = invalid_dates.lost_to_invalid_dates
+    judged: list[str] = []
+    judge = invalid_dates._loses
     monkeypatch.setattr(
-        invalid_dates, "lost_to_invalid_dates", lambda texts, *rest: judged.append(texts) or judge(texts, *rest)
+        invalid_dates, "_loses", lambda rule, text, read: judged.append(text) or judge(rule, text, read)
     )
-    program = (
-        '.decl d(x: symbol)\n.decl y(n: number)\ny(n) :- d(x), x != "", n = year(x).\n.decl k(x: symbol, n: number)\n'
-    )
-    program += ".decl m(n: number)\nm(n) :- k(x, n), d(x), 1 = month(x).\n"
-    with elastalog.open(program, {"d": [("",)], "k": [("", 1)]}) as db:
-        for number in range(2, 5):
-            db.apply({"k": [("", number)]})
-    assert [text for texts in judged for text in texts].count("") == 1
+    monkeypatch.setattr(invalid_dates, "_SPARED", 1e9)
+    program = """.decl k(x: symbol, n: number)
+    .decl ok(n: number)
+    .decl m(n: number)
+    m(n) :- k(x, n), 1 = month(x), ok(n).
+    """
+    with elastalog.open(program, {"k": [("", 1)], "ok": [(9,)]}) as db:
+        for _ in range(3):
+            INVALID_DATES.add("")
+            db._materialisation.tell_invalid_dates()
+    assert judged == ["", ""]

@@ -100,7 +100,7 @@ def test_relations_are_filtered_and_sorted() -> None:
     with elastalog.open(PROGRAM, {"edge": [(3, 1), (1, 2), (2, 3)]}) as db:
         assert list(db["edge"].sort()) == [(1, 2), (2, 3), (3, 1)]
         assert db["edge"].sort("to").head(2) == [(3, 1), (1, 2)]
-        assert list(db["edge"].sort("to", reverse=True)) == [(2, 3), (1, 2), (3, 1)]
+        assert list(db["edge"].sort("to", descending=True)) == [(2, 3), (1, 2), (3, 1)]
         assert list(db["edge"].filter(lambda x, y: x > y)) == [(3, 1)]
         assert db["edge"].filter(lambda x, y: x < y).sort().to_pandas()["to"].tolist() == [2, 3]
         with pytest.raises(ElastalogError):

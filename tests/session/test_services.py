@@ -22,6 +22,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 import elastalog
 from elastalog import ElastalogError
 from elastalog.cli.main import cli
+from elastalog.session import settings as session_settings
 from elastalog.session.settings import processors
 from tests.closures import CLOSURE
 
@@ -337,6 +338,7 @@ PROGRAM_THREADS = ".decl e, p(x: number)\np(x) :- e(x)."
 
 def test_as_many_as_the_process_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(5)))
+    monkeypatch.setattr(session_settings, "_granted", session_settings._granted.__wrapped__)  # looked at once otherwise
     for text, expected in {"max 100000\n": 5, "300000 100000\n": 3, "50000 100000\n": 1, "nothing": 5}.items():
         monkeypatch.setattr(Path, "read_text", lambda path, encoding, text=text: text)
         assert processors() == expected

@@ -13,14 +13,10 @@ import elastalog
 from elastalog import ElastalogError
 from elastalog.storage.entries import Batches, LogEntry
 from elastalog.storage.manifest import Options, read_manifest
+from tests.closures import CLOSURE as REACH
 from tests.storage.scripted import LAST, create, expected_states, go_on, lived, state_of
 
 EXPECTED = expected_states()
-
-REACH = """.decl edge(x: number, y: number)
-.decl path(x: number, y: number)
-path(x, y) :- edge(x, y).
-path(x, z) :- path(x, y), edge(y, z)."""
 
 
 @pytest.mark.parametrize("journal_epochs", [1, 2, 100])

@@ -50,6 +50,8 @@ def test_line_endings_of_every_kind() -> None:
         ("!p(x) :- q(x).", ("E0110", "expected an atom, found `!`", "!")),
         (":- q(x).", ("E0115", "a rule has a head", ":-")),
         ("?- q(x).", ("E0115", "a program asks no questions", "?")),
+        ("p(1);", ("E0115", "a clause ends in `.`, not `;`", ";")),
+        ("p(x) :- q(x);", ("E0115", "a clause ends in `.`, not `;`", ";")),
         ("5.", ("E0110", "expected an atom, found `5`", "5")),
         ("p(x). .", ("E0110", "expected a clause or a directive, found `.`", ".")),
         ("p(x)", ("E0111", "a clause does not end in `.`", ")")),

@@ -173,7 +173,7 @@ EVERY: Final = "*"
 """In the place of a relation: every one that has no directive of the kind; for `.input`, and no rules."""
 
 _PLACES: Final = {
-    "input": ("file", "stdin", "json", "jsonfile", "sqlite", "rdf"),
+    "input": ("file", "stdin", "json", "jsonfile", "sqlite", "rdf", "updates"),
     "output": ("file", "stdout", "stdoutprintsize", "json", "jsonfile", "sqlite", "rdf"),
     "printsize": ("stdout",),
 }

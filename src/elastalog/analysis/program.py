@@ -162,6 +162,12 @@ class Relation:
         """Whether it is closed: reflexive, symmetric, transitive."""
         return EQUIVALENCE in self.qualifiers
 
+    @property
+    def inputs(self) -> tuple[Directive, ...]:
+        """The `.input` directives that are read: not those of `IO=updates`, for a relation that only updates fill."""
+        inputs = (directive for directive in self.directives if directive.kind == "input")
+        return tuple(directive for directive in inputs if directive.parameters.get("IO") != "updates")
+
 
 @dataclass(frozen=True, slots=True)
 class Rule:

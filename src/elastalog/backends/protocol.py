@@ -190,6 +190,10 @@ class Shifts(Protocol):
     def make(self, shift: Any) -> None:
         """Goes from the state before a committed update to the one after it, or back, outside an update."""
 
+    def touched(self, shift: Any) -> Mapping[str, Matrix] | None:
+        """The facts that are not the same on both sides, those with other derivations at their level among them, and
+        perhaps some that are. None if the shift cannot be made any more."""
+
     def depart(self) -> None:
         """From now on, until `arrive`, a shift stays possible."""
 

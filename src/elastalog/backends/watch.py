@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any
 
@@ -218,13 +218,15 @@ class _Within:
             raise _no_memory() from None
 
 
-@contextmanager
-def memory_as_limit() -> Iterator[None]:
+class memory_as_limit:  # noqa: N801  # used like a function
     """Memory that the system does not give during the block is a limit that was reached, as one that the user set."""
-    try:
-        yield
-    except MemoryError:
-        raise _no_memory() from None
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, *exception: object) -> None:
+        if kind is not None and issubclass(kind, MemoryError):
+            raise _no_memory() from None
 
 
 def _no_memory() -> LimitReached:

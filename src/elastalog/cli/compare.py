@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from elastalog.cli.exits import AT_FAULT, Console
-from elastalog.cli.options import duration, program_argument, report_options
+from elastalog.cli.options import duration, preprocessing_given, program_argument, report_options
 from elastalog.cli.reports import aligned
 from elastalog.program.preprocessing import Preprocessing
 
@@ -71,7 +71,6 @@ def compare(
       elastalog compare reach.dl -F facts --updates updates/
       elastalog compare reach.dl -F facts --updates updates/ --strategies elastic,bfc,bfc+linked --plot times.svg
     """
-    from elastalog.cli.options import preprocessing_given
     from elastalog.cli.session_options import load_program
     from elastalog.evaluation.strategies import STRATEGIES
 
@@ -123,7 +122,6 @@ def _table(outcomes: list[Outcome]) -> list[str]:
 
 def _as_json(outcomes: list[Outcome]) -> str:
     import json
-    from dataclasses import asdict
 
     return json.dumps([asdict(outcome) for outcome in outcomes], indent=2)
 
@@ -186,7 +184,6 @@ def run_alone(workload: Workload, strategy: str) -> Outcome:
     """Runs a workload in a fresh process, so that memory is its own. It does not outlive an interrupt of this one."""
     import pickle
     import subprocess
-    import sys
 
     code = f"import sys; sys.path[:] = {sys.path!r}; from elastalog.cli.compare import answer; answer()"
     pipe = subprocess.PIPE
@@ -206,7 +203,6 @@ def answer() -> None:
     """In that process: runs what comes by standard input. Nothing comes if the other has ended meanwhile."""
     import os
     import pickle
-    import sys
 
     given = sys.stdin.buffer.read()
     with os.fdopen(os.dup(1), "wb") as out:
@@ -275,7 +271,6 @@ def _filled(db: Session, streamed: StreamedUpdate) -> PendingUpdate:
 
 def _peak_memory() -> int:
     import resource
-    import sys
 
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024

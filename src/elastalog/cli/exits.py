@@ -13,7 +13,14 @@ from typing import Final, Literal, NoReturn, TypeAlias
 
 import click
 
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, InternalError, LimitReached
+from elastalog.diagnostics.diagnostic import (
+    Diagnostic,
+    ElastalogError,
+    InternalError,
+    LimitReached,
+    render_json,
+    render_text,
+)
 from elastalog.late import dataclass
 
 FINE: Final = 0
@@ -95,8 +102,6 @@ class Console:
     def show(self, diagnostics: Iterable[Diagnostic]) -> None:
         """Writes the diagnostics that the verbosity asks for: text, coloured on a terminal, or a JSON list. Of very
         many only the first are shown as text."""
-        from elastalog.diagnostics.diagnostic import render_json, render_text
-
         shown = [diagnostic for diagnostic in diagnostics if diagnostic.severity in _SHOWN[self.verbosity]]
         if self.form == "json":
             click.echo(render_json(shown), err=True)

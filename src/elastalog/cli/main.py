@@ -12,7 +12,7 @@ from typing import Any, Final
 import click
 
 from elastalog import __version__
-from elastalog.cli.exits import code_of
+from elastalog.cli.exits import code_of, end_without_output
 
 GROUPS: Final[dict[str, dict[str, str]]] = {
     "Write programs": {
@@ -140,8 +140,6 @@ def main() -> Any:
     try:
         return run(prog_name="elastalog")
     except OSError as fault:
-        from elastalog.cli.exits import end_without_output
-
         end_without_output(fault)
 
 

@@ -19,7 +19,7 @@ from elastalog.cli.options import (
     read_source,
     report_options,
 )
-from elastalog.diagnostics.diagnostic import error
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, error
 from elastalog.diagnostics.source import Source, Span
 from elastalog.syntax.tree import Tree
 
@@ -122,8 +122,6 @@ STAGES: Final[dict[str, Callable[[Source], Iterator[str]]]] = {
 
 
 def _fail_on(diagnostics: tuple[object, ...]) -> None:
-    from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
-
     found = [diagnostic for diagnostic in diagnostics if isinstance(diagnostic, Diagnostic)]
     if any(diagnostic.severity == "error" for diagnostic in found):
         raise ElastalogError(found)
@@ -309,8 +307,6 @@ def format_command(programs: tuple[str, ...], write: bool, only_check: bool, con
 
 def _format(path: str, write: bool, only_check: bool) -> bool:
     """Whether the layout of a program differs from its text."""
-    from elastalog.diagnostics.diagnostic import ElastalogError
-    from elastalog.diagnostics.source import Source
     from elastalog.pipeline.files.paths import replacing
     from elastalog.program import read_program_text
     from elastalog.syntax.format import format_program

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from elastalog.analysis.listing import json_value
+from elastalog.analysis.listing import json_value, show_value
 from elastalog.analysis.pattern import Free, parse_pattern
 from elastalog.analysis.values import Base, sort_key
 from elastalog.cli.exits import Console
@@ -23,7 +24,6 @@ from elastalog.cli.options import (
     report_options,
     verbosity_options,
 )
-from elastalog.cli.reports import value_text
 from elastalog.cli.session_options import (
     SessionOptions,
     announcing,
@@ -154,7 +154,7 @@ def query(
             if console.form == "json":
                 click.echo(json.dumps(dict(zip(names, map(json_value, answer), strict=True)), ensure_ascii=False))
             else:
-                click.echo("\t".join(map(value_text, answer)))
+                click.echo("\t".join(map(show_value, answer)))
 
 
 def _answers(
@@ -167,17 +167,17 @@ def _answers(
 ) -> Relation:
     if is_address(program) or Path(program).is_dir() or at is not None:
         with opened_at(program, at, options, console) as session:
-            return _without_doubt(session.query(query, parameters=values), session, console)
+            return without_doubt(session.query(query, parameters=values), session, console)
     from elastalog.program import with_arithmetic
     from elastalog.session.opening import question
 
     loaded = with_arithmetic(load_program(program, console), options.arithmetic)
     asked = question(loaded, query, values)
     with open_session(asked.program, options, console) as session:
-        return _without_doubt(asked.answers(session), session, console)
+        return without_doubt(asked.answers(session), session, console)
 
 
-def _without_doubt(answers: Relation, session: Session, console: Console) -> Relation:
+def without_doubt(answers: Relation, session: Session, console: Console) -> Relation:
     """Answers, with a note on variables that were perhaps meant as texts: they are called like one of the facts."""
     _note_variables((column.name for column in answers.schema.columns if column.base is Base.SYMBOL), session, console)
     return answers
@@ -228,7 +228,7 @@ def explain(
 
     FACT may be a pattern that only one fact fits, such as path(1, _); if several do, the error names some.
 
-    With `--levels global` the proof has the least height of all, otherwise the least within each stratum.
+    Each recursive part of the proof is as low as possible; with `--levels global` the proof as a whole is.
 
     \b
     Examples:
@@ -300,7 +300,6 @@ def whynot(
 
 def _bindings(session: Session, fact: str, given: tuple[str, ...]) -> dict[str, Value]:
     """Values by variable; the types are those of the variables in the rules of the fact's relation."""
-    from elastalog.analysis.pattern import parse_pattern
     from elastalog.provenance.explain import variables_of_rule
 
     relation = parse_pattern(fact, session.program.checked).relation
@@ -398,7 +397,8 @@ def debug(program: str, options: SessionOptions, asked: Search, at: int | None, 
             found = session.blame(asked.blame)
             click.echo(found.to_json() if console.form == "json" else str(found))
             return
-        settings: Any = {"epochs": asked.epochs, "time_limit": asked.time_limit, "on_progress": _news(console)}
+        news = after_a_moment(lambda message: click.echo(message, err=True)) if console.is_watched else None
+        settings: Any = {"epochs": asked.epochs, "time_limit": asked.time_limit, "on_progress": news}
         answer: Answer
         if asked.localise:
             answer = session.localise(asked.unwanted, asked.missing, **settings)
@@ -442,10 +442,10 @@ def _refuse_contradictions(program: str, asked: Search, at: int | None) -> None:
         raise click.UsageError("--apply is for the repair of a store: leave out --at, --blame and --localise.")
 
 
-def _news(console: Console) -> Any:
-    if console.is_watched:
-        return lambda message: click.echo(message, err=True)
-    return None
+def after_a_moment(say: Callable[[str], None]) -> Callable[[str], None]:
+    """Tells how a search goes once it has taken a second."""
+    begun = time.monotonic()
+    return lambda message: say(message) if time.monotonic() - begun > 1 else None
 
 
 def _shown(answer: Answer, console: Console, proofs: bool) -> str:

@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from elastalog.analysis.listing import show_value
 from elastalog.analysis.program import Value
-from elastalog.analysis.values import sort_key, written
+from elastalog.analysis.values import sort_key
 from elastalog.cli.exits import Console
 from elastalog.diagnostics.messages import counted
-from elastalog.syntax.keywords import write_string
 
 if TYPE_CHECKING:
     from elastalog.analysis.program import CheckedProgram
     from elastalog.backends.watch import Progress
-    from elastalog.evaluation.changes import Changes, RelationChanges
+    from elastalog.evaluation.changes import RelationChanges
     from elastalog.evaluation.differences import Difference
     from elastalog.evaluation.epochs import EpochRecord
     from elastalog.relations.facts import Relation
@@ -32,14 +32,9 @@ if TYPE_CHECKING:
     from elastalog.storage.entries import LogEntry
 
 
-def value_text(value: Value) -> str:
-    """A value as a program would write it."""
-    return write_string(value) if isinstance(value, str) else written(value)
-
-
 def fact_text(relation: str, values: Iterable[Value]) -> str:
     """A fact as a program would write it."""
-    return f"{relation}({', '.join(map(value_text, values))})"
+    return f"{relation}({', '.join(map(show_value, values))})"
 
 
 def fact_lines(relation: Relation, sign: str = "") -> Iterator[str]:
@@ -48,11 +43,14 @@ def fact_lines(relation: Relation, sign: str = "") -> Iterator[str]:
         yield f"{sign}{fact_text(relation.name, fact)}."
 
 
-def changed_lines(changes: Iterable[RelationChanges | Difference]) -> Iterator[str]:
-    """The facts that went and came, relation by relation, as a diff file has them."""
+def print_changed(changes: Iterable[RelationChanges | Difference], batch: str | None = None) -> None:
+    """Prints the facts that went and came, relation by relation, as a diff file has them; after a comment that names
+    the update, if it has a name."""
+    if batch is not None:
+        click.echo(f"// {batch}")
     for changed in changes:
-        yield from fact_lines(changed.deleted, "-")
-        yield from fact_lines(changed.inserted, "+")
+        for line in (*fact_lines(changed.deleted, "-"), *fact_lines(changed.inserted, "+")):
+            click.echo(line)
 
 
 def profile_lines(statistics: Statistics) -> Iterator[str]:
@@ -169,13 +167,6 @@ def _names(relations: tuple[str, ...]) -> str:
 TO_TERMINAL = "-"
 
 
-def print_changes(batch: str, changes: Changes) -> None:
-    """The facts that went and came, as a diff file has them, after a comment that names the update."""
-    click.echo(f"// {batch}")
-    for line in changed_lines(changes.values()):
-        click.echo(line)
-
-
 def stats_row(record: EpochRecord) -> dict[str, Any]:
     """What an update did and cost, by name."""
     return {
@@ -189,8 +180,6 @@ def report_stats(rows: Sequence[dict[str, Any]], place: str) -> None:
     if place == TO_TERMINAL:
         _print_table(rows)
         return
-    import json
-
     from elastalog.pipeline.files.paths import replacing
 
     with replacing(Path(place)) as out:

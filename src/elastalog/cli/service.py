@@ -8,7 +8,7 @@ import tempfile
 import webbrowser
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -149,8 +149,6 @@ def settings_of(wanted: ServiceOptions) -> Settings:
 
 
 def _limits(wanted: ServiceOptions) -> Limits:
-    from dataclasses import replace
-
     from elastalog.web.settings import Limits
 
     given = {
@@ -200,6 +198,7 @@ def serve(program: str, wanted: ServiceOptions, options: SessionOptions, console
         address = address_of(listening, wanted.host)
 
         def started() -> None:
+            service.tell_address(address)
             click.echo(f"{program}: epoch {service.epoch} at {address}")
             if settings.token is not None and wanted.token is None:
                 click.echo(f"token: {settings.token}")
@@ -209,8 +208,6 @@ def serve(program: str, wanted: ServiceOptions, options: SessionOptions, console
 
 def require_web() -> None:
     """Raises ElastalogError without the extra `web`."""
-    from importlib.util import find_spec
-
     if find_spec("fastapi") is None or find_spec("uvicorn") is None:
         raise error("E0937.require_web")
 
@@ -259,9 +256,11 @@ def _serve(
     mount_pages(app, service, title=title, is_demo=is_demo)
     # A token that the user gave is theirs to keep: it is not printed.
     is_made = settings.token is not None and wanted.token is None
-    address = address_of(listening, wanted.host) + (f"/?token={settings.token}" if is_made else "/")
+    place = address_of(listening, wanted.host)
+    address = place + (f"/?token={settings.token}" if is_made else "/")
 
     def started() -> None:
+        service.tell_address(place)
         click.echo(f"{title}: epoch {service.epoch} at {address}")
         if not is_made and settings.token is not None:
             click.echo("sign in there with the token; the browser keeps it as a cookie")

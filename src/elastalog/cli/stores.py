@@ -22,7 +22,7 @@ from elastalog.cli.options import (
     standard_input,
     verbosity_options,
 )
-from elastalog.cli.reports import aligned, changed_lines, fact_text
+from elastalog.cli.reports import aligned, fact_text, print_changed
 from elastalog.cli.session_options import (
     BAD_ROWS,
     FUNCTORS,
@@ -48,7 +48,6 @@ from elastalog.late import dataclass
 from elastalog.session.settings import Store
 
 if TYPE_CHECKING:
-    from elastalog.evaluation.changes import Changes
     from elastalog.evaluation.differences import Verification
     from elastalog.pipeline.files.policy import Mode
     from elastalog.session.pending import PendingUpdate
@@ -137,7 +136,7 @@ def apply(store: str, updates: tuple[str, ...], wanted: UpdateOptions, console: 
             if wanted.preview:
                 changes = session.preview(pending)
                 console.say(f"{path}: would change {counted(changes.impact, 'fact')}")
-                _print(changes)
+                print_changed(changes.values())
                 continue
             changes, stats = pending.commit(), pending.stats
             told = f"{counted(changes.impact, 'change')}, {stats.seconds:.3f} s"
@@ -147,12 +146,7 @@ def apply(store: str, updates: tuple[str, ...], wanted: UpdateOptions, console: 
                 told = "changes nothing"
             console.say(f"epoch {stats.epoch}: {path}: {told}")
             if wanted.show_changes:
-                _print(changes)
-
-
-def _print(changes: Changes) -> None:
-    for line in changed_lines(changes.values()):
-        click.echo(line)
+                print_changed(changes.values())
 
 
 def _read(pending: PendingUpdate, path: str, keep_bad: bool) -> None:
@@ -270,8 +264,7 @@ def diff(store: str, first: int, last: int, wanted: tuple[str, ...], levels: boo
         for name, difference in found.items():
             if wanted and name not in wanted:
                 continue
-            for line in changed_lines((difference,)):
-                click.echo(line)
+            print_changed((difference,))
             if levels:
                 arity = session.schemas[name].arity
                 for *values, was, level in sorted(zip(*difference.moved.to_pydict().values(), strict=True)):
@@ -313,8 +306,7 @@ def upgrade(
                 where = "would change" if preview else f"epoch {session.epoch}"
                 click.echo(f"{where}: {counted(changes.impact, 'fact')}", err=True)
             if show_changes or preview:
-                for line in changed_lines(changes.values()):
-                    click.echo(line)
+                print_changed(changes.values())
 
 
 @click.command()

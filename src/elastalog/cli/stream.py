@@ -17,7 +17,7 @@ import click
 from elastalog.cli.exits import Console
 from elastalog.cli.options import option, options_of, program_argument, report_options
 from elastalog.cli.outputs import checked_output, write_outputs
-from elastalog.cli.reports import TO_TERMINAL, print_changes, report_stats, stats_row
+from elastalog.cli.reports import TO_TERMINAL, print_changed, report_stats, stats_row
 from elastalog.cli.session_options import (
     SessionOptions,
     announcing,
@@ -151,7 +151,7 @@ def _told(rows: list[dict[str, Any]], asked: StreamChoices, update: PendingUpdat
     if asked.stats is not None:
         rows.append(stats_row(update.stats))
     if asked.show_changes:
-        print_changes(str(update.stats.batch or ""), update.changes)
+        print_changed(update.changes.values(), str(update.stats.batch or ""))
         sys.stdout.flush()
 
 
@@ -301,7 +301,7 @@ def _apply_all(
         if console.is_verbose:
             click.echo(f"epoch {update.stats.epoch}: {present.batch}: {counted(changes.impact, 'change')}", err=True)
         if asked.show_changes:
-            print_changes(present.batch, changes)
+            print_changed(changes.values(), present.batch)
     return rows
 
 

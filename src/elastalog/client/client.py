@@ -16,11 +16,12 @@ from elastalog.analysis.program import Base, Value
 from elastalog.analysis.query import parameter_as_json, parameter_values, parameters_in
 from elastalog.client.decoding import Decoder
 from elastalog.client.remote import Event, RemoteRelation, RemoteUpdate, sent_events
-from elastalog.client.transport import ARROW, Broken, Transport
+from elastalog.client.transport import ARROW, Broken, Transport, diagnostic_of
 from elastalog.database import PreparedDecision, PreparedQuery, Written
 from elastalog.debugging.answers import Blame, Localisation, Suggestion
 from elastalog.deprecated import Renamed, takes_key
 from elastalog.diagnostics.arguments import require_text, stays_here
+from elastalog.diagnostics.diagnostic import warn_of
 from elastalog.evaluation.changes import Changes
 from elastalog.evaluation.pending import by_relation
 from elastalog.evaluation.queries import planned_pattern
@@ -258,6 +259,8 @@ class Client(Renamed):
         return Decoder(Program.reopen(f"{self.decoder.program.flat_text}\n{added}", "<added>"))
 
     def _changes(self, told: Mapping[str, Any], added: str = "") -> Changes:
+        for one in told.get("warnings", ()):  # not of earlier services
+            warn_of(diagnostic_of(one))
         try:
             return self.decoder.changes(told)
         except UnknownRelation:

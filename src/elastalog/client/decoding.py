@@ -92,7 +92,8 @@ class Decoder:
             case "fact":
                 rule = None if told["rule"] is None else self._rules[told["rule"]]
                 below = cast("tuple[Premise, ...]", children)
-                return Proof(self.fact(told), rule, below, told["expanded"], told["height"], claim, source)
+                fact, given = self.fact(told), "given" in told
+                return Proof(fact, rule, below, told["expanded"], told["height"], claim, source, is_given=given)
             case "aggregate":
                 members = cast("tuple[Member, ...]", children)
                 return AggregatePremise(told["text"], told["result"], told["members"], members)

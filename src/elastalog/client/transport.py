@@ -131,7 +131,7 @@ class Transport:
             return answer
         try:
             told = json.loads(answer)
-            found = [_diagnostic(one) for one in told["diagnostics"]]
+            found = [diagnostic_of(one) for one in told["diagnostics"]]
             first = found[0].code
         except (ValueError, LookupError, TypeError):
             raise _other_answer(self.url, response.status) from None
@@ -150,7 +150,7 @@ def _written(value: Any) -> Any:
     return str(value).lower() if isinstance(value, bool) else value
 
 
-def _diagnostic(told: Mapping[str, Any]) -> Diagnostic:
+def diagnostic_of(told: Mapping[str, Any]) -> Diagnostic:
     """A diagnostic as it was sent; places in a text that is not here are told by line and column."""
     label = next((one for one in told["labels"] if one["primary"]), None)
     place = None if label is None else f"{label['file']}:{label['line']}:{label['column']}"

@@ -137,20 +137,27 @@ class Localisation(Answer):
 
 class SideEffects(NamedTuple):
     """The facts that come and go with a repair, besides the faults and what it deletes and inserts itself: of the
-    output relations, if the program has any (`is_output`), otherwise of all. `first` are some of them."""
+    output relations, if the program has any (`is_output`), otherwise of all. `first` are some of them. `compared`: of
+    how many repairs of the same size these are the fewest."""
 
     came: int
     went: int
     first: tuple[Element, ...]
     is_output: bool
+    compared: int = 1
+
+    @property
+    def number(self) -> int:
+        return self.came + self.went
 
     def __str__(self) -> str:
-        heading = f"side effects{' in the output' * self.is_output}:"
+        fewest = f" (the fewest of {self.compared} repairs of this size)" * (self.compared > 1)
+        heading = f"side effects{' in the output' * self.is_output}{fewest}:"
         numbers = ((self.came, "appear"), (self.went, "disappear"))
         said = [f"{counted(number, 'fact')} {verb}{'s' * (number == 1)}" for number, verb in numbers if number]
         if not said:
             return f"{heading} none"
-        first = ", ".join(map(str, self.first[:_FEW])) + ", …" * (self.came + self.went > _FEW)
+        first = ", ".join(map(str, self.first[:_FEW])) + ", …" * (self.number > _FEW)
         return f"{heading} {', '.join(said)}: {first}"
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from elastalog.analysis.pattern import Pattern, parse_pattern
+from elastalog.analysis.pattern import parse_pattern
 from elastalog.backends.protocol import Backend
 from elastalog.debugging.history import RuleElements
 from elastalog.debugging.sandbox import are_present
@@ -158,12 +158,13 @@ class Asking:
             sign, written = written
         fact: Fact | str
         relation: str | None = None
+        program = self._backend.program.checked
         if isinstance(written, str) and ":-" in written:
             # Also as in diff files: `-rule: path(x, y) :- edge(x, y).`
             fact = single_rule(re.sub(r"^\s*rule\s*:(?!-)", "", written))
             words = None if self._rules is None else self._rules.fact_of(str(fact))
             elements = [] if words is None else [words]
-        elif isinstance(written, str) and not (pattern := self._pattern(written)).is_fact:
+        elif isinstance(written, str) and not (pattern := parse_pattern(written, program)).is_fact:
             fact, relation = written.strip(), pattern.relation
             elements = [
                 words for words in known.of_relation(relation) if pattern.fits(self._reading.fact(words).values)
@@ -180,9 +181,6 @@ class Asking:
         if not found and (refused := known.refuse(relation, shown)) is not None:
             raise refused
         return found
-
-    def _pattern(self, written: str) -> Pattern:
-        return parse_pattern(written, self._backend.program.checked)
 
 
 def _is_signed(written: Any) -> bool:

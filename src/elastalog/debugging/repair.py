@@ -156,11 +156,9 @@ class Repairer:
         found = judged(search.search(), switches.weights, sandbox)
         if isinstance(found, NoSolution):
             return Outcome(found, (), (), sandbox.seconds)
-        flipped = sorted((switches.known[i].fact for i in found.flipped), key=self._place)
+        facts = (switches.known[i].fact for i in found.flipped)
+        flipped = sorted(facts, key=lambda fact: (fact[0], self.case.reading.sort_key(fact)))
         return Outcome(found, tuple(flipped), connecting.all(), sandbox.seconds)
-
-    def _place(self, fact: WordFact) -> tuple[object, ...]:
-        return fact[0], self.case.reading.sort_key(fact)
 
 
 # --- the search ------------------------------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ from elastalog.debugging.investigation import Investigation
 from elastalog.debugging.oracles import Condition, Goals, GraphOracle, Oracle, TrialOracle, Witness
 from elastalog.debugging.sandbox import NoState, Sandbox
 from elastalog.debugging.zero_one import TOLERANCE, Choice, OutOfTime, ZeroOneProgram, is_solver_installed
+from elastalog.diagnostics.messages import counted
 from elastalog.evaluation.epochs import TrialLimits
 
 MOST_STATED = 100_000
@@ -159,7 +160,7 @@ class HittingSets(ABC):
             if not all(condition.switches or condition.relations for condition in new):
                 return NoSolution(is_proven=True)
             self.known |= dict.fromkeys(new)
-            self.news(f"at least {choice.bound:g}; {len(self.known):,} conditions")
+            self.news(f"at least {choice.bound:g} to change; {counted(len(self.known), 'condition')} so far")
 
     def any_solution(self, why: str) -> Found | NoSolution:
         """A solution that may not be a smallest: delta debugging, lightest switches last so that they are kept."""
@@ -253,7 +254,7 @@ class ElementSearch(HittingSets):
         if self.model is None:
             return TrialOracle(self.sandbox, self.investigation, self.goals, self.deadline, self.witness)
         graph = self.model.graph
-        self.news(f"{graph.size:,} facts that vary, {len(graph.heads):,} derivations")
+        self.news(f"{counted(graph.size, 'fact')} may vary, by {counted(len(graph.heads), 'derivation')}")
         return GraphOracle(self.model, self.goals, self.sandbox, self.investigation.limits(self.goals.all))
 
 

@@ -6,6 +6,7 @@ import sys
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -101,8 +102,27 @@ class FindingWarning(UserWarning):
         self.diagnostic = diagnostic
 
 
+_COLLECTED: ContextVar[list[Diagnostic] | None] = ContextVar("warnings that are collected", default=None)
+
+
+@contextmanager
+def collecting_warnings() -> Iterator[list[Diagnostic]]:
+    """Collects what is warned of in the block, also by threads with its context, in the place of warnings of Python."""
+    found: list[Diagnostic] = []
+    before = _COLLECTED.set(found)
+    try:
+        yield found
+    finally:
+        _COLLECTED.reset(before)
+
+
 def warn_of(found: Diagnostic) -> None:
     """Warns of a finding, at the line outside of this package that led to it."""
+    collected = _COLLECTED.get()
+    if collected is not None:
+        if found not in collected:
+            collected.append(found)
+        return
     frame, depth = sys._getframe(1).f_back, 3
     while frame is not None and frame.f_globals.get("__name__", "").startswith("elastalog."):
         frame, depth = frame.f_back, depth + 1

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from elastalog.pipeline.files.policy import Report
 
 
+_SHOWN = 10
+"""Facts of each side that are named."""
+
+
 class RelationChanges:
     """The facts of one relation that came and went, `inserted` and `deleted`: relations, made when they are asked
     for."""
@@ -52,7 +56,14 @@ class RelationChanges:
         return len(self._inserted) + len(self._deleted)
 
     def __repr__(self) -> str:
-        return f"RelationChanges(inserted={self.inserted!r}, deleted={self.deleted!r})"
+        from elastalog.analysis.listing import show_value
+
+        name = self._schema.name
+        lines = [f"{name}: +{len(self._inserted):,} -{len(self._deleted):,}"]
+        for sign, facts in (("+", self.inserted), ("-", self.deleted)):
+            lines += [f"  {sign}{name}({', '.join(map(show_value, values))})" for values in facts.head(_SHOWN)]
+            lines += [f"  {sign}…"] * (len(facts) > _SHOWN)
+        return "\n".join(lines)
 
 
 class Changes(Mapping[str, RelationChanges]):

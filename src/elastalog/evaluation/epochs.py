@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import field
@@ -42,6 +42,10 @@ _MISTAKES = (ArithmeticError, AssertionError, AttributeError, LookupError, NameE
 
 _NO_WAY_BACK: tuple[int, Any, Update | None] = 0, None, None
 """Of the last epoch: its number, the shift to the one before, and its update."""
+
+_MOST_RECENT = 64
+_MUCH_TOUCHED = 4_096
+"""Epochs of which it is kept what they touched, and changes from which on it is not."""
 
 MOST_KEPT = 1_000_000
 """Facts touched by an update of which the previous annotations are kept until the next, to look back at."""
@@ -90,6 +94,8 @@ class Epochs:
         self.number = 0
         self.last: EpochRecord | None = None
         self._way_back = _NO_WAY_BACK
+        # The ways back of the last epochs, if anybody wants to know what they touched.
+        self._recent: deque[Any] | None = None
         self.make_durable: Callable[[EpochRecord, Rewriting | None], None] | None = None
 
     def bootstrap(self, facts: dict[str, Matrix | FactFiles]) -> EpochRecord:
@@ -111,9 +117,7 @@ class Epochs:
         self.number = 1
         seconds = time.perf_counter() - began
         declared = [name for name, stored in self.backend.program.relations.items() if not stored.is_hidden]
-        record = EpochRecord(
-            1, 0, inserted, 0, {}, work, seconds, facts=sum(self.backend.size(name) for name in declared)
-        )
+        record = EpochRecord(1, 0, inserted, 0, {}, work, seconds, facts=sum(map(self.backend.size, declared)))
         self.last = record
         return record
 
@@ -182,7 +186,8 @@ class Epochs:
                 shifts = backend.capabilities.shifts
                 shift = None
                 if shifts is not None and rewriting is None:
-                    shift, self._way_back = shifts.back(MOST_KEPT, self._way_back[1]), _NO_WAY_BACK
+                    reused = self._way_back[1] if self._recent is None else None
+                    shift, self._way_back = shifts.back(MOST_KEPT, reused), _NO_WAY_BACK
                 backend.commit()
                 if rewriting is not None:
                     rewriting.commit()
@@ -190,6 +195,8 @@ class Epochs:
                 self._way_back = self.number, shift, record.update
                 self.last = record
                 is_committed = True
+                if self._recent is not None:
+                    self._recent.append(shift if record.impact < _MUCH_TOUCHED else None)
         except BaseException as error:
             if not is_committed:
                 with uninterrupted():
@@ -204,6 +211,21 @@ class Epochs:
             for stratum in work.strata:
                 log.info("epoch %d: %s: %s (%s)", self.number, ", ".join(stratum.relations), stratum.how, stratum.why)
         return record
+
+    def touched_since(self, number: int) -> list[Mapping[str, Matrix]] | None:
+        """The facts that the updates since an epoch have touched, those among them that only have other derivations at
+        their level. None if that is not known: it is noted for a while from when this was last asked."""
+        recent, self._recent = self._recent, deque(maxlen=_MOST_RECENT)
+        shifts = self.backend.capabilities.shifts
+        if shifts is None or recent is None or len(recent) != self.number - number:
+            return None
+        found: list[Mapping[str, Matrix]] = []
+        for shift in recent:
+            touched = None if shift is None else shifts.touched(shift)
+            if touched is None:
+                return None
+            found.append(touched)
+        return found
 
     def preview(self, update: Update) -> ChangedWords:
         """What an update would change. Nothing is changed."""

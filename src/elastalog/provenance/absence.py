@@ -62,9 +62,12 @@ class Instantiation:
 
     @property
     def rank(self) -> tuple[object, ...]:
-        """Nearest first: fewest failing literals, most facts present, fewest free variables."""
+        """Nearest first: fewest failing literals, most facts present, fewest free variables; and, since solving an
+        equation finds lengths that no road has, fewest missing facts with negative numbers."""
         texts = tuple(literal.text for literal in self.literals)
-        return len(self.failing), -self.present, len(self.free), self.rule.number, texts
+        lacking = (value for literal in self.failing if literal.fact is not None for value in literal.fact.values)
+        negative = sum(isinstance(value, int | float) and value < 0 for value in lacking)
+        return len(self.failing), -self.present, len(self.free), negative, self.rule.number, texts
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -6,7 +6,7 @@ from it in one step, and a world in which it does not follow.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -23,7 +23,7 @@ from elastalog.analysis.query import Query, check_clause, free_name
 from elastalog.analysis.rephrase import among_what_holds, bound_to, is_numbered, other_than, with_members
 from elastalog.analysis.values import Branch, Nil, Record
 from elastalog.analysis.variables import is_written
-from elastalog.backends.protocol import Backend
+from elastalog.backends.protocol import Backend, Matrix
 from elastalog.diagnostics.arguments import is_whole, require_mapping, require_number
 from elastalog.diagnostics.diagnostic import ElastalogError, error
 from elastalog.diagnostics.nearest import did_you_mean
@@ -32,7 +32,7 @@ from elastalog.provenance.absence import Absence, PatternAbsence
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.joins import Pattern, candidates, dominating, holders
 from elastalog.provenance.metrics import HEIGHT, Metric
-from elastalog.provenance.proof import Proof
+from elastalog.provenance.proof import BY_RANKS, LEAST_BY_STRATUM, Proof
 from elastalog.provenance.ranks import ComputedSteps, Neighbourhood, Scope
 from elastalog.provenance.reading import Reading, WordFact
 from elastalog.provenance.search import Alternatives, Assembly
@@ -44,10 +44,10 @@ from elastalog.syntax import tree as syntax
 from elastalog.syntax.printer import print_clause
 
 Asking: TypeAlias = Callable[[], AbstractContextManager[object]]
+Touched: TypeAlias = Sequence[Mapping[str, Matrix]]
+"""Facts by relation, update after update."""
 
-LEAST = "the least height of all proofs"
-LEAST_BY_STRATUM = "the least within each stratum"
-BY_RANKS = "the least within each stratum, except where better values replace others"
+LEAST = "the lowest of all its proofs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,16 +67,24 @@ class Explainer:
     proof or an absence is expanded later: no update must come between, and its time is limited. Callers of the
     explainer itself see to that. Raises LimitReached when the time of the backend's watch is over."""
 
-    def __init__(self, setting: Setting, epoch: Callable[[], int], asking: Asking = nullcontext) -> None:
+    def __init__(
+        self,
+        setting: Setting,
+        epoch: Callable[[], int],
+        asking: Asking = nullcontext,
+        touched_since: Callable[[int], Touched | None] = lambda epoch: None,
+    ) -> None:
+        """`touched_since`: what updates since an epoch have touched, None if that is not known."""
         self._setting = setting
         self._epoch = epoch
         self._asking = asking
+        self._touched_since = touched_since
         self._reading: Reading | None = None
         self._of_epoch: _OfEpoch | None = None
 
     def explain(self, fact: Fact, depth: int | None = None) -> Proof:
         """The best proof of a fact, to a depth. Raises E0701 if the fact does not hold."""
-        return self._now().prove(fact, depth)
+        return self._now().proof(fact, depth)
 
     def derivations(self, fact: Fact) -> tuple[Proof, ...]:
         """Every derivation of a fact that holds, as proofs of one level: by rule, then by the facts used."""
@@ -107,20 +115,32 @@ class Explainer:
         return self._now().pattern(pattern, written, limit, rule, bindings or {})
 
     def _now(self) -> _OfEpoch:
-        if self._of_epoch is None or self._of_epoch.number != self._epoch():
-            setting, reading = self._setting, self._reading
-            if reading is None or reading.program is not setting.backend.program:
-                reading = self._reading = Reading(setting.backend, setting.dictionary)
-            self._of_epoch = _OfEpoch(setting, reading, self._epoch(), self._epoch, self._asking)
-        return self._of_epoch
+        before, number = self._of_epoch, self._epoch()
+        if before is not None and before.number == number:
+            return before
+        setting, reading = self._setting, self._reading
+        if reading is None or reading.program is not setting.backend.program:
+            reading, before = Reading(setting.backend, setting.dictionary), None
+            self._reading = reading
+        touched = self._touched_since(number if before is None else before.number)
+        self._of_epoch = now = _OfEpoch(setting, reading, number, self._epoch, self._asking, before, touched)
+        return now
 
 
 class _OfEpoch:
     """What is known about one epoch; the source of further levels of its proofs."""
 
     def __init__(
-        self, setting: Setting, reading: Reading, number: int, epoch: Callable[[], int], asking: Asking
+        self,
+        setting: Setting,
+        reading: Reading,
+        number: int,
+        epoch: Callable[[], int],
+        asking: Asking,
+        before: _OfEpoch | None,
+        touched: Touched | None,
     ) -> None:
+        """`before`: what was known, and is not asked any more; updates have touched some facts since."""
         self.number = number
         self._epoch = epoch
         self._asking = asking
@@ -128,7 +148,11 @@ class _OfEpoch:
         self._reading = reading
         self._superseded = Superseded(setting.backend, self._reading)
         self._is_annotated = setting.is_annotated
-        self._assembly = self._assemble()
+        kept: Assembly | None = None
+        if before is not None and touched is not None:
+            facts = {(name, tuple(row)) for each in touched for name in each for row in each[name].tolist()}
+            kept = before._assembly.after(facts, self, self._chosen_among)
+        self._assembly: Assembly = kept or self._assemble()
 
     def _assemble(self) -> Assembly:
         steps, claim = self._steps()
@@ -152,20 +176,24 @@ class _OfEpoch:
     # --- presence --------------------------------------------------------------------------------------------------
 
     def prove(self, fact: Fact, depth: int | None) -> Proof:
+        with self._asking():
+            return self.proof(fact, depth)
+
+    def proof(self, fact: Fact, depth: int | None) -> Proof:
+        """The same, for who asks already."""
         if depth is not None and not (is_whole(depth) and depth >= 0):
             raise error("E0708", depth=depth)
-        with self._asking():
-            root = self._present(fact)
-            try:
-                return self._assembly.prove(root, depth)
-            except ElastalogError as found:
-                if not self._is_annotated or found.diagnostics[0].code != "E0740":
-                    raise
-            # The levels of facts that subsumption leaves say when they came, and what they came from may be gone in a
-            # way that evaluating anew does not show: their heights are found from all derivations then.
-            self._is_annotated = False
-            self._assembly = self._assemble()
+        root = self._present(fact)
+        try:
             return self._assembly.prove(root, depth)
+        except ElastalogError as found:
+            if not self._is_annotated or found.diagnostics[0].code != "E0740":
+                raise
+        # The levels of facts that subsumption leaves say when they came, and what they came from may be gone in a way
+        # that evaluating anew does not show: their heights are found from all derivations then.
+        self._is_annotated = False
+        self._assembly = self._assemble()
+        return self._assembly.prove(root, depth)
 
     def explain(self, fact: Fact) -> Proof:
         return self.prove(fact, None)

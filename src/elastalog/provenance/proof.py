@@ -121,13 +121,17 @@ class Rendered(ABC):
         return text if name == "render_json" else show_lines(text)
 
 
+LEAST_BY_STRATUM = "each recursive part as low as possible"
+BY_RANKS = f"{LEAST_BY_STRATUM}, except where better values replace others"
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Proof(Rendered):
     """Why `fact` holds: by `rule` from `children`; without a rule it is an explicit fact, or, if not `is_expanded`,
     the depth ends here. `height` is 0 for explicit facts and 1 + that of the highest child otherwise; None while it
     is not known. `claim` says in which sense the proof is the best one. `superseded_by`: the fact has left its
     relation, because this one dominates it. `chosen_among`: the number of facts that rules give with a key of a
-    choice domain in common, of which this one was taken."""
+    choice domain in common, of which this one was taken. `is_given`: explicit, though its relation has rules."""
 
     fact: Fact
     rule: Rule | None
@@ -138,6 +142,7 @@ class Proof(Rendered):
     source: ProofSource | None = None
     superseded_by: Fact | None = None
     chosen_among: int | None = None
+    is_given: bool = False
 
     __reduce__ = stays_here("a proof", "hand on its text, or what `to_json` makes")
 

@@ -59,6 +59,7 @@ class Reading:
         self.stratum_of = {name: stratum.number for stratum in program.strata for name in stratum.relations}
         self.flat = program.flat
         self.given = program.given
+        self.derived = {rule.head.relation for rule in program.checked.rules}
         self.aggregates: dict[str, AggregateRule] = {
             stratum.aggregate.relation: stratum.aggregate for stratum in program.strata if stratum.aggregate is not None
         }

@@ -9,7 +9,7 @@ their facts, are left out beforehand.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 
@@ -20,7 +20,10 @@ from elastalog.provenance.metrics import HEIGHT, Best, best_values
 from elastalog.provenance.proof import AggregatePremise, Condition, Member, Premise, Proof, ProofSource, height_over
 from elastalog.provenance.ranks import Neighbourhood
 from elastalog.provenance.reading import AggregateUse, Item, Reading, WordFact
-from elastalog.provenance.steps import EXPLICIT, MOST_MEMBERS, Step, Steps
+from elastalog.provenance.steps import EXPLICIT, MOST_MEMBERS, AnnotatedSteps, Step, Steps
+
+_MOST_KEPT = 10_000
+"""Facts of which it is kept for the next epoch how they are proved."""
 
 
 @dataclass(slots=True)
@@ -36,13 +39,60 @@ class Assembly:
     _items: dict[WordFact, list[Item]] = field(default_factory=dict)
     _whole: dict[tuple[WordFact, int | None], Proof] = field(default_factory=dict)
     """Proofs that go down to explicit facts: many facts rest on the same ones."""
+    _earlier: dict[tuple[WordFact, int | None], Proof] = field(default_factory=dict)
+    """Those of earlier epochs."""
 
     def prove(self, root: WordFact, depth: int | None) -> Proof:
         """The proof of a present fact, to a depth: 0 leaves it unexpanded, None goes down to explicit facts."""
-        if depth is None and (root, None) in self._whole:
-            return self._whole[root, None]
+        if depth is None:
+            if (root, None) in self._whole:
+                return self._whole[root, None]
+            if (root, None) in self._earlier and self._renew(root):
+                return self._whole[root, None]
         self._find_steps(root, depth)
         return self._build(root, depth)
+
+    def after(
+        self, touched: Collection[WordFact], source: ProofSource, chosen_among: Callable[[Fact], int | None]
+    ) -> Assembly | None:
+        """The same for a later epoch, and nothing but that: what is known of facts that no update has touched since is
+        kept. None where proofs rest on more than the derivations of their facts."""
+        steps, reading = self._steps, self._reading
+        is_simple = not (reading.aggregates or reading.equivalences or reading.rivalled or reading.given)
+        if not is_simple or not isinstance(steps, AnnotatedSteps) or len(steps.known) > _MOST_KEPT:
+            return None
+        steps.forget(touched)
+        for fact in touched:
+            self._items.pop(fact, None)
+        self._earlier.update(self._whole)
+        return Assembly(reading, steps, self._claim, source, chosen_among, self._items, {}, self._earlier)
+
+    def _renew(self, root: WordFact) -> bool:
+        """Whether no fact of an earlier proof has been touched since: then it is one of this epoch."""
+        whole, pending = self._whole, [root]
+        while pending:
+            fact = pending[-1]
+            before, items = self._earlier.get((fact, None)), self._items.get(fact)
+            if before is None or items is None:
+                return False
+            children: list[Premise] = []
+            for item in items:
+                if isinstance(item, Condition):
+                    children.append(item)
+                elif isinstance(item, AggregateUse):
+                    return False
+                elif (found := whole.get((item, None))) is not None:
+                    children.append(found)
+                else:
+                    pending.append(item)
+            if len(children) == len(items):
+                # A child may have been touched, and proved anew for another fact.
+                height = height_over(children) if children and not self._steps.height(fact) else before.height
+                whole[fact, None] = Proof(
+                    before.fact, before.rule, tuple(children), True, height, before.claim, self._source
+                )
+                pending.pop()
+        return True
 
     def by_step(self, root: WordFact, step: Step) -> Proof:
         """The derivation of a fact by a given step, its premises not expanded."""
@@ -186,9 +236,9 @@ class Assembly:
             height = height_over(children)
         shown = self._reading.fact(fact)
         chosen = self._chosen_among(shown) if step.rule is not None else None
-        return Proof(
-            shown, step.rule, children, True, height, self._claim, self._source, self._superseded_by(fact), chosen
-        )
+        is_given = step.is_explicit and fact[0] in self._reading.derived
+        by = self._superseded_by(fact)
+        return Proof(shown, step.rule, children, True, height, self._claim, self._source, by, chosen, is_given)
 
     def is_superseded(self, fact: WordFact) -> bool:
         """Whether a fact has been met that does not hold any more."""
@@ -257,7 +307,7 @@ class Alternatives:
         around = self._around
         shown = self._reading.fact(around.facts[fact])
         if fact in around.explicit:
-            yield Proof(shown, None, (), True, 0)
+            yield Proof(shown, None, (), True, 0, is_given=shown.relation in self._reading.derived)
             return
         other = around.superseded_by(around.facts[fact])
         by = None if other is None else self._reading.fact(other)

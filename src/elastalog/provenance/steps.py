@@ -114,6 +114,13 @@ class AnnotatedSteps:
         self._is_global = is_global
         self._levels: dict[WordFact, int] = {}
 
+    def forget(self, facts: Iterable[WordFact]) -> None:
+        """An update has touched some facts. The steps of all others are what they were: a fact with another level, or
+        with another derivation at it, would have been touched."""
+        for fact in facts:
+            self.known.pop(fact, None)
+            self._levels.pop(fact, None)
+
     def height(self, fact: WordFact) -> int | None:
         return self._levels.get(fact) if self._is_global else None
 

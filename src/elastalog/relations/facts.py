@@ -228,16 +228,16 @@ class Relation:
         kept = np.fromiter((bool(keep(*fact)) for fact in self._of(words)), np.bool_, len(words))
         return self._of(words[kept])
 
-    def sort(self, *columns: str, reverse: bool = False) -> Relation:
-        """The facts in order: by some columns, or by all from the left. NaN and nil come first."""
+    def sort(self, *columns: str, descending: bool = False, reverse: bool = False) -> Relation:
+        """The facts in order: by some columns, or by all from the left. NaN and nil come first. `reverse` is another
+        name of `descending`, as Python's `sorted` has it."""
         for column in columns:
             require_one_of("column", column, self.schema.names)
         places = [self.schema.names.index(column) for column in columns] or range(self.schema.arity)
         words = self._fetch().words
         facts = list(self._of(words))
-        order = sorted(
-            range(len(facts)), key=lambda i: [sort_key(facts[i][place]) for place in places], reverse=reverse
-        )
+        keys = [[sort_key(fact[place]) for place in places] for fact in facts]
+        order = sorted(range(len(facts)), key=keys.__getitem__, reverse=descending or reverse)
         return self._of(words[np.array(order, np.int64)])
 
     def _of(self, words: Words) -> Relation:

@@ -158,7 +158,8 @@ def warn_of_left_out(schema: Schema, names: Iterable[str], location: str | None)
     if location is not None:
         location = next((str(path) for path in PurePath(location).parents if path.suffix == ".parquet"), location)
     columns = _listed("column", listed[:8]) + f" and {len(listed) - 8} more" * (len(listed) > 8)
-    warn_of(finding("E0535", severity="warning", location=location, columns=columns, schema=schema))
+    update = PurePath(location or "FILE").name.partition(":")[0] if "op" in listed else None
+    warn_of(finding("E0535", severity="warning", location=location, columns=columns, schema=schema, update=update))
 
 
 def goes_by_name(declared: Iterable[str], given: Iterable[str]) -> bool:

@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from elastalog.analysis.functor_values import INVALID_DATES
 from elastalog.analysis.pattern import parse_fact
 from elastalog.backends.annotation import Support
 from elastalog.backends.engines import backend_maker
 from elastalog.backends.protocol import FactFiles
 from elastalog.backends.watch import Watch, memory_as_limit
 from elastalog.diagnostics.arguments import wrong_kind
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, warn_of
 from elastalog.diagnostics.quota import within
 from elastalog.evaluation import needed_groups
 from elastalog.evaluation.epochs import EpochRecord, Epochs
@@ -30,6 +29,7 @@ from elastalog.evaluation.strategies import make_strategy
 from elastalog.pipeline.files.allowance import reading_within
 from elastalog.pipeline.files.loading import InputFiles, inputs_of
 from elastalog.pipeline.files.policy import BadRows, Report, report_of
+from elastalog.pipeline.files.read import place_of, read_path, read_rows
 from elastalog.pipeline.spark.engine import destination, is_spark_rows, read_facts_folder, read_spark_rows
 from elastalog.planning.equivalences import kept_as_classes
 from elastalog.planning.lower import lower
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from elastalog.planning.logical import LogicalProgram
     from elastalog.program import Program
     from elastalog.provenance.explain import Setting
+    from elastalog.provenance.invalid_dates import InvalidDates
     from elastalog.session.engine import Observer
     from elastalog.session.settings import Settings
 
@@ -89,7 +90,7 @@ class Materialisation:
             raise ElastalogError([Diagnostic("E0902", told, help=advice)])
         self._metric = metric_named(settings.metric)
         self.epochs = Epochs(self.backend, strategy)
-        self._dates_judged: set[str] = set()
+        self._invalid_dates: InvalidDates | None = None
         self.follow(program)
 
     def follow(self, program: Program) -> None:
@@ -98,14 +99,14 @@ class Materialisation:
         self.schemas = program.once("schemas", lambda: schemas_of(program.checked))
 
     def tell_invalid_dates(self) -> None:
-        """Warns of texts that are no dates, where rules derive nothing for that reason; each is judged once, when it is
-        first met, so that updates which meet it again take no longer."""
-        from elastalog.provenance.invalid_dates import lost_to_invalid_dates
+        """Warns of texts that are no dates, where rules derive nothing for that reason."""
+        if self._invalid_dates is None:
+            from elastalog.provenance.invalid_dates import InvalidDates
 
-        texts = sorted(INVALID_DATES - self._dates_judged)
-        self._dates_judged.update(texts)
-        if texts and (found := lost_to_invalid_dates(texts, self.program.checked, self.backend, self.dictionary)):
-            log.warning("%s", ElastalogError([found]))
+            self._invalid_dates = InvalidDates()
+        found = self._invalid_dates.lost(self.program.checked, self.backend, self.dictionary)
+        if found is not None:
+            warn_of(found)
 
     def another(
         self,
@@ -213,8 +214,6 @@ class Materialisation:
                 return found
         else:
             if isinstance(rows, str | os.PathLike):
-                from elastalog.pipeline.files.read import read_path
-
                 with self.reading():
                     rows = read_path(schema, rows, BadRows()).table
             elif is_spark_rows(rows):
@@ -339,8 +338,6 @@ def initial_facts(
     for name, rows in written.items():
         explicit[name] = [target.encode(name, rows)]
     if isinstance(facts, Mapping):
-        from elastalog.pipeline.files.read import place_of, read_rows
-
         loading = iter(()) if files is None else files.facts(target.dictionary, target.encode)
         for name, rows in facts.items():
             if isinstance(rows, str | os.PathLike):

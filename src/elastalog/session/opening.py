@@ -17,6 +17,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -59,15 +60,20 @@ _LISTENING = ExitStack()
 """Holds the listener for the life of the process: the first update compiles too."""
 _is_listening = False
 
+_unlimited, _unstored = cache(Limits), cache(Store)
+"""What is meant where nothing is given, made once."""
+
 
 def as_store(given: str | os.PathLike[str] | Store | None) -> Store:
     """Where epochs are kept, as it may be given."""
-    return given if isinstance(given, Store) else Store(given)
+    return given if isinstance(given, Store) else _unstored() if given is None else Store(given)
 
 
 def as_bad_rows(given: Mode | BadRows | None) -> BadRows:
     """How to handle bad rows, as it may be given."""
-    policy = given if isinstance(given, BadRows) else FAIL if given in (None, "fail") else BadRows(given)
+    if given is None or given == "fail":
+        return FAIL
+    policy = given if isinstance(given, BadRows) else BadRows(given)
     require_one_of("bad_rows", policy.policy, MODES)
     require_number("most", policy.most, 0, whole=True, or_none=False)
     require_place("`folder` is a path", policy.folder, "give that of the folder in which bad rows are set aside")
@@ -141,7 +147,7 @@ def open(  # noqa: A001  # its public name
     if budget != AUTO:
         require_number("budget", budget, 0)
     if limits is None:
-        limits = Limits()
+        limits = _unlimited()
     policy, kept = as_bad_rows(bad_rows), as_store(store)
     _require_kinds(facts, limits, on_progress, spark)
     _announce_compilation()
@@ -245,7 +251,8 @@ def _first_epoch(
     if given.engine == "auto" and not settings.on_cluster:
         from elastalog.backends.gpu.starting import begin_ahead
 
-        begin_ahead(any(stratum.is_recursive for stratum in program.checked.strata), _about_how_many(named))
+        is_recursive = program.once("is recursive", lambda: any(each.is_recursive for each in program.checked.strata))
+        begin_ahead(is_recursive, lambda: _about_how_many(named))
     with ExitStack() as reading:
 
         def begin(sources: Sequence[Source]) -> InputFiles:

@@ -206,8 +206,8 @@ class Answerers:
         """Answers why and why not."""
         self._follow()
         now = self._materialisation
-        is_annotated = now.setting.is_annotated
-        if now.backend.program.merged and not is_annotated and self._explained != now.epoch:
+        is_annotated = now.epochs.strategy.annotation.has_levels_only
+        if not is_annotated and now.backend.program.merged and self._explained != now.epoch:
             # Chains of pairs that a recursion finds go by levels, or they would lead in circles.
             with memory_as_limit():
                 self._explainer = self._explaining(now.with_levels())
@@ -258,7 +258,9 @@ class Answerers:
         from elastalog.provenance.explain import Explainer
 
         now = self._materialisation
-        return Explainer(setting, lambda: now.epoch, now.asking)
+        # Levels that were made for one epoch are no longer there in the next.
+        known = now.epochs.touched_since if setting.backend is now.backend else lambda epoch: None
+        return Explainer(setting, lambda: now.epoch, now.asking, known)
 
     def _make_debugger(self, setting: Setting, epochs: Epochs) -> None:
         from elastalog.debugging.debugger import Debugger

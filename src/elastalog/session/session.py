@@ -6,7 +6,6 @@ is asked. What only those need who build on a session is in `engine`.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -15,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from elastalog.analysis.pattern import parse_pattern
 from elastalog.deprecated import Renamed, warn
 from elastalog.diagnostics.arguments import require_one_of, require_place, require_text, stays_here
-from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.diagnostics.display import html_table
 from elastalog.folders.addresses import is_address
 from elastalog.pipeline.files.policy import FAIL, BadRows
@@ -268,7 +266,7 @@ class Session(Renamed):
         facts that hold and are unwanted, facts that do not and are missing. After `time_limit` seconds (60) a small
         part that shows them."""
         from elastalog.debugging.questions import Inquiry
-        from elastalog.session.repair import as_facts
+        from elastalog.session.candidates import as_facts
 
         with self._materialisation.asking(unwanted, missing):
             unwanted = as_facts(unwanted, self._materialisation, self._reader.relation)
@@ -288,38 +286,22 @@ class Session(Renamed):
         over: str | None = None,
         candidates: Mapping[str, Rows] | Sequence[Any] | None = None,
     ) -> Suggestion:
-        """A smallest part of the last update, or of what happened between two epochs, whose undoing removes all faults.
-        What is `rejected` stays as it is: facts, patterns, rules. `weights` say how dear it is to change each of them,
-        1 by default. An unwanted fault may be a pattern: nothing fits it afterwards. `over`: `update`, or `facts` for a
-        smallest set of changes of explicit facts, whenever they came; by default the update, if the faults came with
-        it. Over facts, unwanted ones are mended by deletions, missing ones by `candidates`: facts to insert
-        (`-edge(1,2)`: to delete), or rows by relation; those that why-not finds unless given. Then `minimum` speaks of
-        these."""
+        """A smallest part of the last update, or of what happened between two epochs, whose undoing removes all faults;
+        of several, the one with the fewest side effects that is found in time. What is `rejected` stays as it is:
+        facts, patterns, rules. `weights` say how dear it is to change each of them, 1 by default. An unwanted fault may
+        be a pattern: nothing fits it afterwards. `over`: `update`, or `facts` for a smallest set of changes of explicit
+        facts, whenever they came; by default the update, if the faults came with it. Over facts, unwanted ones are
+        mended by deletions, missing ones by `candidates`: facts to insert (`-edge(1,2)`: to delete), or rows by
+        relation; those that why-not finds unless given. Then `minimum` speaks of these."""
         from elastalog.debugging.questions import Inquiry
-        from elastalog.session.repair import as_facts, leaving_nothing, patterns_in, suggest_over_facts
+        from elastalog.session.repair import RepairSearch
 
         require_one_of("over", over or "update", ("update", "facts"))
-        now, answerers = self._materialisation, self._answerers
+        now = self._materialisation
         with now.asking(unwanted, missing):
-            patterns = patterns_in(unwanted, now)
-            relation = self._reader.relation
-            unwanted = as_facts(unwanted, now, relation)
-            is_new = epochs is None and self._history.oldest == now.epoch
-            is_over_facts = over == "facts" or (over is None and (candidates is not None or is_new))
-            search = Inquiry(unwanted, missing, rejected, weights, time_limit, on_progress, epochs)
-
-            def suggested(absent: Sequence[Fact]) -> Suggestion:
-                asked = replace(search, absent=absent)
-                if not is_over_facts:
-                    try:
-                        return answerers.debugger.suggest(asked)
-                    except ElastalogError as failed:
-                        is_older = any(found.code == "E1002" for found in failed.diagnostics)
-                        if not is_older or over is not None or epochs is not None:
-                            raise
-                return suggest_over_facts(now, answerers, asked, candidates, relation)
-
-            return leaving_nothing(patterns, suggested, now, self._updates, self._history, time_limit)
+            asked = Inquiry(unwanted, missing, rejected, weights, time_limit, on_progress, epochs)
+            search = (now, self._answerers, self._reader.relation, self._updates, self._history, over, candidates)
+            return RepairSearch(*search).suggest(asked)
 
     def blame(self, fact: Written) -> Blame:
         """The epoch in which a fact last appeared or disappeared, and the part of its update that did that."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -81,12 +82,16 @@ def processors() -> int:
     if (pools is not None and pools.parent_process() is not None) or "pyspark.worker" in sys.modules:
         return 1
     number = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(number, _granted(), _MOST_THREADS)
+
+
+@cache  # to look takes as long as a tenth of a small opening
+def _granted() -> int:
     try:
         quota, period = _GRANTED.read_text(encoding="ascii").split()
-        number = min(number, max(int(quota) // int(period), 1))
+        return max(int(quota) // int(period), 1)
     except (OSError, ValueError):  # there is no such group, or no limit ("max")
-        pass
-    return min(number, _MOST_THREADS)
+        return _MOST_THREADS
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ import numpy as np
 from elastalog.analysis.functor_values import INVALID_DATES
 from elastalog.backends.protocol import ChangedWords
 from elastalog.diagnostics.arguments import require_one_of, require_text, wrong_kind
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, InternalError
-from elastalog.evaluation.changes import Changes, Update
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, InternalError, finding, warn_of
+from elastalog.evaluation.changes import Changes, RelationChanges, Update
 from elastalog.evaluation.costs import Forecast
 from elastalog.evaluation.epochs import EpochRecord
 from elastalog.evaluation.pending import by_relation
@@ -25,6 +25,8 @@ from elastalog.evaluation.strategies.look_ahead import Marks
 from elastalog.evaluation.strategies.protocol import Work
 from elastalog.pipeline.files.policy import FAIL, MODES, BadRows, Mode
 from elastalog.pipeline.spark.engine import make_frame
+from elastalog.provenance.fact import Fact
+from elastalog.relations.facts import Relation
 from elastalog.relations.schema import Schema
 from elastalog.session.history import History
 from elastalog.session.materialisation import Materialisation, Rows
@@ -156,7 +158,9 @@ class Updates:
         with now.asking(update.added_rules):
             wanted = update.as_update()
             now.watch.check()
-            return self._changes(now.epochs.preview(wanted), update.schemas)
+            changes = self._changes(now.epochs.preview(wanted), update.schemas)
+            self._tell_of_derived(wanted, changes)
+            return changes
 
     # --- committing ------------------------------------------------------------------------------------------------
 
@@ -189,6 +193,7 @@ class Updates:
                     history.note_batch(update)
                     if committed is not None:
                         committed(record)
+                    self._tell_of_derived(update, {})
                     return record
             finally:
                 last = epochs.last
@@ -202,12 +207,27 @@ class Updates:
                 history.after_commit()
             if self.listeners.functions or log.isEnabledFor(_INFO):
                 self.listeners.tell(record, self.changes_of)
-            if INVALID_DATES:
-                now.tell_invalid_dates()
             if now.observers:
                 ended = time.time_ns()
                 now.tell(lambda observer: observer.committed(record, ended))
+            if INVALID_DATES:
+                now.tell_invalid_dates()
+            if record.ignored and update.deleted:
+                self._tell_of_derived(update, {})
             return record
+
+    def _tell_of_derived(self, update: Update, changes: Mapping[str, RelationChanges]) -> None:
+        """Warns of facts that an update was to delete and that still hold, since rules derive them."""
+        now, backend, found = self.now, self.now.backend, list[Fact]()
+        for name, words in update.deleted.items():
+            if name in now.schemas:
+                stay = words[backend.contains(name, words) & ~backend.is_explicit(name, words)]
+                gone = changes[name].deleted if name in changes else ()
+                rows = Relation.of(now.schemas[name], now.dictionary, stay[:_LOOKED])
+                found += [Fact(name, values) for values in rows if values not in gone]
+        if found:
+            facts = ", ".join(map(str, found[:_FEW])) + ", …" * (len(found) > _FEW)
+            warn_of(finding("E0625", severity="warning", facts=facts, it="it" if len(found) == 1 else "them"))
 
     def is_applied(self, source: str | None, batch: str | int | None) -> bool:
         """Whether a batch of a source has been applied before."""
@@ -255,6 +275,8 @@ class Listeners:
                 log.exception("%r failed when it was told of epoch %d", function, record.epoch)
 
 
+_LOOKED, _FEW = 100, 3
+"""Facts of a relation that are looked at to be named, and that are."""
 _INFO = logging.INFO
 _PATHS = (str, os.PathLike)
 _KINDS_OF_MARKS = tuple(kind.value for kind in Marks)

@@ -23,6 +23,7 @@ import numpy as np
 
 from elastalog.backends.protocol import GONE, StateChanges
 from elastalog.diagnostics.diagnostic import error
+from elastalog.diagnostics.messages import counted
 from elastalog.late import dataclass
 
 
@@ -113,13 +114,18 @@ class LogEntry:
     def derivations(self) -> int:
         return sum(stratum.derivations for stratum in self.strata)
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         by = f" by {self.source}" if self.source else ""
-        rules = f", -{len(self.removed_rules)} +{len(self.added_rules)} rules"
+        rules = f", {len(self.added_rules)} rules added, {len(self.removed_rules)} removed"
+        given = f"{self.inserted:,} inserted, {self.deleted:,} deleted"
         return (
-            f"epoch {self.epoch}, {self.time:%Y-%m-%d %H:%M:%S}{by}: -{self.deleted:,} +{self.inserted:,} given"
-            f"{rules if self.removed_rules or self.added_rules else ''}, {self.impact:,} changed, {self.seconds:.3f} s"
+            f"epoch {self.epoch}, {self.time:%Y-%m-%d %H:%M:%S}{by}: {given}"
+            f"{rules if self.removed_rules or self.added_rules else ''}; {counted(self.impact, 'change')} in all,"
+            f" {self.seconds:.3f} s"
         )
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
 
     def written(self) -> dict[str, Any]:
         """As a JSON value."""

@@ -43,12 +43,12 @@ class WriterLock:
         assert descriptor.number is not None
         try:
             _take(descriptor.number, path)
-            holder = json.dumps({"pid": os.getpid(), "host": socket.gethostname()}).encode()
             os.ftruncate(descriptor.number, 0)
-            os.pwrite(descriptor.number, holder, 0)
+            os.pwrite(descriptor.number, _written(), 0)
         except BlockingIOError:
             descriptor.close()
-            raise ElastalogError.of("E0804", location=path, holder=_holder(path)) from None
+            who, address = _holder(path)
+            raise ElastalogError.of("E0804", location=path, holder=who, address=address) from None
         except OSError as error:
             descriptor.close()
             if error.errno in _NO_LOCKS:
@@ -80,7 +80,7 @@ def _take(descriptor: int, path: Path) -> None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        if _holder(path) != _OURSELVES:
+        if _holder(path)[0] != _OURSELVES:
             raise
         gc.collect()  # a session that was forgotten, not closed, is in reference cycles, and holds it until then
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -138,12 +138,23 @@ def _opened(path: Path) -> Iterator[int | None]:
         descriptor.close()
 
 
-def _holder(path: Path) -> str:
+def tell_address(path: Path, address: str) -> None:
+    """Says in the file of a lock, which this process holds, where the store can be asked over HTTP."""
+    with contextlib.suppress(OSError):
+        path.write_bytes(_written(address=address))
+
+
+def _written(**more: str) -> bytes:
+    return json.dumps({"pid": os.getpid(), "host": socket.gethostname(), **more}).encode()
+
+
+def _holder(path: Path) -> tuple[str, str | None]:
+    """Who holds a lock, and the address at which that is a service, if it is one."""
     try:
         holder = json.loads(path.read_bytes())
-        pid, host = int(holder["pid"]), str(holder["host"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return "another process"
+        pid, host, address = int(holder["pid"]), str(holder["host"]), holder.get("address")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return "another process", None
     if host != socket.gethostname():
-        return f"process {pid} on {host}"
-    return _OURSELVES if pid == os.getpid() else f"process {pid}"
+        return f"process {pid} on {host}", address
+    return (_OURSELVES if pid == os.getpid() else f"process {pid}"), address

@@ -46,7 +46,7 @@ class ClauseParser(LiteralParser):
             elif self.is_arrow_habit():
                 body = self.body()
                 break
-            elif self.ends_without_dot():
+            elif text == ";" or self.ends_without_dot():
                 break
             else:
                 raise self.after_head()
@@ -126,6 +126,10 @@ class ClauseParser(LiteralParser):
     def end_without_dot(self) -> None:
         """Reports a missing `.` when only that is missing, and fails otherwise."""
         index = self.position
+        if self.texts[index] == ";":
+            self.report_habit(index, "a clause ends in `.`, not `;`", ".")
+            self.position += 1
+            return
         end = self.ends[index - 1]
         if not self.ends_without_dot():
             if self.texts[index] == ")":
@@ -135,6 +139,8 @@ class ClauseParser(LiteralParser):
             advice = (
                 f"aggregates are written in lower case: `{before} : {{ ... }}`" if is_shouted else self.operator_meant()
             )
+            if self.texts[index] == ":-":
+                advice = "if a rule starts here, the one before it must end in `.`, not in `,` or `;`"
             raise self.unexpected("`,`, `;` or `.`", where="after a literal", advice=advice)
         self.report("E0111", Span(end - 1, end), following=self.describe(index) if self.kinds[index] != END else None)
 

@@ -6,7 +6,7 @@ from elastalog.diagnostics.source import Span
 from elastalog.syntax.cursor import new_span
 from elastalog.syntax.keywords import AGGREGATES, COMPARISONS, CONSTRAINTS, ENDS, PRECEDENCE
 from elastalog.syntax.terms import TermParser
-from elastalog.syntax.tokens import END, KEYWORD, NAME, crop
+from elastalog.syntax.tokens import DIRECTIVE, END, KEYWORD, NAME, crop
 from elastalog.syntax.tree import (
     Atom,
     Body,
@@ -70,7 +70,7 @@ class LiteralParser(TermParser):
                 text = self.read_habit()
             if text == ",":
                 self.position += 1
-            elif text == ";":
+            elif text == ";" and self.kinds[self.position + 1] not in (DIRECTIVE, END):
                 self.position += 1
                 alternatives.append(tuple(literals))
                 literals = []

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from enum import Enum
 from typing import ParamSpec, TypeVar
 
@@ -105,7 +106,7 @@ class Waiting:
             if is_asked and self.number >= self._most:
                 raise Busy.of("E0922", number=self.number)
             try:
-                future = threads.submit(task)
+                future = threads.submit(copy_context().run, task)
             except RuntimeError:
                 raise Closed.of("E0936") from None
             self.number += 1

@@ -270,6 +270,9 @@ def most_rows(service: Service, rows: int | None) -> int:
     return service.limits.event_rows if rows is None else min(rows, service.limits.export)
 
 
+_OF_STRATA = ("stratum", "relations", "how", "why", "derivations", "seconds")
+
+
 def commit_as_json(done: Committed, service: Service, rows: int | None = None) -> dict[str, Any]:
     """What came of an update."""
     record = done.record
@@ -281,13 +284,7 @@ def commit_as_json(done: Committed, service: Service, rows: int | None = None) -
         "deleted": record.deleted,
         "ignored": record.ignored,
         "seconds": record.seconds,
-        "strata": [
-            {
-                "stratum": one.stratum, "relations": list(one.relations), "how": one.how, "why": one.why,
-                "derivations": one.derivations, "seconds": one.seconds,
-            }
-            for one in record.work.strata
-        ],
+        "strata": [{name: getattr(one, name) for name in _OF_STRATA} for one in record.work.strata],
         "rules": {"added": list(record.rules.added), "removed": list(record.rules.removed)},
         "reports": [
             {

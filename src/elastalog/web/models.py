@@ -224,7 +224,13 @@ class ReportTold(BaseModel):
     quarantine: str | None
 
 
-class CommitTold(ChangesTold):
+class UpdateTold(ChangesTold):
+    """What an update changed or would change, and what it warns of, as `--format json` has it."""
+
+    warnings: list[dict[str, Any]]
+
+
+class CommitTold(UpdateTold):
     """What came of an update. `is_repeated`: its key had been seen, nothing was done; `is_unchanged`: there was nothing
     to do. `reports`: of a service that lets bad rows pass (`--bad-rows`)."""
 

@@ -121,7 +121,12 @@ def _malformed(fault: Mapping[str, Any], kind: str) -> Diagnostic:
     if fault["loc"] == ("body",) and fault["type"] != "missing" and "json" not in kind.lower():
         return finding("E0926.malformed_3", kind=kind[:100])
     where = ".".join(str(part) for part in fault["loc"])
-    return finding("E0926.malformed", where=where, fault=str(fault["msg"])[:300].lower())
+    told = str(fault["msg"])[:300].lower()
+    if fault["type"] == "extra_forbidden":
+        told = "this call has no such field"
+    elif fault["type"] == "list_type" and fault["loc"][1:2] in (("inserted",), ("deleted",)):
+        told = "facts are lists of values: `[[1, 2], [2, 3]]`"
+    return finding("E0926.malformed", where=where, fault=told)
 
 
 async def of_defect(request: Request, error: Exception) -> Response:

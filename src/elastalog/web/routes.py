@@ -17,7 +17,7 @@ from fastapi.responses import StreamingResponse
 
 from elastalog import __version__
 from elastalog.analysis.query import parameter_from_json
-from elastalog.diagnostics.diagnostic import render_json
+from elastalog.diagnostics.diagnostic import collecting_warnings, render_json
 from elastalog.evaluation.changes import Changes
 from elastalog.program import rule_texts
 from elastalog.session import Session
@@ -268,8 +268,20 @@ async def change(service: Asked, given: models.ProgramGiven, key: Key = None) ->
         return writing.become(program, key=key, source=given.source)
 
     if given.preview:
-        return await service.call(changes_as_json, await service.ask(preview), most_rows(service, given.rows))
-    return await service.call(commit_as_json, await service.commit(commit), service, given.rows)
+        return await _previewed(service, preview, given.rows)
+    return await _committed(service, commit, given.rows)
+
+
+async def _previewed(service: Service, preview: Callable[[], Changes], rows: int | None) -> dict[str, Any]:
+    with collecting_warnings() as found:
+        told = await service.call(changes_as_json, await service.ask(preview), most_rows(service, rows))
+    return {**told, "warnings": json.loads(render_json(found))}
+
+
+async def _committed(service: Service, commit: Callable[[], Committed], rows: int | None) -> dict[str, Any]:
+    with collecting_warnings() as found:
+        told = await service.call(commit_as_json, await service.commit(commit), service, rows)
+    return {**told, "warnings": json.loads(render_json(found))}
 
 
 # --- updates -------------------------------------------------------------------------------------------------------
@@ -297,24 +309,23 @@ async def update(service: Asked, given: models.UpdateGiven, key: Key = None) -> 
             removed=given.removed_rules, after=given.after,
         )  # fmt: skip
 
-    return await service.call(commit_as_json, await service.commit(apply), service, given.rows)
+    return await _committed(service, apply, given.rows)
 
 
 @at_any_epoch.post(
-    "/updates/preview", tags=["updates"], response_model=models.ChangesTold, responses=refusals(404, 410, 422)
+    "/updates/preview", tags=["updates"], response_model=models.UpdateTold, responses=refusals(404, 410, 422)
 )
 async def preview(service: Asked, given: models.PreviewGiven, epoch: Moment = None) -> dict[str, Any]:
     """What an update would change, without an epoch; or what it would have changed at an earlier one."""
 
-    def try_out() -> dict[str, Any]:
+    def try_out() -> Changes:
         schemas = service.reading.look(lambda session: session.schemas, epoch)
-        changes = service.writing.preview(
+        return service.writing.preview(
             rows_from_json(given.inserted, schemas), rows_from_json(given.deleted, schemas), given.seconds,
             added=given.added_rules, removed=given.removed_rules, epoch=epoch,
         )  # fmt: skip
-        return changes_as_json(changes, most_rows(service, given.rows))
 
-    return await service.ask(try_out)
+    return await _previewed(service, try_out, given.rows)
 
 
 @at_the_last.post("/updates/forecast", tags=["updates"], responses=refusals(404, 422))

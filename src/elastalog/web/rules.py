@@ -55,7 +55,8 @@ def _dangerous(items: Iterable[Item]) -> Iterator[Directive | Pragma | FunctorDe
             case FunctorDeclaration() | Pragma():
                 yield item
             case Directive() if item.kind in ("input", "output") and item.parameters:
-                yield item
+                if [parameter[:2] for parameter in item.parameters] != [("IO", "updates")]:  # which reads nothing
+                    yield item
             case Component():
                 yield from _dangerous(item.items)
             case _:

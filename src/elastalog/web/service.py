@@ -14,6 +14,8 @@ from typing import ParamSpec, TypeVar
 
 from elastalog.evaluation.epochs import EpochRecord
 from elastalog.session import Session
+from elastalog.storage.lock import tell_address
+from elastalog.storage.manifest import LOCK
 from elastalog.web.calls import Calls, Worker, asks, commits
 from elastalog.web.feed import Event, Feed
 from elastalog.web.metrics import Metrics
@@ -42,7 +44,13 @@ class Service:
         self.writing = Writing(self.reading, self._committed)
         self.feed = Feed(session.epoch, self.reading.changes_since)
         self.began = time.time()
+        self._store = session.engine.store
         self._worker.afterwards(self._replicas.prepare)
+
+    def tell_address(self, address: str) -> None:
+        """Tells those who would open the store where it is served."""
+        if self._store is not None:
+            tell_address(self._store / LOCK, address)
 
     def close(self) -> None:
         """Ends after the commit that is under way, and the session with it. Listeners hear nothing more."""

@@ -204,6 +204,7 @@ def test_updates_are_refused_for_what_is_wrong_with_them(http: httpx.Client) -> 
     [
         '.output path(IO=file, filename="/tmp/path.csv")',
         '.input edge(filename="/etc/passwd")',
+        '.input edge(IO=updates, filename="/etc/passwd")',
         '.include "/etc/passwd"',
         '#include "/etc/passwd"',
         ".functor f(x: number): number",
@@ -219,6 +220,8 @@ def test_rules_over_the_network_may_not_name_files_or_code(http: httpx.Client, t
     checked = http.post("/program/check", json={"program": PROGRAM + text}).json()
     assert not checked["is_correct"]
     assert "E0927" in [one["code"] for one in checked["diagnostics"]]
+    declared = ".decl closed(x: number)\n.input closed(IO=updates)\n"  # which reads nothing
+    assert http.post("/updates/preview", json={"added_rules": declared}).status_code == 200
 
 
 def test_bad_rows_that_may_pass_are_reported(start: Callable[..., Running], tmp_path: Path) -> None:
@@ -356,7 +359,7 @@ def test_a_body_is_taken_as_it_was_written_or_refused(
 
 
 def test_the_token_of_a_page_becomes_a_cookie(running: Running) -> None:
-    with httpx.Client(base_url=running.url, follow_redirects=False) as browser:
+    with httpx.Client(base_url=running.url, follow_redirects=False, timeout=30) as browser:
         assert browser.get("/facts?token=wrong").status_code == 401
         answer = browser.get(f"/facts?relation=path&token={TOKEN}")
         assert answer.status_code == 303
@@ -374,7 +377,7 @@ def test_the_token_of_a_page_becomes_a_cookie(running: Running) -> None:
 
 
 def test_the_bare_address_leads_to_the_reference(running: Running) -> None:
-    browser = httpx.Client(base_url=running.url, follow_redirects=False)
+    browser = httpx.Client(base_url=running.url, follow_redirects=False, timeout=30)
     unknown = browser.get("/")
     assert unknown.status_code == 401
     assert 'name="token"' in unknown.text

@@ -72,6 +72,13 @@ def test_a_committed_update_takes_nothing(running: Running) -> None:
     assert db.epoch == 2
 
 
+def test_an_answer_warns_of_what_an_update_has_not_done(running: Running) -> None:
+    db = running.connect()
+    for call in (db.preview, db.apply):
+        with pytest.warns(UserWarning, match="E0625.*path.* cannot be deleted"):
+            call(deleted={"path": [(1, 2)]})
+
+
 def test_a_preview_changes_nothing(running: Running) -> None:
     db = running.connect()
     gone = db.preview(deleted={"edge": [(2, 3)]})

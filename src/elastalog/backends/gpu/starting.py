@@ -9,6 +9,7 @@ import os
 import platform
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -52,9 +53,9 @@ def begin() -> None:
             _thread.start()
 
 
-def begin_ahead(is_recursive: bool, facts: int) -> None:
+def begin_ahead(is_recursive: bool, facts: Callable[[], int]) -> None:
     """Starts a device that nobody has asked for beside the reading of about so many facts, if they are worth it."""
-    if is_recursive and facts >= SETTINGS.device_start_ahead and is_there() and has_cores():
+    if is_recursive and has_cores() and is_there() and facts() >= SETTINGS.device_start_ahead:
         begin()
 
 

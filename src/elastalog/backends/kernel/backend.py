@@ -60,6 +60,7 @@ class KernelBackend:
         # As they are there: every decision asks.
         self.contains, self.size, self.facts, self.select = held.contains, held.size, held.facts, held.select
         self.evaluation = KernelEvaluation(held, program, dictionary, crew, self.watch, place)
+        self.bootstrap = self.evaluation.bootstrap
         self.capabilities = Capabilities(
             shifts=KernelShifts(held, lambda: self.updates) if annotation.has_levels_only else None,
             equivalences=held,
@@ -126,9 +127,6 @@ class KernelBackend:
         self.evaluation.follow(program)
         self.program = program
         self.updates.follow(program)
-
-    def bootstrap(self, stratum: LogicalStratum) -> int:
-        return self.evaluation.bootstrap(stratum)
 
     def prepare(self, stratum: LogicalStratum) -> None:
         self.updates.maintenance.prepare(stratum)

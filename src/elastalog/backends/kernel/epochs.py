@@ -4,15 +4,15 @@ strata with subsumption evaluated once more, to see what has left them: proofs m
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from elastalog.backends.kernel.backward import BackwardEvaluation
 from elastalog.backends.kernel.bootstrap.chosen import Leaving, evaluate_chosen
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants
 from elastalog.backends.kernel.evaluation import KernelEvaluation
-from elastalog.backends.kernel.execution.backward import BackwardEvaluation
 from elastalog.backends.kernel.store import transaction
 from elastalog.backends.kernel.store.annotations import ABSENT
 from elastalog.backends.kernel.store.memory import Matrix
@@ -52,6 +52,10 @@ class KernelShifts:
         """Goes from the state before a committed update to the one after it, or back, outside an update."""
         shift.toggle()
         self._updates().evaluation.known_ranks.clear()
+
+    def touched(self, shift: Shift) -> Mapping[str, Matrix] | None:
+        """The facts that a shift concerns, if it can still be made."""
+        return shift.touched(self._held.relations)
 
     def depart(self) -> None:
         """From now on, until `arrive`, rows keep their numbers, so that a shift stays possible."""

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from elastalog.analysis.listing import show_rule
+from elastalog.backends.kernel.backward import BackwardEvaluation
 from elastalog.backends.kernel.bootstrap.bodies import is_shareable
+from elastalog.backends.kernel.bootstrap.first_epoch import MOST_FOUND, ClauseCosts, FirstEpoch
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, evaluate_together, strata_beside
-from elastalog.backends.kernel.bootstrap.handover import OtherPlace
+from elastalog.backends.kernel.bootstrap.handover import Begun, OtherPlace
 from elastalog.backends.kernel.bootstrap.rounds import Task, Workers
-from elastalog.backends.kernel.execution.backward import BackwardEvaluation
-from elastalog.backends.kernel.relations import KernelFacts
+from elastalog.backends.kernel.relations import SIZES, KernelFacts
 from elastalog.backends.kernel.store import snapshot
 from elastalog.backends.kernel.store.crew import ALONE, Crew
 from elastalog.backends.kernel.store.memory import Matrix
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.kernel.strata import StrataContext
+from elastalog.backends.kernel.strata import Explicit, Plain, StrataContext
 from elastalog.backends.protocol import NO_OTHER_PLACE, ClauseCost, Placed, StateChanges, StratumElsewhere
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.diagnostic import LimitReached
@@ -26,9 +27,6 @@ from elastalog.planning.goals import constructor_of, last_lookups
 from elastalog.planning.logical import Clause, LogicalProgram, LogicalStratum, Test
 from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
-
-if TYPE_CHECKING:
-    pass
 
 T = TypeVar("T")
 _LOOK_AHEAD = 256
@@ -48,6 +46,8 @@ class KernelEvaluation(StrataContext):
         place: OtherPlace | None = None,
     ) -> None:
         super().__init__(held, dictionary, watch, Workers(held.relations, watch, crew), place)
+        # What clauses cost of strata that were evaluated at once.
+        self._costs_ahead: dict[int, ClauseCosts] = {}
         self.know(program)
 
     def know(self, program: LogicalProgram) -> None:
@@ -56,7 +56,9 @@ class KernelEvaluation(StrataContext):
         self._backward: BackwardEvaluation | None = None
         # Derivations of strata that were evaluated before their turn.
         self._ahead: dict[int, int] = {}
+        self._first_key: tuple[int, ...] | None = None
         self._last_lookups: dict[int, list[str]] | None = None
+        self._last_readers: dict[str, int] | None = None
         self._in_limited = frozenset(
             name for kind in self.kinds.values() if kind.is_limited for name in kind.stratum.relations
         )
@@ -70,6 +72,7 @@ class KernelEvaluation(StrataContext):
     def follow(self, program: LogicalProgram) -> None:
         """Goes over to another program, of which the facts are held already."""
         self.variants = _renumber(self.variants, self.program, program)
+        self._costs_ahead = _renumber(self._costs_ahead, self.program, program)
         self.know(program)
 
     def load(self, facts: dict[str, Matrix]) -> None:
@@ -86,10 +89,19 @@ class KernelEvaluation(StrataContext):
 
     def bootstrap(self, stratum: LogicalStratum) -> int:
         """Evaluates a stratum in the first epoch. Returns the derivations enumerated."""
-        if stratum.number not in self._ahead:
+        strata, number = self.program.strata, stratum.number
+        if stratum is strata[0]:
+            self._evaluate_at_once()
+        self._leave_elsewhere(lambda name: name not in stratum.relations)
+        if number not in self._ahead:
             self._go_ahead(stratum)
-        ahead = self._ahead.pop(stratum.number, None)
-        derivations = self.evaluate(stratum) if ahead is None else ahead
+        ahead = self._ahead.pop(number, None)
+        derivations = self._evaluated(stratum) if ahead is None else ahead
+        self._leave_elsewhere(lambda name: self._last_reader(name) > number)
+        if ahead is None and number in self._costs_ahead:  # it was begun
+            derivations += _derivations(self._costs_ahead[number])
+        if stratum is strata[-1]:
+            self._leave_code()
         for ranked in self.known_ranks.values():
             ranked.commit()
         if not self.held.annotation.is_kept:
@@ -99,6 +111,46 @@ class KernelEvaluation(StrataContext):
                 if name not in self.held.evicted:
                     self.held.relations[name].forget_table()
         return derivations
+
+    def _evaluate_at_once(self) -> None:
+        """Evaluates all strata, if they are simple and another session of the program, with relations of like sizes,
+        has left the code for that."""
+        held, key = self.held, None
+        is_simple = {*map(type, self.kinds.values())} <= {Plain, Explicit} and not self.program.limits
+        # A backend that holds the kernel may evaluate some strata itself.
+        is_here = self.place is None and type(held.relations) is dict and self.watch.on_progress is None
+        if is_simple and is_here and held.annotation.has_levels_only:
+            key = self.statistics.small_sizes(self.program.relations)
+        self._first_key = key
+        try:
+            first: FirstEpoch = self.program.plans["first", key].pop()
+        except (KeyError, IndexError):
+            return
+        self._ahead = {stratum.number: 0 for stratum in self.program.strata if not stratum.clauses}
+        for done, costs in first.run(held.relations, self.dictionary, self.watch):
+            self._ahead[done.number] = _derivations(costs)
+            self._costs_ahead[done.number] = costs
+        if (begun := first.begun) is not None:
+            left, iteration = begun
+            del self._ahead[left.number]
+            facts = {name: held.facts(name) for name in left.relations}
+            self.begun[left.number] = Begun(facts, iteration - 1, 0, is_done=False, is_complete=True)
+        self.program.plans["first", key].append(first)
+
+    def _leave_code(self) -> None:
+        """Leaves the code of all strata to other sessions of the program, if it has none of like sizes yet."""
+        plans, strata = self.program.plans, []
+        if self._first_key is None or plans.get(("first", self._first_key)):
+            return
+        for stratum in self.program.strata:
+            if stratum.clauses:
+                variants = self.variants.get(stratum.number)
+                code = None if variants is None else variants.left_code()
+                if code is None:
+                    return
+                strata.append((stratum, *code))
+        plans.setdefault(("first", self._first_key), []).append(FirstEpoch(strata, self.held.relations))
+        plans[SIZES] = {name: min(relation.used, MOST_FOUND) for name, relation in self.held.relations.items()}
 
     def _go_ahead(self, stratum: LogicalStratum) -> None:
         """Evaluates a stratum together with later ones, if there are some that threads can share with it: plain ones,
@@ -126,7 +178,26 @@ class KernelEvaluation(StrataContext):
     def evaluate(self, stratum: LogicalStratum, variants: StratumVariants | None = None) -> int:
         """Brings a stratum, whose relations hold their explicit facts, to its fixpoint; with the variants of an
         earlier evaluation, if given. Returns the derivations enumerated."""
+        self._leave_elsewhere(lambda name: False)  # it may have changed since
+        derivations = self._evaluated(stratum, variants)
+        self._leave_elsewhere(lambda name: False)
+        return derivations
+
+    def _leave_elsewhere(self, is_kept: Callable[[str], bool]) -> None:
+        """Of what another place has evaluated only some relations stay there."""
+        if self.place is not None:
+            self.place.leave(is_kept)
+
+    def _last_reader(self, relation: str) -> int:
+        """The number of the last stratum that reads a relation, -1 if none does."""
+        if self._last_readers is None:
+            self._last_readers = {name: stratum.number for stratum in self.program.strata for name in stratum.reads}
+        return self._last_readers.get(relation, -1)
+
+    def _evaluated(self, stratum: LogicalStratum, variants: StratumVariants | None = None) -> int:
         before = self.watch.derivations
+        if stratum.number not in self.begun:
+            self._costs_ahead.pop(stratum.number, None)
         try:
             self.kinds[stratum.number].evaluate(variants)
         except LimitReached as limit:
@@ -167,13 +238,19 @@ class KernelEvaluation(StrataContext):
 
     def costs(self) -> Iterator[ClauseCost]:
         """What clauses cost in the last evaluation of their strata."""
-        for stratum in sorted(self.variants):
+        found = {
+            stratum: sorted(costs, key=lambda cost: (cost[0].is_recursive, cost[0].number))
+            for stratum, costs in self._costs_ahead.items()
+        }
+        for stratum, variants in self.variants.items():
+            later = [(variant.clause, variant.derivations, variant.seconds) for variant in variants]
+            found[stratum] = found.get(stratum, []) + later
+        for stratum in sorted(found):
             costs: dict[int, tuple[Clause, int, float]] = {}
-            for variant in self.variants[stratum]:
+            for clause, more, longer in found[stratum]:
                 # A recursive clause has one version for every atom that may be the new fact.
-                clause = variant.clause
                 _, derivations, seconds = costs.get(clause.number, (clause, 0, 0.0))
-                costs[clause.number] = clause, derivations + variant.derivations, seconds + variant.seconds
+                costs[clause.number] = clause, derivations + more, seconds + longer
             for clause, derivations, seconds in costs.values():
                 yield ClauseCost(stratum, clause, derivations, seconds)
 
@@ -186,6 +263,10 @@ def constructing_rules(stratum: LogicalStratum) -> list[str]:
         if clause.is_recursive and any(isinstance(g, Test) and constructor_of(g) is not None for g in clause.goals)
     ]
     return [f"rule {rule.number} builds values in recursion: `{show_rule(rule)}`" for rule in rules if rule is not None]
+
+
+def _derivations(costs: ClauseCosts) -> int:
+    return sum([derivations for _, derivations, _ in costs])
 
 
 def _renumber(kept: dict[int, T], before: LogicalProgram, after: LogicalProgram) -> dict[int, T]:

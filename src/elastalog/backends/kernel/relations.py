@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from elastalog.relations.facts import FactWords
 from elastalog.relations.pairs import Pairs
 
 T = TypeVar("T")
+
+SIZES: Final = "sizes"
+"""Of small programs, under this name among the plans: the sizes of relations in an earlier session."""
 
 
 class KernelFacts:
@@ -46,8 +49,9 @@ class KernelFacts:
         self.annotation = annotation
         self.crew = crew
         self._has_levels = annotation.support in (Support.LEVELS, Support.VECTORS)
+        expected = program.plans.get(SIZES, {})
         self.relations = {
-            name: KernelRelation(name, stored.width, annotation.is_kept, crew)
+            name: KernelRelation(name, stored.width, annotation.is_kept, crew, expected.get(name, 0))
             for name, stored in program.relations.items()
         }
         self.evicted: set[str] = set()

@@ -6,8 +6,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from elastalog.analysis.listing import show_value
 from elastalog.analysis.values import sort_key
-from elastalog.cli.reports import latest_entry, profile_lines, value_text
+from elastalog.cli.questions import without_doubt
+from elastalog.cli.reports import latest_entry, profile_lines
 from elastalog.cli.shell_commands.state import Command, Piece, ShellState, require_nothing, require_some, sorted_facts
 from elastalog.cli.shell_commands.updates import UPDATES
 from elastalog.cli.shell_commands.why import DEBUGGING, EXPLAINING
@@ -17,13 +19,13 @@ from elastalog.diagnostics.nearest import did_you_mean
 def _query(state: ShellState, arguments: Piece) -> None:
     require_some("query", arguments, "a pattern", "write it as `query path(1, X)`")
     with arguments.placing():
-        answers = state.session.query(arguments.text)
+        answers = without_doubt(state.session.query(arguments.text), state.session, state.console)
     if not answers.schema.columns:
         state.say("true" if len(answers) else "false")
         return
     names = answers.schema.names
     lines = (
-        ", ".join(f"{name} = {value_text(value)}" for name, value in zip(names, values, strict=True))
+        ", ".join(f"{name} = {show_value(value)}" for name, value in zip(names, values, strict=True))
         for values in sorted(answers, key=sort_key)
     )
     state.say_first(lines, len(answers), "bind more arguments, or use `dump`")
@@ -39,8 +41,9 @@ def _dump(state: ShellState, arguments: Piece) -> None:
 
 
 def _relations(state: ShellState, arguments: Piece) -> None:
-    require_nothing("relations", arguments)
-    for name in state.session:
+    with arguments.placing():
+        names = [state.session[arguments.text].name] if arguments.text else list(state.session)
+    for name in names:
         size = len(state.session[name])
         state.say(f"{state.session.schemas[name]}: {size:,} {'fact' if size == 1 else 'facts'}")
 
@@ -48,7 +51,7 @@ def _relations(state: ShellState, arguments: Piece) -> None:
 _READING: Final = (
     Command("query R(1, X)", "show the values for which a pattern holds", _query),
     Command("dump [R]", "show all facts of a relation, or of every relation", _dump),
-    Command("relations", "list the relations, with their attributes and sizes", _relations),
+    Command("relations [R]", "list the relations, with their attributes and sizes", _relations, aliases=("describe",)),
 )
 
 
@@ -67,7 +70,6 @@ def _stats(state: ShellState, arguments: Piece) -> None:
 
 
 def _strategy(state: ShellState, arguments: Piece) -> None:
-    from elastalog.diagnostics.nearest import did_you_mean
     from elastalog.evaluation.strategies import STRATEGIES
 
     if not arguments.text:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from elastalog.analysis.program import Value
 from elastalog.analysis.values import sort_key
+from elastalog.cli.exits import Console
 from elastalog.cli.reports import fact_text
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
 from elastalog.diagnostics.display import show_text
@@ -299,6 +300,11 @@ class ShellState:
     """The latest epoch that was made here, which `undo` takes back."""
     explanations: ExplanationSettings = field(default_factory=ExplanationSettings)
     debugging: DebuggingState = field(default_factory=DebuggingState)
+
+    @property
+    def console(self) -> Console:
+        """Standard error, for notes."""
+        return Console(verbosity="quiet" if self.is_quiet else "normal")
 
     def say(self, line: str) -> None:
         """Writes a line of the result. On a terminal nothing in it can move the cursor."""

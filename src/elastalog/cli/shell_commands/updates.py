@@ -123,38 +123,59 @@ def _commit(state: ShellState, arguments: Piece) -> None:
     if arguments.text not in ("", "dump_changes"):
         raise arguments.error("E0652", "`commit` takes `dump_changes` or nothing", advice="write `commit`")
     update = state.update()
-    _committed(state, update, is_shown=not state.is_quiet or bool(arguments.text))
+    _committed(state, update, bool(arguments.text))
 
 
-def _committed(state: ShellState, update: PendingUpdate, is_shown: bool) -> None:
+def _committed(state: ShellState, update: PendingUpdate, is_whole: bool = False) -> None:
+    """Commits an update, and shows what it changed: the first facts of each relation, or, if `is_whole`, all."""
     changes = update.commit()
     if state.pending_bad:
-        from elastalog.cli.exits import Console
         from elastalog.cli.session_options import show_reports
 
-        show_reports(update.reports, Console())
+        show_reports(update.reports, state.console)
     if not update.stats.is_unchanged:
         state.changes, state.last = changes, update.stats
     state.forget_pending()
-    if is_shown:
-        state.say_first(change_lines(changes), changes.impact, "`changes` shows all")
+    if is_whole or not state.is_quiet:
+        state.say_all(change_lines(changes, None if is_whole else "changes"))
         state.say(_summary(update.stats, state))
 
 
 def _undo(state: ShellState, arguments: Piece) -> None:
     require_nothing("undo", arguments)
+    _refuse_pending(state, arguments)
+    if state.last is None:
+        advice = "`undo` takes back what `commit` or `apply` did here"
+        raise arguments.error("E0652", "there is nothing to undo", advice=advice)
+    _committed(state, state.session.engine.undoing(state.last))
+
+
+def _refuse_pending(state: ShellState, arguments: Piece) -> None:
     if state.pending:
         advice = "end it with `commit`, or drop it with `rollback`"
         raise arguments.error("E0652", "an update is already under way", advice=advice)
-    if state.last is None:
-        raise arguments.error("E0652", "there is nothing to undo", advice="`undo` takes back what `commit` did here")
-    _committed(state, state.session.engine.undoing(state.last), is_shown=not state.is_quiet)
+
+
+def _apply(state: ShellState, arguments: Piece) -> None:
+    from elastalog.session.repair import fill_undoing
+
+    suggestion = state.debugging.suggestion
+    if arguments.text or suggestion is None:
+        told = "`apply` takes no arguments" if arguments.text else "there is no suggestion to apply"
+        advice = "ask with `suggest +path(1, 4)` first; the changes of a file come with `load FILE` and `commit`"
+        raise arguments.error("E0652", told, advice=advice)
+    _refuse_pending(state, arguments)
+    update = state.session.update()
+    fill_undoing(update, suggestion, state.session.epoch, state.session.log)
+    state.debugging.suggestion = None
+    _committed(state, update)
 
 
 def _preview(state: ShellState, arguments: Piece) -> None:
-    require_nothing("preview", arguments)
+    if arguments.text not in ("", "all"):
+        raise arguments.error("E0652", "`preview` takes `all` or nothing", advice="write `preview`")
     changes = state.session.preview(state.update())
-    state.say_all(change_lines(changes))
+    state.say_all(change_lines(changes, None if arguments.text else "preview all"))
     state.say(f"it would change {counted(changes.impact, 'fact')}")
 
 
@@ -205,17 +226,27 @@ def _changes(state: ShellState, arguments: Piece) -> None:
 
 def _log(state: ShellState, arguments: Piece) -> None:
     require_nothing("log", arguments)
-    state.say_all(map(repr, state.session.log()))
+    state.say_all(map(str, state.session.log()))
 
 
-def change_lines(changes: Changes) -> Iterator[str]:
-    """`+fact` and `-fact` for what came and went, in the order of relations and values."""
+MOST_CHANGES = 40
+"""Changes that are all shown, whatever their relations."""
+FIRST = 5
+"""Changes that are shown of each relation when there are more."""
+
+
+def change_lines(changes: Changes, all_with: str | None = None) -> Iterator[str]:
+    """`+fact` and `-fact` for what came and went, in the order of relations and values. Of many only the first of each
+    relation, if another command shows all."""
+    most = None if all_with is None or changes.impact <= MOST_CHANGES else FIRST
     for name in sorted(changes):
         changed = [(values, "-") for values in changes[name].deleted]
         changed += [(values, "+") for values in changes[name].inserted]
         changed.sort(key=lambda change: sort_key(change[0]))
-        for values, sign in changed:
+        for values, sign in changed[:most]:
             yield f"{sign}{fact_text(name, values)}"
+        if most is not None and len(changed) > most:
+            yield f"… and {len(changed) - most:,} more of `{name}`; `{all_with}` shows all"
 
 
 def _forecast(state: ShellState, arguments: Piece) -> None:
@@ -239,8 +270,9 @@ UPDATES: Final = (
     Command("load FILE", "add the changes of a diff file to the pending update", _load, arguments="files"),
     Command("start", "begin an update; optional, since changes wait for `commit` anyway", _start),
     Command("commit [dump_changes]", "apply the pending update and show what changed", _commit),
-    Command("preview", "show what the pending update would change", _preview),
+    Command("preview [all]", "show what the pending update would change", _preview),
     Command("rollback", "drop the pending update", _rollback),
+    Command("apply", "do what was suggested, as a new update", _apply),
     Command("undo", "take back the latest update that was committed here, as a new update", _undo),
     Command("pending", "show the pending update", _pending),
     Command("changes", "show what the latest epoch changed", _changes),

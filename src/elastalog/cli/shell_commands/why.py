@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from elastalog.analysis.listing import show_literal, show_rule
 from elastalog.analysis.pattern import parse_pattern
-from elastalog.cli.questions import FORMS, rendered, value_from
-from elastalog.diagnostics.messages import counted
+from elastalog.cli.questions import FORMS, after_a_moment, rendered, value_from
 from elastalog.diagnostics.nearest import did_you_mean
 
 if TYPE_CHECKING:
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from elastalog.provenance.proof import Proof
 
 from elastalog.cli.shell_commands.state import Command, Piece, ShellState, require_nothing, require_some, signed, split
-from elastalog.cli.shell_commands.updates import change_lines
 
 
 def _explain(state: ShellState, arguments: Piece) -> None:
@@ -176,7 +174,7 @@ def _fact(state: ShellState, command: str, arguments: Piece) -> tuple[str, tuple
 
 
 EXPLAINING: Final = (
-    Command("explain R(1, 2)", "show why a fact holds", _explain),
+    Command("explain R(1, 2)", "show why a fact holds", _explain, aliases=("why",)),
     Command("subproof N", "go on where the last proof was cut", _subproof),
     Command("whynot R(1, 2)", "show why a fact does not hold, or, for R(1, X), no other that fits", _whynot),
     Command("explainnegation R(1, 2)", "the same, for a rule and values that you choose", _explainnegation),
@@ -201,7 +199,7 @@ def _take_faults(state: ShellState, command: str, arguments: Piece) -> None:
 
 
 def _news(state: ShellState) -> Callable[[str], None] | None:
-    return state.say if state.is_interactive else None
+    return after_a_moment(state.say) if state.is_interactive else None
 
 
 def _localise(state: ShellState, arguments: Piece) -> None:
@@ -245,17 +243,6 @@ def _reject(state: ShellState, arguments: Piece) -> None:
     _suggest_again(state, arguments)
 
 
-def _apply(state: ShellState, arguments: Piece) -> None:
-    require_nothing("apply", arguments)
-    suggestion = state.debugging.suggestion
-    if suggestion is None:
-        raise arguments.error("E0652", "there is no suggestion to apply", advice="ask with `suggest +path(1, 4)` first")
-    state.debugging.suggestion = None
-    state.changes = suggestion.apply()
-    state.say_first(change_lines(state.changes), state.changes.impact, "`changes` shows all")
-    state.say(f"epoch {state.session.epoch}: {counted(len(suggestion.elements), 'element')} undone")
-
-
 def _show_answer(state: ShellState, answer: Answer) -> None:
     state.debugging.proofs = answer.proofs
     state.say_all(str(answer).split("\n"))
@@ -285,7 +272,6 @@ DEBUGGING: Final = (
         _suggest,
     ),
     Command("reject E(1)", "suggest again, without changing these facts or rules; patterns stand for many", _reject),
-    Command("apply", "undo what was suggested, as a new update", _apply),
     Command("proofs", "show the proofs that connect the last answer with its faults", _proofs),
     Command("blame R(1, 2)", "show the epoch a fact last came or went in, and why", _blame),
 )

@@ -41,15 +41,17 @@ class Elastic:
         self.costs = CostModel(budget)
 
     def bootstrap(self, backend: Backend) -> Work:
-        before = self._counted()
+        watch = self.watch
+        rows, rounds, spared = self._counted()
 
         def remember(stratum: LogicalStratum, derivations: int, seconds: float) -> None:
-            nonlocal before
+            nonlocal rows, rounds, spared
             if not stratum.clauses and not stratum.is_folded:
                 return  # there is no choice, and nothing was counted
             inputs = sum(map(backend.stored, stratum.reads))
-            self.costs.bootstrapped(stratum, Bootstrap.counted(inputs, derivations, *self._counted_since(before)))
-            before = self._counted()
+            counted = watch.rows - rows, watch.rounds - rounds, watch.spared - spared
+            self.costs.bootstrapped(stratum, Bootstrap.counted(inputs, derivations, *counted))
+            rows, rounds, spared = watch.rows, watch.rounds, watch.spared
 
         return evaluate_all(backend, remember)
 

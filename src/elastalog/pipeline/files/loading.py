@@ -194,19 +194,15 @@ class Loaded:
 
 def inputs_of(program: CheckedProgram) -> list[Relation]:
     """The relations that are read."""
-    return [
-        relation
-        for relation in program.relations.values()
-        if any(directive.kind == "input" for directive in relation.directives)
-    ]
+    return [relation for relation in program.relations.values() if relation.inputs]
 
 
 def is_missing(relation: Relation, root: str) -> bool:
     """Whether a file that a relation is to be read from is not in a folder of this machine."""
     if "://" in root:
         return False
-    for directive in relation.directives:
-        if directive.kind == "input" and directive.parameters.get("IO", "file") == "file":
+    for directive in relation.inputs:
+        if directive.parameters.get("IO", "file") == "file":
             named = directive.parameters.get("filename")
             try:
                 _ = find_facts(root, relation.name) if named is None else require_file(root, relation.name, named)
@@ -313,7 +309,7 @@ class InputFiles:
 
 def _plain_input(relation: Relation, root: Path) -> PlainFile | None:
     """The file of a relation if it has one, of plain lines."""
-    directives = [directive for directive in relation.directives if directive.kind == "input"]
+    directives = relation.inputs
     if len(directives) != 1:
         return None
     parameters = directives[0].parameters

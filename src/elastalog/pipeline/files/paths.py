@@ -83,7 +83,8 @@ def natural_order(path: Path) -> tuple[tuple[int, int, str], ...]:
 def _missing(root: Path | str, relation: str, tried: list[str]) -> ElastalogError:
     folder = Path(root)
     is_there = folder.is_dir()
-    files = {path.name.partition(".")[0]: path.name for path in folder.iterdir() if path.is_file()} if is_there else {}
+    paths = [path for path in folder.iterdir() if path.is_file() and path.suffix != ".dl"] if is_there else []
+    files = {path.name.partition(".")[0]: path.name for path in paths}
     wanted = tried[0].partition(".")[0]
     near = wanted if wanted in files else nearest(wanted, files)
     folders = ", ".join(f"`{name}`" for name in tried if (folder / name).is_dir())

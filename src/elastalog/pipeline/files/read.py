@@ -74,8 +74,7 @@ def read_input(
         table, bad, converted = found
         return table, bad, converted
 
-    inputs = (directive for directive in relation.directives if directive.kind == "input")
-    table, bad, converted = _together(schema, map(read, inputs))
+    table, bad, converted = _together(schema, map(read, relation.inputs))
     return FactsRead(table, settle(policy or FAIL, relation.name, files, table.num_rows, bad, converted))
 
 

@@ -24,7 +24,7 @@ from elastalog.pipeline.files.policy import BadRow
 from elastalog.relations import faults
 from elastalog.relations.arrays import lengths_of_texts, numbers_of_array, typed_array
 from elastalog.relations.faults import Fault
-from elastalog.relations.schema import Column, Schema, column_order, goes_by_name
+from elastalog.relations.schema import Column, Schema, column_order, goes_by_name, places_by_name
 from elastalog.relations.tables import joined, table_of_columns
 from elastalog.settings import SETTINGS
 
@@ -41,7 +41,7 @@ def read_text(
     if form.columns:
         from elastalog.pipeline.files.format import chosen_columns
 
-        data = chosen_columns(data, schema, form)
+        data = chosen_columns(data, schema, _named_in_header(data, schema, form))
     as_written = schema
     if form.has_header:
         header, _, data = data.partition(b"\n")
@@ -52,6 +52,21 @@ def read_text(
     return (table if as_written is schema else table.select(schema.names)), bad
 
 
+def _named_in_header(data: bytes, schema: Schema, form: Format) -> Format:
+    """The first columns are chosen where others are to be ignored: if the header has the names of all attributes, they
+    say which columns are meant."""
+    if not form.has_header or form.columns != tuple(range(schema.arity)):
+        return form
+    places = places_by_name(schema.names, _names_in(data.partition(b"\n")[0], form))
+    named = tuple(place for place in places if place is not None)
+    return replace(form, columns=named) if len(named) == schema.arity else form
+
+
+def _names_in(header: bytes, form: Format) -> list[str]:
+    _, raw, fields = next(records_of(header.decode("utf-8", "replace").encode(), form), (0, b"", [""]))
+    return [n.strip(' "') for n in (raw.decode().split(form.delimiter) if isinstance(fields, Fault) else fields)]
+
+
 def read_lines(schema: Schema, data: bytes, file: str, form: Format, first_line: int) -> tuple[pa.Table, list[BadRow]]:
     """The good and the bad rows of the lines of a file from one on, without header and byte order mark."""
     table = _read_fast(schema, data, form)
@@ -60,8 +75,7 @@ def read_lines(schema: Schema, data: bytes, file: str, form: Format, first_line:
 
 def _in_order_of(header: bytes, schema: Schema, form: Format, file: str, apart: Sequence[str]) -> Schema:
     """The columns of the file, those that the relation does not have as texts."""
-    _, raw, fields = next(records_of(header.decode("utf-8", "replace").encode(), form), (0, b"", [""]))
-    names = [n.strip(' "') for n in (raw.decode().split(form.delimiter) if isinstance(fields, Fault) else fields)]
+    names = _names_in(header, form)
     if names == list(schema.names) or not goes_by_name(schema.names, names):
         return schema
     order = column_order(schema, names, what="the header", location=f"{file}:1", apart=apart, warns=bool(file))

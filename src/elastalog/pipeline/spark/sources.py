@@ -97,8 +97,7 @@ def read_inputs(
     tables = [schema.arrow().empty_table()]
     bad: list[BadRow] = []
     files: list[str] = []
-    inputs = [directive for directive in relation.directives if directive.kind == "input"]
-    for directive in inputs:
+    for directive in relation.inputs:
         if directive.parameters.get("IO") in ("json", "jsonfile", "sqlite", "rdf"):
             # One file that cannot be split: the driver reads it as it would without Spark.
             one = replace(relation, directives=(directive,))
@@ -107,7 +106,7 @@ def read_inputs(
             files.extend(facts.report.files)
             continue
         source = _input_source(relation.name, root, directive)
-        table, bad_here = _read(spark, schema, source, into if len(inputs) == 1 else None)
+        table, bad_here = _read(spark, schema, source, into if len(relation.inputs) == 1 else None)
         if isinstance(table, FiledFacts):
             return settled(schema, (table, bad_here), [source.place], policy)
         tables.append(table)

@@ -327,6 +327,7 @@ def _described(node: Node) -> dict[str, Any]:
                 "height": node.height,
                 **({} if node.superseded_by is None else {"superseded_by": _fact(node.superseded_by)}),
                 **({} if node.chosen_among is None else {"chosen_among": node.chosen_among}),
+                **({"given": True} if node.is_given else {}),
             }
         case Condition():
             return {"kind": node.kind, "text": node.text}

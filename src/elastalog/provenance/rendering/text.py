@@ -14,6 +14,8 @@ from typing import assert_never
 from elastalog.analysis.program import Rule
 from elastalog.provenance.absence import Absence, Instantiation
 from elastalog.provenance.proof import (
+    BY_RANKS,
+    LEAST_BY_STRATUM,
     AggregatePremise,
     Condition,
     Member,
@@ -153,7 +155,8 @@ def label(node: Node) -> str:
         case Proof():
             by = "" if node.superseded_by is None else f" [superseded by {node.superseded_by}]"
             among = "" if node.chosen_among is None else f" [chosen among {node.chosen_among}]"
-            return f"{node.fact}{by}{among}" if node.is_expanded else f"{node.fact}{by} {CUT}"
+            given = " [given]" * node.is_given
+            return f"{node.fact}{given}{by}{among}" if node.is_expanded else f"{node.fact}{by} {CUT}"
         case Condition():
             return node.text
         case AggregatePremise():
@@ -179,8 +182,12 @@ def reason(node: Node) -> str:
 
 def summary(proof: Proof) -> str:
     """The height of a proof and in which sense it is the best."""
+    if proof.is_explicit:
+        return "an explicit fact: it was given, and needs no rule"
     height = "" if proof.height is None else f"height {proof.height}"
-    return ", ".join(part for part in (height, proof.claim) if part)
+    is_about_recursion = proof.claim in (LEAST_BY_STRATUM, BY_RANKS)
+    is_said = not is_about_recursion or any(rule.is_recursive for rule in rules_of(proof))
+    return ", ".join(part for part in (height, proof.claim if is_said else "") if part)
 
 
 def rules_of(proof: Proof) -> list[Rule]:

@@ -13,6 +13,7 @@ from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.proof import Proof
 from elastalog.provenance.rendering.markup import GraphNode, graph_of
+from elastalog.provenance.rendering.text import summary
 from elastalog.session import Session
 from elastalog.web.pages.graphs import MOST_NODES, Drawn, draw
 from elastalog.web.pages.markup import LONG, Address, empty, fact_html, faults_html, html, link, rule_html, sign, tag
@@ -136,7 +137,7 @@ async def _holds(window: Window, address: Address, proof: Proof, tags: ui.elemen
         height = "" if proof.height is None or proof.is_explicit else tag(f"proof of height {proof.height}")
         raw(kinds + " " + height)
     view = address.get("view", "tree")
-    with card("Why it holds", html(_claim(proof)), is_padded=view == "tree") as header:
+    with card("Why it holds", html("" if proof.is_explicit else summary(proof)), is_padded=view == "tree") as header:
         with header:
             options = [("tree", address.with_(view=None)), ("graph", address.with_(view="graph"))]
             raw(choice(options, view))
@@ -154,10 +155,6 @@ async def _holds(window: Window, address: Address, proof: Proof, tags: ui.elemen
         _what_if(window, fact, proof.is_explicit)
         with card("Since when", "by whose change"):
             await _blame(window, fact)
-
-
-def _claim(proof: Proof) -> str:
-    return f"its height is {proof.claim}" if proof.claim else ""
 
 
 def _graph(window: Window, fact: Fact, session: Session) -> str:

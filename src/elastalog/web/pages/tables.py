@@ -13,7 +13,6 @@ from elastalog.web.pages.markup import SHORT, Address, cell, fact_html, html, li
 
 if TYPE_CHECKING:
     from elastalog.relations.facts import Relation
-    from elastalog.relations.schema import Schema
     from elastalog.web.pages.window import Window
     from elastalog.web.paging import Page
 
@@ -50,9 +49,8 @@ NUMBERS = {"number", "unsigned", "float"}
 
 
 def _row(window: Window, page: Page, number: int, values: Sequence[Value], relation: str | None) -> str:
-    cells = [
-        (value_html(value, SHORT), kind in NUMBERS) for value, kind in zip(values, _kinds(page.schema), strict=True)
-    ]
+    columns = zip(values, page.schema.columns, strict=True)
+    cells = [(value_html(value, SHORT), column.type_name in NUMBERS) for value, column in columns]
     if page.levels is not None and page.counts is not None:
         cells += [(f"{page.levels[number]:,}", True), (f"{page.counts[number]:,}", True)]
     if not cells:
@@ -65,10 +63,6 @@ def _cell(text: str, is_number: bool, to: Address | None, is_first: bool) -> str
     # One link of a row takes part in the order of the keys: all of them lead to the same fact.
     reach = "data-row" if is_first else 'tabindex="-1"'
     return cell(text if to is None else link(to, text, more=reach), "mono number" if is_number else "mono")
-
-
-def _kinds(schema: Schema) -> list[str]:
-    return [column.type_name for column in schema.columns]
 
 
 def _pager(page: Page, shown: int, address: Address) -> str:

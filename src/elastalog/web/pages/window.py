@@ -19,7 +19,7 @@ from nicegui import Client, ui
 
 from elastalog.analysis.listing import show_value
 from elastalog.analysis.pattern import Free, Pattern, parse_pattern
-from elastalog.diagnostics.diagnostic import ElastalogError, error
+from elastalog.diagnostics.diagnostic import ElastalogError, collecting_warnings, error
 from elastalog.provenance.fact import Fact
 from elastalog.web.pages.markup import Address, faults_html, html, link
 
@@ -283,14 +283,19 @@ class Window:
         return await self.ask(self.bench.service.reading.ask, question, self.epoch, changes=changes)
 
     async def attempt(self, action: Awaitable[T], where: ui.element) -> T | None:
-        """Does something; what goes wrong for a reason that the user can act on is shown in a place."""
+        """Does something; what goes wrong for a reason that the user can act on, and what it warns of, is shown in a
+        place."""
         where.clear()
-        try:
-            return await action
-        except ElastalogError as error:
+        done = None
+        with collecting_warnings() as found:
+            try:
+                done = await action
+            except ElastalogError as error:
+                found += error.diagnostics
+        if found:
             with where:
-                raw(faults_html(error.diagnostics))
-            return None
+                raw(faults_html(found))
+        return done
 
 
 Action = Callable[[], Awaitable[None] | None]

@@ -17,12 +17,13 @@ from elastalog.backends.kernel.bootstrap.bodies import Body, StratumBodies, bodi
 from elastalog.backends.kernel.bootstrap.handover import Begun, Handover
 from elastalog.backends.kernel.bootstrap.rounds import ONE_ROUND, SettlingWorkers, Workers, first_progress
 from elastalog.backends.kernel.execution.bound_variant import BoundVariant
+from elastalog.backends.kernel.machine.plan import MachinePlan, start_of
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.quota import look
 from elastalog.diagnostics.source import Source
-from elastalog.planning.logical import LogicalStratum
+from elastalog.planning.logical import Clause, LogicalStratum
 from elastalog.planning.order import Statistics
 from elastalog.planning.steps import Variant
 from elastalog.planning.variants import plan_again, plan_from_goal, plan_full
@@ -116,9 +117,19 @@ class StratumVariants:
         number, own = self._stratum.number, self._stratum.relations
         return StratumBodies(number, own, self.bodies, self._relations, self.dictionary, self._plans, self._key)
 
+    def left_code(self) -> tuple[list[list[Clause]], MachinePlan] | None:
+        """A plan that the last evaluation has left, if others can use it, and the clauses of its bodies, in their
+        order."""
+        left: list[MachinePlan] = self._plans.get((self._key, True, 0), [])
+        if self._key is None or not left:
+            return None
+        own = self._stratum.relations
+        bodies = sorted(self.bodies, key=lambda body: start_of(body.variant) not in own)
+        return [[member.clause for member in body.members] for body in bodies], left[-1].copied()
+
     def _bind(self, planned: Variant) -> BoundVariant:
         look()
-        return BoundVariant(planned, frozenset(self._stratum.relations), self.dictionary, self._source)
+        return BoundVariant(planned, self.dictionary, self._source)
 
     def _size(self) -> int:
         return sum(self._relations[name].used for name in self._stratum.relations)

@@ -69,11 +69,18 @@ _MOST_SPARE: Final = 8
 been opened may never need them again."""
 
 
-def _workspace() -> Workspace:
+def spare_workspace() -> Workspace:
+    """One that nobody uses."""
     try:
         return _SPARE.pop()
     except IndexError:
         return Workspace()
+
+
+def give_workspace_back(workspace: Workspace) -> None:
+    """Nobody uses it any more."""
+    if len(_SPARE) < _MOST_SPARE:
+        _SPARE.append(workspace)
 
 
 class MachineRounds:
@@ -104,7 +111,7 @@ class MachineRounds:
         if global_levels is not None:
             carried, (flat, workspace, until) = LEVELS, global_levels
         else:
-            workspace = _workspace()
+            workspace = spare_workspace()
         self._plan = self._laid_out(stratum, flat, carried, (stratum.key, is_plain, carried))
         self._rows = {name: self._plan.relations[self._plan.number[name]] for name in own}
         self._task = growth.GrowthTask(carried=carried, hands_on=take is not None, until=until)
@@ -119,6 +126,7 @@ class MachineRounds:
         self._spare_plans: list[MachinePlan] = stratum.codes.setdefault(key, []) if stratum.key else []
         try:
             plan: MachinePlan = self._spare_plans.pop()
+            plan.code.belong_to(stratum.dictionary)
         except IndexError:  # there is none, or another thread was faster
             variants = MachineVariants([body.variant for body in self.bodies])
             plan = MachinePlan(stratum.own, flat | {UNIT}, variants, stratum.dictionary, carried)
@@ -126,8 +134,8 @@ class MachineRounds:
 
     def give_back(self) -> None:
         """No further round will be run: leaves workspace and code to others."""
-        if not self.carries_levels and len(_SPARE) < _MOST_SPARE:
-            _SPARE.append(self._run.workspace)
+        if not self.carries_levels:
+            give_workspace_back(self._run.workspace)
         code, spare = self._plan.code, self._spare_plans
         if code.is_general and len(spare) < _MOST_SPARE:
             code.dictionary = None  # which belongs to the session
@@ -233,7 +241,7 @@ class Workers:
     def do_all(self, tasks: list[Task]) -> None:
         """Does what is to be done, several at a time, the largest first, and takes it off the list."""
         tasks.sort(key=itemgetter(0))
-        is_much = len(tasks) > 1 and sum(rows for rows, _ in tasks) >= SETTINGS.share_indexes_from
+        is_much = len(tasks) > 1 and sum([rows for rows, _ in tasks]) >= SETTINGS.share_indexes_from
 
         def work(thread: int) -> None:
             while tasks:

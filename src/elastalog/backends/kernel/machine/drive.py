@@ -1,4 +1,4 @@
-"""A drive: from stratum to stratum of an update, in compiled code.
+"""A drive: from stratum to stratum of an update, or of a first epoch, in compiled code.
 
 Only strata are entered that hear of a change below them. What they read and derive is copied from its descriptor when
 they are entered, and how far it goes is written back whenever the machine returns.
@@ -227,6 +227,37 @@ def enter_next(machine):
     _copy_indexes(stratum)
     machine.part = layout.TO_LOSE
     return layout.GO_ON
+
+
+@piece
+def enter_to_grow(machine):
+    """Goes to the next stratum of a first epoch, to which all facts are new: GO_ON, or DONE if there is none."""
+    reason = enter_next(machine)
+    if reason == layout.GO_ON:
+        for r in range(machine.relations_number):
+            relation = relation_at(machine.relations, r)
+            relation.is_checked = 0
+            relation.delta_end = relation.used
+        machine.stage = layout.OPENING
+        machine.served = 0
+    return reason
+
+
+@piece
+def leave_grown(machine):
+    """A stratum of a first epoch is done."""
+    drive = drive_at(machine.drive, 0)
+    stratum = stratum_at(drive.strata, drive.at)
+    write_back(machine)
+    homes = numbers_at(stratum.homes, stratum.relations_number)
+    for r in range(stratum.relations_number):
+        relation = relation_at(stratum.relations, r)
+        if relation.is_own:
+            relation_descriptor_at(homes[r], 0).present = relation.used
+    drive.derivations += machine.derived
+    drive.rows += machine.work
+    drive.at += 1
+    machine.part = layout.TO_ENTER
 
 
 @piece

@@ -30,6 +30,7 @@ from elastalog.backends.kernel.execution.join_levels import MEMBER
 from elastalog.backends.kernel.execution.level_views import level_now
 from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.bucket_queue import insert_due, lowest_level, put_off
+from elastalog.backends.kernel.machine.drive import enter_to_grow, leave_grown
 from elastalog.backends.kernel.machine.layout import (
     BLOCK,
     block_of,
@@ -44,7 +45,7 @@ from elastalog.backends.kernel.machine.layout import (
     touched_of,
     variant_at,
 )
-from elastalog.backends.kernel.machine.level_steps import probe_levels
+from elastalog.backends.kernel.machine.level_steps import VIEWS, probe_levels
 from elastalog.backends.kernel.machine.rounds import begin, driver, extend_indexes, has_delta, runner
 from elastalog.backends.kernel.machine.shares import (
     are_extended,
@@ -74,9 +75,10 @@ _insert = piece(inserting.insert)
 class GrowthTask(Structure):
     """`most_found`, `most_work`: growth is left when that many facts have been found, and after an iteration that took
     more work; also when the iteration `until` is next. `carried`: how many words rows of bindings carry behind their
-    slots. `hands_on`: what variants give is taken in Python. `sharing`: the record of what several machines share, of
-    which this is number `thread`; 0 if it is alone. `passed`: how often all had come when this one last did. `is_solo`:
-    it runs small iterations while the others wait.
+    slots. `hands_on`: what variants give is taken in Python. `allowed`: what `most_found` is at first in each stratum
+    of a drive. `sharing`: the record of what several machines share, of which this is number `thread`; 0 if it is
+    alone. `passed`: how often all had come when this one last did. `is_solo`: it runs small iterations while the others
+    wait.
 
     `stop`: where the rows end that the present variant starts at; `began`, `began_at`: all work, and the row, when it
     began; `opened`: all work when the iteration did."""
@@ -87,6 +89,7 @@ class GrowthTask(Structure):
     carried: int
     hands_on: int
     until: int
+    allowed: int
     thread: int
     sharing: int
     passed: int
@@ -146,15 +149,23 @@ def _gather(machine, variant, frame):
 def _probe(machine, probe, frame, following):
     """Joins what is left of a step's block with the relation of the next step, until the block of that is full."""
     relation = relation_at(machine.relations, probe.relation)
-    is_negated = probe.is_negated != 0
     limit = relation.used
     if relation.is_own:
         limit = relation.delta if probe.is_before else relation.delta_end
-    if limit == 0 and not is_negated:
+    if limit == 0 and not probe.is_negated:
         frame.begun = frame.end
         return int64(0)
     if _task_at(machine.task, 0).carried > 0:
-        return probe_levels(machine, probe, frame, following, layout.GAINING, limit)
+        seen = VIEWS[layout.GAINING, (2 if probe.is_negated else 0) + probe.is_before]
+        return probe_levels(machine, probe, frame, following, seen, False, limit)
+    return probe_rows(machine, probe, frame, following, limit)
+
+
+@piece
+def probe_rows(machine, probe, frame, following, limit):
+    """Joins bindings that carry no levels with the rows below `limit`."""
+    relation = relation_at(machine.relations, probe.relation)
+    is_negated = probe.is_negated != 0
     rows = rows_of(relation)
     is_checked = relation.is_checked != 0
     level = levels_of(relation)
@@ -464,9 +475,29 @@ def _grow_together(machine, task):
         machine.at = -1
 
 
+@piece
+def _grow_strata(machine, task):
+    """Brings the strata of a drive to their fixpoints, one after the other."""
+    while True:
+        if machine.part == layout.TO_ENTER:
+            reason = enter_to_grow(machine)
+            if reason != layout.GO_ON:
+                return reason
+            task.iteration = 1
+            task.most_found = task.allowed
+            task.opened = _all_work(machine)
+        reason = _drive(machine)
+        if reason != layout.DONE:
+            return reason
+        leave_grown(machine)
+
+
 @operator(INT, INT)
 def grow(address):
-    """Runs iteration after iteration, alone or with others; returns why it stops."""
+    """Runs iteration after iteration, of one stratum, alone or with others, or of those of a drive; returns why it
+    stops."""
     machine = machine_at(address, 0)
     task = _task_at(machine.task, 0)
+    if machine.drive != 0:
+        return _grow_strata(machine, task)
     return _drive(machine) if task.sharing == 0 else _grow_together(machine, task)

@@ -56,7 +56,6 @@ class Index:
         self.descriptor = IndexDescriptor()
         self.ahead = -1
         self.columns: Vector = np.array(columns, np.int64)
-        self.done = 0
         self.pool: Vector = np.empty(64, np.int32)
         self.shift = 58
         self.state: Vector = state_vector(postings.INDEX_STATE_SIZE)
@@ -78,10 +77,10 @@ class Index:
         other.descriptor = IndexDescriptor()
         other.ahead = -1
         other.columns, other.kind, other.shift = self.columns, self.kind, self.shift
-        other.done = 0
         other.keys = NO_KEYS if self.kind == DIRECT else empty_keys(len(self.keys))
         other.slots = cleared(self.slots.shape, np.int32)
-        other.pool = np.empty(int(self.state[postings.POOL_USED]) + 64, np.int32)
+        # Of one that has no rows: as that of which it is the successor.
+        other.pool = np.empty(int(self.state[postings.POOL_USED]) + 64 if self.done else len(self.pool), np.int32)
         other.state = state_vector(postings.INDEX_STATE_SIZE)
         return other
 
@@ -117,19 +116,20 @@ class Index:
 
     def extend(self, rows: Matrix, used: int, crew: Crew = ALONE) -> None:
         """Adds the rows up to `used`, with all threads of a crew if there are many."""
-        if used - self.done < SETTINGS.divide_index_from or not crew.is_free:
+        found = self.descriptor
+        if used - found.added < SETTINGS.divide_index_from or not crew.is_free:
             crew = ALONE
         is_exact = len(self.columns) <= _EXACT_COLUMNS
-        if self.done == 0 and used >= SETTINGS.pack_from and is_exact and self._pack(rows, used, crew):
+        if found.added == 0 and used >= SETTINGS.pack_from and is_exact and self._pack(rows, used, crew):
             return
         if crew.number > 1:
             self._extend_together(rows, used, crew)
-        while self.done < used:
-            self.done = postings.append(
-                rows, self.done, used, self.columns, self.kind == DIRECT, self.keys, self.shift, self.slots, self.pool,
-                self.state, 0, 1,
+        while found.added < used:
+            found.added = postings.append(
+                rows, found.added, used, self.columns, self.kind == DIRECT, self.keys, self.shift, self.slots,
+                self.pool, self.state, 0, 1,
             )  # fmt: skip
-            if self.done < used:
+            if found.added < used:
                 self.make_room(rows, used)
 
     def _extend_together(self, rows: Matrix, used: int, crew: Crew) -> None:
@@ -283,7 +283,7 @@ def _extent(rows: Matrix, used: int, column: int, crew: Crew) -> tuple[int, int]
     """The least and the greatest word of a column; (0, 15) if there are no rows."""
     if used < SETTINGS.divide_index_from:
         words = rows[:used, column]
-        return (int(words.min()), int(words.max())) if used else (0, 15)
+        return (int(np.minimum.reduce(words)), int(np.maximum.reduce(words))) if used else (0, 15)
     found: Matrix = np.full((crew.number, 2), rows[0, column], np.int64)
 
     def look(part: int) -> None:

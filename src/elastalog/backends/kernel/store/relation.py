@@ -17,6 +17,7 @@ from elastalog.backends.kernel.store.annotations import ABSENT, NEW, REFERENCE, 
 from elastalog.backends.kernel.store.crew import ALONE, Crew
 from elastalog.backends.kernel.store.index import Index
 from elastalog.backends.kernel.store.memory import (
+    MOST_TAKEN,
     NO_TABLE,
     NO_WORDS,
     STAMPS,
@@ -75,22 +76,26 @@ class KernelRelation:
     touched_used: int = _described("touched_used")
     """How many entries the touched table has."""
 
-    def __init__(self, name: str, width: int, is_annotated: bool, crew: Crew = ALONE) -> None:
-        self.stamp = STAMPS.take()
+    def __init__(self, name: str, width: int, is_annotated: bool, crew: Crew = ALONE, expected: int = 0) -> None:
+        """`expected`: how many rows will come, if that is known."""
+        self.stamp = stamp = STAMPS.take()
         self.crew = crew
         self.laid_out = -1
-        self.descriptor = RelationDescriptor()
+        self.descriptor = RelationDescriptor(generation=stamp, is_settled=1)
         self.address = addressof(self.descriptor)
         self.name = name
         self.width = width
         self.is_annotated = is_annotated
-        self.generation = self.stamp
-        self.rows: Matrix = np.empty((SETTINGS.first_rows, width), np.int32)
-        self.take_table(empty_table(_FIRST_TABLE))
-        self.level: Vector = np.empty(SETTINGS.first_rows, np.int32) if is_annotated else NO_WORDS
-        self.count: Vector = np.empty(SETTINGS.first_rows, np.int32) if is_annotated else NO_WORDS
+        room, slots = SETTINGS.first_rows, _FIRST_TABLE
+        if expected > room:
+            room += expected + expected // _SLACK
+            slots = slots_for(room)
+        self.rows: Matrix = np.empty((room, width), np.int32)
+        self._table: Vector = np.zeros(slots, np.uint32)
+        self.shift, self.full = 65 - slots.bit_length(), slots * MOST_TAKEN // 16
+        self.level: Vector = np.empty(room, np.int32) if is_annotated else NO_WORDS
+        self.count: Vector = np.empty(room, np.int32) if is_annotated else NO_WORDS
         self.touched: Matrix = np.empty((16, TOUCHED_WIDTH), np.int32)
-        self.is_settled = True
         self._indexes: dict[tuple[int, ...], Index] = {}
         self.state: Vector = state_vector()
 
@@ -107,10 +112,11 @@ class KernelRelation:
         forgotten and nobody will look for facts."""
         found = self.descriptor
         if self.stamp != self.laid_out:
-            table = self.table if with_table else self._table  # before the stamp: it may have to be made
+            # Before the stamp: it may have to be made.
+            table = self.table if with_table and not len(self._table) else self._table
             stamp = self.stamp if len(table) else -1
             found.rows, found.width = address_of(self.rows), self.width
-            found.room = self.room if len(table) else len(self.rows)
+            found.room = min(len(self.rows), self.full) if len(table) else len(self.rows)
             found.table, found.table_size = address_of(table), len(table)
             found.shift = self.shift
             found.level, found.count = address_of(self.level), address_of(self.count)
@@ -241,13 +247,13 @@ class KernelRelation:
     def load(self, block: Matrix) -> None:
         """Inserts explicit facts into a relation that holds explicit facts only: level 0, count 1."""
         first = self.used
-        size = self.used + len(block)
+        size = first + len(block)
         if size > SETTINGS.first_rows:
             size += 64
-        if size > self.full:
-            slots, full = slots_at_once(size)
-            self._fill_table(empty_table(slots), full)
-        self.reserve(size)
+            if size > self.full:
+                slots, full = slots_at_once(size)
+                self._fill_table(empty_table(slots), full)
+            self.reserve(size)
         self.insert(np.ascontiguousarray(block, np.int32), 0, len(block), self.used)
         if self.is_annotated:
             self.level[first : self.used] = 0

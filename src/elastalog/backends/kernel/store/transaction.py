@@ -381,32 +381,42 @@ class Shift:
         self.most = most
         self.noted: Matrix = np.empty((3, SETTINGS.few_shifted), np.int32)
         self._homes: Homes | None = None
-        self._known: Vector | None = None
+        self._known: list[list[int]] | None = None
 
     def begin(self, homes: Homes, fates: bytes) -> None:
         """The update has been committed: what that said of relations."""
         self._homes, self._fates, self._known = homes, fates, None
 
     @property
-    def _sides(self) -> Vector:
+    def _sides(self) -> list[list[int]]:
         """Of each relation its number, how many facts were touched and how many are present on the other side, and its
         generation."""
         if self._known is None:
-            fates = np.frombuffer(self._fates, np.int64).reshape(-1, _FATES)
-            self._known = fates[:, _RELATION:_IS_SPARSE].copy()
+            fates = memoryview(self._fates).cast("q").tolist()
+            self._known = [fates[at + _RELATION : at + _IS_SPARSE] for at in range(0, len(fates), _FATES)]
         return self._known
 
     def is_usable(self, relations: Mapping[str, KernelRelation]) -> bool:
         """Whether it has been noted what was, and all rows are still those of the same facts."""
-        if self._homes is None or int(self._sides[:, 1].sum()) > self.most:
-            return False
-        return all(
-            name in relations and relations[name].generation == generation
-            for name, _, _, generation in self._each(self._homes)
-        )
+        touched = 0
+        for name, size, _, generation in () if self._homes is None else self._each(self._homes):
+            if name not in relations or relations[name].generation != generation:
+                return False
+            touched += size
+        return self._homes is not None and touched <= self.most
 
     def _each(self, homes: Homes) -> list[tuple[str, int, int, int]]:
-        return [(homes.names[number], *side) for number, *side in self._sides.tolist()]
+        return [(homes.names[number], size, there, stamp) for number, size, there, stamp in self._sides]
+
+    def touched(self, relations: Mapping[str, KernelRelation]) -> dict[str, Matrix] | None:
+        """The facts that were touched, if it is usable."""
+        homes, first, found = self._homes, 0, {}
+        if homes is None or not self.is_usable(relations):
+            return None
+        for name, size, _, _ in self._each(homes):
+            found[name] = relations[name].rows.take(self.noted[0, first : first + size], axis=0)
+            first += size
+        return found
 
     def toggle(self) -> None:
         """Goes to the other side."""
@@ -415,7 +425,7 @@ class Shift:
         for number, (name, size, present, _) in enumerate(self._each(homes)):
             relation = homes.relations[name]
             rows, levels, counts = self.noted[:, first : first + size]
-            self._sides[number, 2] = relation.present
+            self._sides[number][2] = relation.present
             levels_here, counts_here = relation.level[rows], relation.count[rows]
             relation.level[rows], relation.count[rows] = levels, counts
             levels[:], counts[:] = levels_here, counts_here

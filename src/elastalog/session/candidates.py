@@ -1,0 +1,164 @@
+"""Candidates for repairs: the changes of explicit facts that may bring missing ones about. And patterns that users name
+facts by."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from elastalog.analysis.pattern import Pattern, parse_pattern
+from elastalog.debugging.answers import Element
+from elastalog.diagnostics import quota
+from elastalog.diagnostics.arguments import listed
+from elastalog.diagnostics.diagnostic import error
+from elastalog.provenance.fact import Fact
+from elastalog.relations.rows import values_of_fact
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from elastalog.analysis.program import CheckedProgram, Value
+    from elastalog.provenance.absence import Absence
+    from elastalog.provenance.explain import Explainer
+    from elastalog.relations.facts import Relation
+    from elastalog.session.materialisation import Materialisation
+
+FACT_SIZE = 500
+"""Bytes that a fault takes in a search, about."""
+MOST_QUESTIONS = 200
+"""Absent facts that are looked into."""
+NEAREST = 40
+"""Failing derivations of each that are looked at."""
+ENOUGH_ROWS = 10_000
+"""Facts of a relation by which its values are known."""
+_ADVICE = "give facts in a list, those to delete as `-edge(1, 2)`; or rows by relation"
+
+
+def given_candidates(given: Any, now: Materialisation) -> list[Element]:
+    """Candidates as the user names them: rows by relation, or facts, those to delete with a minus."""
+    if isinstance(given, Mapping):
+        return [
+            Element("+", Fact(name, values_of_fact(now.schema(name), row)))
+            for name, rows in given.items()
+            for row in rows
+        ]
+    found = []
+    for one in listed("candidates are facts", given, _ADVICE):
+        sign, written = ("+", one)
+        if isinstance(one, str) and one.strip()[:1] in ("+", "-"):
+            sign, written = one.strip()[0], one.strip()[1:]
+        found.append(Element("-" if sign == "-" else "+", now.fact(written)))
+    return found
+
+
+def candidates_by_why_not(
+    missing: Sequence[Fact], program: CheckedProgram, explainer: Explainer, relation: Callable[[str], Relation]
+) -> list[Element]:
+    """The explicit facts that the nearest failing derivations lack, however deep, and those that stand in their way."""
+    found: dict[Element, None] = {}
+    asked: set[Fact] = set()
+    pending = deque(missing)
+    derived = {rule.head.relation for rule in program.rules}
+    while pending and len(asked) < MOST_QUESTIONS:
+        fact = pending.popleft()
+        if fact in asked:
+            continue
+        asked.add(fact)
+        if program.is_given(fact.relation):  # a fact that only rules derive is not mended by asserting it
+            found[Element("+", fact)] = None
+        if fact.relation in derived:
+            for kind, other in _in_the_way(explainer.explain_absence(fact, NEAREST), program, relation):
+                if kind == "atom":
+                    pending.append(other)
+                else:
+                    found.update({Element("-", leaf): None for leaf in explainer.explain(other).explicit_facts})
+    likely = Likely(relation)
+    return sorted(found, key=lambda element: element.sign == "+" and not likely.is_one(element.fact))  # type: ignore[arg-type]
+
+
+class Likely:
+    """Whether a fact that is to be inserted is like those that are there: no number is beyond zero, or twice those of
+    its column, and no text is new in its column."""
+
+    def __init__(self, relation: Callable[[str], Relation]) -> None:
+        self._relation = relation
+        self._columns: dict[str, list[Callable[[Any], bool]]] = {}
+
+    def is_one(self, fact: Fact) -> bool:
+        known = self._columns.get(fact.relation)
+        if known is None:
+            rows = list(islice(self._relation(fact.relation), ENOUGH_ROWS))
+            known = self._columns[fact.relation] = [
+                _fits(column, len(rows) < ENOUGH_ROWS) for column in zip(*rows, strict=True)
+            ]
+        return all(fits(value) for fits, value in zip(known, fact.values, strict=False))
+
+
+def _fits(column: tuple[Value, ...], is_all: bool) -> Callable[[Any], bool]:
+    """Whether a value is like those of a column."""
+    numbers = [value for value in column if isinstance(value, int | float)]
+    if len(numbers) == len(column):
+        least, greatest = 2 * min(*numbers, 0), 2 * max(*numbers, 0)
+        return lambda value: bool(least <= value <= greatest)
+    texts = {value for value in column if isinstance(value, str)}
+    return texts.__contains__ if is_all and texts else lambda _: True
+
+
+def _in_the_way(
+    absence: Absence, program: CheckedProgram, relation: Callable[[str], Relation]
+) -> Iterator[tuple[str, Fact]]:
+    """The facts that a derivation lacks, as atoms, all values known, and those that fit what it negates."""
+    for instantiation in absence.instantiations:
+        for literal in instantiation.failing:
+            if literal.fact is not None and literal.kind in ("atom", "negation"):
+                yield literal.kind, literal.fact
+            elif literal.kind == "negation":
+                pattern = parse_pattern(literal.text.removeprefix("!"), program)
+                for fact in islice(fitting(pattern, relation(pattern.relation)), MOST_QUESTIONS):
+                    yield literal.kind, fact
+
+
+# --- patterns --------------------------------------------------------------------------------------------------------
+
+
+def patterns_in(written: Any, now: Materialisation) -> list[Pattern]:
+    """The patterns among facts as the user names them."""
+    found = [parse_pattern(one, now.program.checked) for one in _named(written) or () if isinstance(one, str)]
+    return [one for one in found if not one.is_fact]
+
+
+def _named(written: Any) -> Iterable[Any] | None:
+    """Facts as the user names them, among which there may be patterns; None: whatever it is, there is none in it."""
+    if isinstance(written, str):
+        return [written]
+    is_several = isinstance(written, tuple) and all(isinstance(one, str) for one in written)
+    return written if is_several or isinstance(written, list | set) else None
+
+
+def as_facts(written: Any, now: Materialisation, relation: Callable[[str], Relation]) -> Any:
+    """Facts as the user names them, one or several, with the facts that fit it in the place of each pattern, such as
+    `path(1, _)`."""
+    named = _named(written)
+    if named is None:
+        return written
+    found: list[Any] = []
+    for one in named:
+        pattern = parse_pattern(one, now.program.checked) if isinstance(one, str) else None
+        if pattern is None or pattern.is_fact:
+            found.append(one)
+        else:
+            facts = list(fitting(pattern, relation(pattern.relation)))
+            if not facts:
+                raise error("E1001.pattern", pattern=one, epoch=now.epoch)
+            found.extend(facts)
+    return found
+
+
+def fitting(pattern: Pattern, relation: Iterable[tuple[Value, ...]]) -> Iterator[Fact]:
+    for values in relation:
+        quota.look()
+        if pattern.fits(values):
+            quota.take(FACT_SIZE)
+            yield Fact(pattern.relation, tuple(values))
