@@ -112,17 +112,18 @@ class Command:
         has_relation = re.search(r"\b[RE]\b|RULE", self.usage) is not None
         return "relations" if has_relation else self.arguments
 
+    def execute(self, state: ShellState, arguments: Piece) -> None:
+        """Runs it; an error if it takes no arguments and was given some."""
+        if arguments.text and self.usage == self.name:
+            told, advice = f"`{self.name}` takes no arguments", f"write `{self.name}` alone: {self.help}"
+            raise arguments.error("E0652", told, advice=advice)
+        self.run(state, arguments)
+
 
 def require_some(command: str, piece: Piece, what: str, advice: str) -> None:
     """An error if a command was given no arguments."""
     if not piece.text:
         raise piece.error("E0652", f"`{command}` needs {what}", advice=advice)
-
-
-def require_nothing(command: str, piece: Piece) -> None:
-    """An error if a command that takes no arguments was given some."""
-    if piece.text:
-        raise piece.error("E0652", f"`{command}` takes no arguments", advice=f"write `{command}` alone")
 
 
 def split(piece: Piece, separator: str) -> Iterator[Piece]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from elastalog.analysis.values import sort_key
 from elastalog.cli.reports import fact_text
-from elastalog.cli.shell_commands.state import Command, Pending, Piece, ShellState, require_nothing, require_some, split
+from elastalog.cli.shell_commands.state import Command, Pending, Piece, ShellState, require_some, split
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.diagnostics.messages import counted
 
@@ -98,13 +98,7 @@ def _add(state: ShellState, changes: Sequence[Pending]) -> None:
 
 
 def _start(state: ShellState, arguments: Piece) -> None:
-    require_nothing("start", arguments)
-    if state.pending or state.is_started:
-        raise arguments.error(
-            "E0652",
-            "an update is already under way",
-            advice="end it with `commit` or `rollback` before the next `start`",
-        )
+    _refuse_pending(state, arguments)
     state.is_started = True
 
 
@@ -131,7 +125,6 @@ def _committed(state: ShellState, update: PendingUpdate, is_whole: bool = False)
 
 
 def _undo(state: ShellState, arguments: Piece) -> None:
-    require_nothing("undo", arguments)
     _refuse_pending(state, arguments)
     if state.last is None:
         advice = "`undo` takes back what `commit` or `apply` did here"
@@ -140,7 +133,7 @@ def _undo(state: ShellState, arguments: Piece) -> None:
 
 
 def _refuse_pending(state: ShellState, arguments: Piece) -> None:
-    if state.pending:
+    if state.pending or state.is_started:
         advice = "end it with `commit`, or drop it with `rollback`"
         raise arguments.error("E0652", "an update is already under way", advice=advice)
 
@@ -149,10 +142,8 @@ def _apply(state: ShellState, arguments: Piece) -> None:
     from elastalog.session.repair import fill_undoing
 
     suggestion = state.debugging.suggestion
-    if arguments.text or suggestion is None:
-        told = "`apply` takes no arguments" if arguments.text else "there is no suggestion to apply"
-        advice = "ask with `suggest +path(1, 4)` first; the changes of a file come with `load FILE` and `commit`"
-        raise arguments.error("E0652", told, advice=advice)
+    if suggestion is None:
+        raise arguments.error("E0652", "there is no suggestion to apply", advice="ask with `suggest +path(1, 4)` first")
     _refuse_pending(state, arguments)
     update = state.session.update()
     fill_undoing(update, suggestion, state.session.epoch, state.session.log)
@@ -194,24 +185,20 @@ _HOW: Final = {
 
 
 def _rollback(state: ShellState, arguments: Piece) -> None:
-    require_nothing("rollback", arguments)
     state.forget_pending()
 
 
 def _pending(state: ShellState, arguments: Piece) -> None:
-    require_nothing("pending", arguments)
     for one in state.pending:
         state.say_all(one.lines())
 
 
 def _changes(state: ShellState, arguments: Piece) -> None:
-    require_nothing("changes", arguments)
     if state.changes is not None:
         state.say_all(change_lines(state.changes))
 
 
 def _log(state: ShellState, arguments: Piece) -> None:
-    require_nothing("log", arguments)
     state.say_all(map(str, state.session.log()))
 
 
@@ -236,7 +223,6 @@ def change_lines(changes: Changes, all_with: str | None = None) -> Iterator[str]
 
 
 def _forecast(state: ShellState, arguments: Piece) -> None:
-    require_nothing("forecast", arguments)
     forecasts = state.session.forecast(state.update())
     for forecast in forecasts:
         state.say(str(forecast))
@@ -258,7 +244,7 @@ UPDATES: Final = (
     Command("commit [dump_changes]", "apply the pending update and show what changed", _commit),
     Command("preview [all]", "show what the pending update would change", _preview),
     Command("rollback", "drop the pending update", _rollback),
-    Command("apply", "do what was suggested, as a new update", _apply),
+    Command("apply", "do what was suggested, as a new update; for a file there are `load` and `commit`", _apply),
     Command("undo", "take back the latest update that was committed here, as a new update", _undo),
     Command("pending", "show the pending update", _pending),
     Command("changes", "show what the latest epoch changed", _changes),
