@@ -14,8 +14,11 @@ import numpy as np
 
 import elastalog
 from elastalog.backends.kernel.backend import KernelBackend
-from elastalog.backends.kernel.execution.bound_variant import Bounds, BoundVariant, Enumeration, Scratch
+from elastalog.backends.kernel.execution.bound_variant import BoundVariant
+from elastalog.backends.kernel.machine.enumeration import Enumerator, Setting
+from elastalog.backends.kernel.machine.run import Workspace
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
+from elastalog.backends.watch import Watch
 from elastalog.planning.variants import plan_from_goal
 
 SIZES = (1_000_000, 10_000_000)
@@ -39,15 +42,16 @@ def microseconds(size: int) -> list[float]:
         assert isinstance(backend, KernelBackend)
         clause = backend.program.strata[-1].clauses[0]
         planned = plan_from_goal(clause, 0, KernelStatistics(backend.held.relations))
-        variant = BoundVariant(planned, frozenset(), session._dictionary, session.program.checked.source)
+        variant = BoundVariant(planned, session._dictionary, session.program.checked.source)
         variant.prepare(backend.held.relations)
-        into = Enumeration(backend.held.relations, Bounds({}, {}), Scratch(), lambda block, used: None)
+        enumerator = Enumerator(variant, session._dictionary, carried=0)
+        setting = Setting(backend.held.relations, frozenset(), Workspace(), Watch())
         rng = np.random.default_rng(1)
         cost = []
         for _ in range(REPEATS):
             first = int(rng.integers(0, size - ROWS))
             began = time.perf_counter()
-            variant.run(into, first, first + ROWS)
+            enumerator.of_rows(setting, (first, first + ROWS), lambda block, used: None)
             cost.append((time.perf_counter() - began) * 1e6)
         return cost[REPEATS // 10 :]
 

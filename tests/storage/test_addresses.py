@@ -14,6 +14,7 @@ from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.folders.addresses import is_address
 from elastalog.pipeline.remote import RemoteFolder
 from elastalog.storage.errors import StoreDamaged
+from elastalog.storage.fetching import copy_of
 from tests.commands import run
 from tests.object_store import Bucket
 
@@ -138,3 +139,12 @@ def test_a_scheme_that_nobody_knows() -> None:
     with pytest.raises(ElastalogError) as raised:
         elastalog.open(PROGRAM, "gopher://there/facts")
     assert raised.value.diagnostics[0].code == "E0875"
+
+
+def test_a_store_that_is_made_anew_at_an_address_is_another_one(bucket: Bucket) -> None:
+    for number in (1, 2):
+        bucket.clear()
+        with elastalog.open(f"// {number}\n{PROGRAM}", {"edge": [(number, 5)]}, store=bucket.address("store")) as db:
+            db.apply({"edge": [(5, number)]})
+        with elastalog.open(store=elastalog.Store(copy_of(bucket.address("store")), read_only=True)) as db:
+            assert set(db["edge"]) == {(number, 5), (5, number)}

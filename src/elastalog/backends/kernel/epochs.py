@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from elastalog.backends.kernel.backward import BackwardEvaluation
 from elastalog.backends.kernel.bootstrap.chosen import Leaving, evaluate_chosen
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants
 from elastalog.backends.kernel.evaluation import KernelEvaluation
-from elastalog.backends.kernel.execution.backward import BackwardEvaluation
 from elastalog.backends.kernel.store import transaction
 from elastalog.backends.kernel.store.annotations import ABSENT
 from elastalog.backends.kernel.store.memory import Matrix

@@ -8,12 +8,12 @@ from functools import partial
 from typing import TypeVar
 
 from elastalog.analysis.listing import show_rule
+from elastalog.backends.kernel.backward import BackwardEvaluation
 from elastalog.backends.kernel.bootstrap.bodies import is_shareable
 from elastalog.backends.kernel.bootstrap.first_epoch import MOST_FOUND, ClauseCosts, FirstEpoch
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, evaluate_together, strata_beside
 from elastalog.backends.kernel.bootstrap.handover import Begun, OtherPlace
 from elastalog.backends.kernel.bootstrap.rounds import Task, Workers
-from elastalog.backends.kernel.execution.backward import BackwardEvaluation
 from elastalog.backends.kernel.relations import SIZES, KernelFacts
 from elastalog.backends.kernel.store import snapshot
 from elastalog.backends.kernel.store.crew import ALONE, Crew

@@ -13,7 +13,6 @@ import numpy as np
 
 from elastalog.backends.annotation import Support
 from elastalog.backends.kernel.evaluation import KernelEvaluation
-from elastalog.backends.kernel.execution.bound_variant import Scratch
 from elastalog.backends.kernel.levels.plan import MaintenancePlan, load_operators
 from elastalog.backends.kernel.levels.scheduler import UpdateScheduler
 from elastalog.backends.kernel.store import transaction
@@ -37,7 +36,6 @@ class KernelMaintenance:
         self._evaluation = evaluation
         self._held = evaluation.held
         self._reach = reach
-        self._scratch = Scratch(evaluation.watch)
         self._under_way: AnyMaintenance | None = None
         self.follow(evaluation.program)
 
@@ -133,7 +131,7 @@ class KernelMaintenance:
             self._change_explicit(stratum, place)
             self.scheduler.collect(self._reach.done.changed)
             return cast(T, None)  # as every procedure of this kind
-        maintenance = kind.begin(self._stratum_delta(stratum), place, self.scheduler, self._scratch)
+        maintenance = kind.begin(self._stratum_delta(stratum), place, self.scheduler)
         self._under_way = maintenance
         try:
             outcome = cast(Any, procedure)(maintenance)

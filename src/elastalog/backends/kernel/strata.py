@@ -15,7 +15,7 @@ from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, evalua
 from elastalog.backends.kernel.bootstrap.handover import Begun, Given, Handover, OtherPlace
 from elastalog.backends.kernel.bootstrap.rounds import Workers
 from elastalog.backends.kernel.execution import aggregates, classes
-from elastalog.backends.kernel.execution.bound_variant import Scratch
+from elastalog.backends.kernel.machine.run import Workspace
 from elastalog.backends.kernel.relations import KernelFacts
 from elastalog.backends.kernel.store.annotations import DERIVED
 from elastalog.backends.kernel.store.count_vectors import Vectors
@@ -72,6 +72,11 @@ class StrataContext:
             program.plans[key] = [_kind_of(stratum, program, self.held) for stratum in program.strata]
         kinds = zip(program.strata, program.plans[key], strict=True)
         self.kinds: dict[int, StratumKind] = {stratum.number: kind(stratum, self) for stratum, kind in kinds}
+
+    @cached_property
+    def workspace(self) -> Workspace:
+        """Where strata are maintained that the scheduler does not drive through."""
+        return Workspace()
 
     def ranked(self, stratum: LogicalStratum) -> RankedStratum:
         """A stratum in the order of values; few programs have one."""
@@ -152,9 +157,7 @@ class StratumKind:
         need."""
         return ()
 
-    def begin(
-        self, stratum_delta: StratumDelta, place: int, scheduler: UpdateScheduler, scratch: Scratch
-    ) -> AnyMaintenance:
+    def begin(self, stratum_delta: StratumDelta, place: int, scheduler: UpdateScheduler) -> AnyMaintenance:
         """Its maintenance in the update under way: by sets, unless a kind has levels and knows better. What is not
         maintained at all may be looked at ahead (see `evaluation.strategies.look_ahead`)."""
         from elastalog.backends.kernel.sets.set_update import StratumSets
@@ -162,7 +165,9 @@ class StratumKind:
         kinds, names = self.context.kinds.values(), {*self.stratum.reads, *self.stratum.relations}
         without_rules = (kind.stratum for kind in kinds if not kind.stratum.clauses and not kind.stratum.is_folded)
         explicit = frozenset(names.intersection(name for stratum in without_rules for name in stratum.relations))
-        return StratumSets(self._set_plan, stratum_delta, self.held.annotation.support, explicit, scratch)
+        return StratumSets(
+            self._set_plan, stratum_delta, self.held.annotation.support, explicit, self.context.workspace
+        )
 
     @cached_property
     def _set_plan(self) -> SetPlan:
@@ -321,11 +326,9 @@ class Ranked(Chosen):
 
         return (operators,) if self.is_maintained else ()
 
-    def begin(
-        self, stratum_delta: StratumDelta, place: int, scheduler: UpdateScheduler, scratch: Scratch
-    ) -> AnyMaintenance:
+    def begin(self, stratum_delta: StratumDelta, place: int, scheduler: UpdateScheduler) -> AnyMaintenance:
         if not self._has_levels:
-            return super().begin(stratum_delta, place, scheduler, scratch)
+            return super().begin(stratum_delta, place, scheduler)
         return self.context.ranked(self.stratum).begin(stratum_delta)
 
 
@@ -359,11 +362,9 @@ class Plain(StratumKind):
         self.plan.prepare(self.held.relations)
         return ()
 
-    def begin(
-        self, stratum_delta: StratumDelta, place: int, scheduler: UpdateScheduler, scratch: Scratch
-    ) -> AnyMaintenance:
+    def begin(self, stratum_delta: StratumDelta, place: int, scheduler: UpdateScheduler) -> AnyMaintenance:
         if not self._has_levels:
-            return super().begin(stratum_delta, place, scheduler, scratch)
+            return super().begin(stratum_delta, place, scheduler)
         from elastalog.backends.kernel.levels.scheduler import StratumUpdate
 
         return StratumUpdate(stratum_delta, place, scheduler)
@@ -401,9 +402,7 @@ class Dense(Plain):
         self.held.vectors.update(vectors)
         return is_complete
 
-    def begin(
-        self, stratum_delta: StratumDelta, place: int, scheduler: UpdateScheduler, scratch: Scratch
-    ) -> AnyMaintenance:
+    def begin(self, stratum_delta: StratumDelta, place: int, scheduler: UpdateScheduler) -> AnyMaintenance:
         from elastalog.backends.kernel.dense import DenseUpdate
 
         return DenseUpdate(stratum_delta, place, scheduler, self.held.vectors)
@@ -480,14 +479,12 @@ class Merging(Plain):
         self._merging_plan.prepare(self.held.relations)
         return join_levels, level_views, classes, merging_update
 
-    def begin(
-        self, stratum_delta: StratumDelta, place: int, scheduler: UpdateScheduler, scratch: Scratch
-    ) -> AnyMaintenance:
+    def begin(self, stratum_delta: StratumDelta, place: int, scheduler: UpdateScheduler) -> AnyMaintenance:
         if not self._has_levels:
-            return super().begin(stratum_delta, place, scheduler, scratch)
+            return super().begin(stratum_delta, place, scheduler)
         from elastalog.backends.kernel.merging.merging_update import MergingUpdate
 
-        return MergingUpdate(self._merging_plan, stratum_delta, scratch)
+        return MergingUpdate(self._merging_plan, stratum_delta, self.context.workspace)
 
 
 def _kind_of(

@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from elastalog.backends.kernel.execution.bound_variant import Scratch
-from elastalog.backends.kernel.execution.delta_variant import GAINS, LOSSES, DeltaVariant, Phase, Setting
+from elastalog.backends.kernel.execution.bound_variant import BoundVariant
+from elastalog.backends.kernel.execution.level_views import GAINS, LOSSES, Phase
 from elastalog.backends.kernel.levels.plan import MaintenancePlan
+from elastalog.backends.kernel.machine.enumeration import Enumerator, Setting, Sink
+from elastalog.backends.kernel.machine.run import Workspace
 from elastalog.backends.kernel.store import bookkeeping, snapshot, transaction
 from elastalog.backends.kernel.store.annotations import (
     ABSENT,
@@ -103,7 +105,8 @@ class ExchangingUpdate(ExchangingTask):
             is_global=False,
             statistics=KernelStatistics(self.relations),
         )
-        self.scratch = Scratch(self.watch)
+        self.setting = Setting(self.relations, flat, Workspace(), self.watch)
+        self.enumerators: dict[BoundVariant, Enumerator] = {}
         self.lost: dict[str, list[Matrix]] = {name: [] for name in self.own}
         self.waiting: dict[int, list[tuple[str, Vector]]] = {}
         self.watch.allow(spec.budget)
@@ -287,12 +290,17 @@ class ExchangingUpdate(ExchangingTask):
         names = {head_name(name): name for name in self.own}
         for copy, entries in delta.items():
             for variant in self.plan.forward.get(copy, ()):
-                self._run(variant, entries, phase, found[names[variant.clause.head]])
+                self._enumerate(variant, entries, phase, self._sink(phase, found[names[variant.clause.head]]))
         if not phase.is_loss:  # all that is lost was there
             self.agree()
         return self._sent(found)
 
-    def _run(self, variant: DeltaVariant, entries: Vector, phase: Phase, found: Found) -> None:
+    def _enumerate(self, variant: BoundVariant, entries: Vector, phase: Phase, sink: Sink) -> None:
+        if variant not in self.enumerators:
+            self.enumerators[variant] = Enumerator(variant, self.dictionary)
+        self.enumerators[variant].of_entries(self.setting, entries, phase, sink)
+
+    def _sink(self, phase: Phase, found: Found) -> Sink:
         def sink(block: Matrix, used: int) -> None:
             now, before = block[:used, -2], block[:used, -1]
             if phase.is_loss:
@@ -301,10 +309,10 @@ class ExchangingUpdate(ExchangingTask):
                 found.add(block[:used, : found.width], now + 1, np.minimum(before, ABSENT - 1) + 1)
             self.watch.derived(used)
 
-        variant.run(Setting(self.relations, self.plan.flat, self.scratch), entries, phase, sink)
+        return sink
 
     def _look_for(
-        self, name: str, words: Matrix, versions: Mapping[str, list[DeltaVariant]], found: dict[str, Found]
+        self, name: str, words: Matrix, versions: Mapping[str, list[BoundVariant]], found: dict[str, Found]
     ) -> None:
         """Looks for derivations of facts, as they stood before the delta of gains."""
         head = self.relations[head_name(name)]
@@ -318,9 +326,8 @@ class ExchangingUpdate(ExchangingTask):
             found[name].add(head.rows[rows], fires, np.full(len(fires), ABSENT, np.int32))
             self.watch.derived(used)
 
-        setting = Setting(self.relations, self.plan.flat, self.scratch)
         for variant in versions.get(head.name, ()):
-            variant.run(setting, entries, GAINS, sink)
+            self._enumerate(variant, entries, GAINS, sink)
         self.make_heads(name)
 
     def _sent(self, found: dict[str, Found]) -> dict[str, Matrix]:

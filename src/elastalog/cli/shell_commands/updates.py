@@ -178,7 +178,7 @@ def _summary(record: EpochRecord, state: ShellState) -> str:
 
 _HOW: Final = {
     "update": "updated",
-    "bootstrap": "recomputed",
+    "recompute": "recomputed",
     "refold": "aggregated again",
     "switch": "abandoned and recomputed",
 }

@@ -14,7 +14,6 @@ from typing import Any, assert_never
 from elastalog.analysis.draft import is_constructor
 from elastalog.analysis.program import Apply, Base, Constant, Expression, Variable
 from elastalog.backends.kernel.execution.bound_variant import BoundVariant
-from elastalog.backends.kernel.execution.delta_variant import DeltaVariant
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.late import dataclass
 from elastalog.planning.logical import Clause
@@ -89,7 +88,7 @@ def bodies_of(
     return bodies
 
 
-def what_is_shared(variant: BoundVariant | DeltaVariant) -> object:
+def what_is_shared(variant: BoundVariant) -> object:
     """Equal for variants that may be run as one."""
     clause = variant.clause
     if clause.rule is None or clause.rule.plan or not clause.head_terms:

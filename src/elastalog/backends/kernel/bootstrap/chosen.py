@@ -26,7 +26,9 @@ from elastalog.analysis.program import Base
 from elastalog.analysis.subsumptions import MARK
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, evaluate
 from elastalog.backends.kernel.bootstrap.rounds import SettlingWorkers
-from elastalog.backends.kernel.execution.bound_variant import Bounds, BoundVariant, Enumeration, Scratch
+from elastalog.backends.kernel.execution.bound_variant import BoundVariant
+from elastalog.backends.kernel.machine.enumeration import Enumerator, Setting
+from elastalog.backends.kernel.machine.run import Workspace
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
@@ -74,8 +76,10 @@ class Dominance:
             if comparison is not None
         }
         statistics = KernelStatistics({**relations, **{name + _NEW: relations[name] for name in stratum.relations}})
-        self._variants = [
-            BoundVariant(plan_from_goal(clause, goal, statistics), frozenset(), dictionary, source)
+        self._enumerators = [
+            Enumerator(
+                BoundVariant(plan_from_goal(clause, goal, statistics), dictionary, source), dictionary, carried=0
+            )
             for whole in stratum.dominance
             if whole.head.removesuffix(MARK) not in self._best
             for clause, goal in _readings(whole)
@@ -93,7 +97,7 @@ class Dominance:
         entering = dict(new)
         for name, best in self._best.items():
             entering[name] = self._better(name, best, *new[name], level)
-        if self._variants:
+        if self._enumerators:
             entering |= self._compare(new, level)
         for name, (rows, _) in entering.items():
             self._drop_rows(self._relations[name], rows)
@@ -175,20 +179,19 @@ class Dominance:
         """By relation: facts beside facts that dominate them, those that came in this round among them."""
         relations = {**self._relations, **fresh}
         found: dict[str, list[Matrix]] = {}
-        scratch = Scratch(self._watch)
-        for variant in self._variants:
-            start = variant.gather.relation
+        setting = Setting(relations, frozenset(), Workspace(), self._watch)
+        for enumerator in self._enumerators:
+            start = enumerator.variant.gather.relation
             assert start is not None
-            name = variant.clause.head.removesuffix(MARK)
+            name = enumerator.variant.clause.head.removesuffix(MARK)
             width = self._relations[name].width
 
             def collect(block: Matrix, used: int, name: str = name, width: int = width) -> None:
+                self._watch.derived(used)
                 found.setdefault(name, []).append(block[:used, : 2 * width].copy())
 
             if relations[start].used:
-                into = Enumeration(relations, Bounds({}, {}), scratch, collect)
-                variant.run(into, 0, relations[start].used)
-        self._watch.derived(scratch.derivations)
+                enumerator.of_rows(setting, (0, relations[start].used), collect)
         return {name: np.concatenate(blocks) for name, blocks in found.items()}
 
     def _present(self, relation: KernelRelation, came: KernelRelation, pairs: Matrix) -> Matrix:

@@ -129,7 +129,7 @@ class StratumVariants:
 
     def _bind(self, planned: Variant) -> BoundVariant:
         look()
-        return BoundVariant(planned, frozenset(self._stratum.relations), self.dictionary, self._source)
+        return BoundVariant(planned, self.dictionary, self._source)
 
     def _size(self) -> int:
         return sum(self._relations[name].used for name in self._stratum.relations)

@@ -87,7 +87,7 @@ class GlobalLevelEvaluation:
         for level in sorted(set(fires)):
             before = {relation.name: relation.used for relation in self.own}
             bodies = [
-                Body([BoundVariant(plan_full(clause, statistics), self.names, self.dictionary, self.source)])
+                Body([BoundVariant(plan_full(clause, statistics), self.dictionary, self.source)])
                 for clause, fires_at in zip(self.stratum.clauses, fires, strict=True)
                 if fires_at == level
             ]
@@ -97,7 +97,7 @@ class GlobalLevelEvaluation:
     def _one_pass(self) -> None:
         statistics = KernelStatistics(self.relations)
         planned = (plan_full(clause, statistics) for clause in self.stratum.clauses)
-        bodies = [Body([BoundVariant(plan, self.names, self.dictionary, self.source)]) for plan in planned]
+        bodies = [Body([BoundVariant(plan, self.dictionary, self.source)]) for plan in planned]
         stratum = StratumBodies(self.stratum.number, self.stratum.relations, bodies, self.relations, self.dictionary)
 
         def insert(variant: BoundVariant, block: Matrix, used: int) -> None:

@@ -1,6 +1,7 @@
-"""A planned variant of a clause, bound to relations and run: blocks go from join to join.
+"""What variants of clauses are made of: joins on blocks of bindings, and views of what an update has changed.
 
-`bound_variant` runs batch evaluation, `delta_variant` the variants of updates, which carry levels (`level_views`,
-`join_levels`); `backward` finds the derivations of given facts, `aggregates` folds groups, `classes` unites the
-members of equivalences. Uses `expressions` and `store`; does not know of rounds, levels of a stratum or strategies.
+`bound_variant` is a planned variant with what running it needs, which is done by `machine`; `join` is the join of batch
+evaluation, `join_levels` that of updates, whose bindings carry levels (`level_views`); `aggregates` folds groups,
+`classes` unites the members of equivalences. Uses `expressions` and `store`; does not know of rounds, levels of a
+stratum or strategies.
 """

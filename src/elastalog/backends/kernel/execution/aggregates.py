@@ -19,7 +19,7 @@ import numpy as np
 
 from elastalog.analysis.program import Base
 from elastalog.backends.kernel.execution import join as join_operators
-from elastalog.backends.kernel.execution.bound_variant import BLOCK
+from elastalog.backends.kernel.execution.join import BLOCK
 from elastalog.backends.kernel.expressions.folds import fold
 from elastalog.backends.kernel.store import transaction
 from elastalog.backends.kernel.store.annotations import ABSENT, ROW

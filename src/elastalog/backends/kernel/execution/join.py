@@ -22,6 +22,9 @@ from elastalog.backends.kernel.compile.signatures import (
 from elastalog.backends.kernel.store.postings import EVERY, LENGTH, PLACE, find_slots
 from elastalog.backends.kernel.store.set_table import FILLED, NEXT, WITHIN, is_present
 
+BLOCK = 1 << 14
+"""Rows of a block of bindings: large enough to hide the cost of a call, small enough for the cache."""
+
 
 @operator(
     types.void, MATRIX, INT, INT, COLUMNS, INT, KEYS, INT, MATRIX, WORDS, MATRIX, COLUMNS, INT, FLAG, WORDS,

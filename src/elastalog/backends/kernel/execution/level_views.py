@@ -1,4 +1,4 @@
-"""What a view sees of facts: their marks and levels, now and before, and facts as rows of bindings that carry them.
+"""What goals see of their relations in a phase, and of a fact that is seen: its marks and levels, now and before.
 
 The last two words of every row of bindings are the highest level of the body so far, now and before. "Before" is the
 previous epoch while losses are propagated; while gains are, it is the moment before the present delta settled. A fact
@@ -7,24 +7,61 @@ that was not there has level ABSENT.
 
 from __future__ import annotations
 
-from elastalog.backends.kernel.compile.signatures import (
-    COLUMNS,
-    FLAG,
-    INT,
-    MATRIX,
-    STATE,
-    WORDS,
-    inlined,
-    int64,
-    np_int32,
-    operator,
-    types,
+from elastalog.backends.kernel.compile.signatures import inlined, int64, np_int32
+from elastalog.backends.kernel.store.annotations import (
+    ABSENT,
+    DELTA,
+    IS,
+    LOST,
+    REFERENCE,
+    UNTOUCHED,
+    WAS,
+    entry_of,
+    view,
 )
-from elastalog.backends.kernel.store.annotations import ABSENT, DELTA, REFERENCE, UNTOUCHED, entry_of
-from elastalog.backends.kernel.store.set_table import FILLED, NEXT
+from elastalog.late import dataclass
 
 LEVELS = 2
 """Words that every row of bindings carries behind its slots."""
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """What atoms see: facts (`sees`) and absences (`lacks`), and the same without the delta, for goals before the
+    start. `own_sees`, `own_sees_before`: those of the relations of the stratum, where these are seen otherwise."""
+
+    is_loss: bool
+    sees: int
+    sees_before: int
+    lacks: int
+    lacks_before: int
+    own_sees: int | None = None
+    own_sees_before: int | None = None
+
+    @property
+    def views(self) -> tuple[int, int, int, int]:
+        return self.sees, self.sees_before, self.lacks, self.lacks_before
+
+    @property
+    def own_views(self) -> tuple[int, int]:
+        """Of the relations of the stratum, as far as they are not negated."""
+        if self.own_sees is None or self.own_sees_before is None:
+            return self.sees, self.sees_before
+        return self.own_sees, self.own_sees_before
+
+
+LOSSES = Phase(True, view(WAS, LOST), view(WAS, LOST | DELTA), view(0, WAS | LOST), view(0, WAS | LOST | DELTA))
+"""The previous epoch, without what has already been lost."""
+
+GAINS = Phase(False, view(IS, 0), view(IS, DELTA), view(0, IS), view(0, IS | DELTA))
+"""The present state."""
+
+BOTH_EPOCHS = Phase(False, view(WAS | IS, 0), view(WAS | IS, DELTA), view(0, WAS | IS), view(0, WAS | IS | DELTA))
+"""What is there in both epochs."""
+
+BEFORE = Phase(False, view(WAS, 0), view(WAS, 0), view(0, WAS), view(0, WAS))
+NOW = Phase(False, view(IS, 0), view(IS, 0), view(0, IS), view(0, IS))
+"""What was there, and what is there now, for those to whom it does no harm that a derivation may be found twice."""
 
 
 @inlined
@@ -105,54 +142,3 @@ def copy_entry(rows, fact, is_loss, is_flat, take, place, out, i):
     width = out.shape[1]
     out[i, width - 2] = entry_now(fact, is_loss, is_flat)
     out[i, width - 1] = entry_before(fact, is_loss, is_flat)
-
-
-@operator(types.void, WORDS, INT, INT, MATRIX, MATRIX, INT, FLAG, FLAG, FLAG, COLUMNS, COLUMNS, MATRIX, STATE)
-def gather_entries(entries, start, stop, rows, touched, view, is_loss, is_flat, is_negated, take, place, out, state):
-    """Copies columns of the rows of touched entries that are in the view, with their levels."""
-    filled = state[FILLED]
-    width = out.shape[1]
-    for i in range(start, stop):
-        fact = entry_of(touched, entries[i])
-        if not (view >> int64(fact.marks)) & 1:
-            continue
-        copy_entry(rows, fact, is_loss, is_flat, take, place, out, filled)
-        if is_negated:
-            out[filled, width - 2] = 0
-            out[filled, width - 1] = 0 if is_loss else ABSENT
-        filled += 1
-    state[FILLED] = filled
-
-
-@operator(types.void, WORDS, INT, INT, MATRIX, MATRIX, COLUMNS, COLUMNS, MATRIX)
-def gather_heads(entries, start, stop, rows, touched, take, place, out):
-    """Copies columns of the rows of touched entries as heads of backward evaluation: column -1 is the entry, levels are
-    0."""
-    width = out.shape[1]
-    for i in range(start, stop):
-        entry = entries[i]
-        row = int64(entry_of(touched, entry).row)
-        copy_columns(rows, row, entry, take, place, out, i - start)
-        out[i - start, width - 2] = 0
-        out[i - start, width - 1] = 0
-
-
-@operator(types.void, MATRIX, INT, INT, WORDS, MATRIX, FLAG, COLUMNS, COLUMNS, MATRIX, STATE)
-def gather_levels(rows, start, stop, level, touched, is_flat, take, place, out, state):
-    """Copies columns of the present rows in [start, stop), with their levels."""
-    filled = int64(0)
-    room = out.shape[0]
-    width = out.shape[1]
-    i = start
-    while i < stop and filled < room:
-        now = level_now(level, touched, i, False, False)
-        if now < ABSENT:
-            copy_columns(rows, i, i, take, place, out, filled)
-            if is_flat:
-                now = np_int32(0)
-            out[filled, width - 2] = now
-            out[filled, width - 1] = now
-            filled += 1
-        i += 1
-    state[NEXT] = i
-    state[FILLED] = filled

@@ -9,11 +9,11 @@ from types import ModuleType
 from typing import Any
 
 from elastalog.backends.kernel.bootstrap.bodies import what_is_shared
-from elastalog.backends.kernel.execution.delta_variant import DeltaVariant
+from elastalog.backends.kernel.execution.bound_variant import BoundVariant, is_indexed
 from elastalog.backends.kernel.machine import drive as machine_drive
 from elastalog.backends.kernel.machine import inputs as machine_inputs
 from elastalog.backends.kernel.machine import stratum_update
-from elastalog.backends.kernel.machine.plan import IndexKey, MachinePlan, MachineVariants, Variant, is_indexed
+from elastalog.backends.kernel.machine.plan import IndexKey, MachinePlan, MachineVariants
 from elastalog.backends.kernel.store import bookkeeping, transaction
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
@@ -61,38 +61,38 @@ class MaintenancePlan:
         self._key = stratum.number, is_global, looks_back, sizes
         self._machine: MachinePlan | None = None
         self._looks_for_explicit = False
-        self._whole: dict[Variant, tuple[Variant, int]] = {}
-        self._laid_out: list[DeltaVariant] = []
-        self.forks: dict[Variant, DeltaVariant] = {}
+        self._whole: dict[BoundVariant, tuple[BoundVariant, int]] = {}
+        self._laid_out: list[BoundVariant] = []
+        self.forks: dict[BoundVariant, BoundVariant] = {}
 
     @cached_property
-    def forward(self) -> dict[str, list[DeltaVariant]]:
+    def forward(self) -> dict[str, list[BoundVariant]]:
         """The variants from every goal, by the relation of that."""
-        found: dict[str, list[DeltaVariant]] = {}
+        found: dict[str, list[BoundVariant]] = {}
         for clause in self._stratum.clauses:
             for position, goal in enumerate(clause.goals):
                 if not isinstance(goal, Test):
                     planned = plan_from_goal(clause, position, self._statistics)
-                    found.setdefault(goal.relation, []).append(DeltaVariant(planned, self._dictionary, self._source))
+                    found.setdefault(goal.relation, []).append(BoundVariant(planned, self._dictionary, self._source))
         return found
 
     @cached_property
-    def recovering(self) -> dict[str, list[DeltaVariant]]:
+    def recovering(self) -> dict[str, list[BoundVariant]]:
         """See above; by their heads."""
-        found: dict[str, list[DeltaVariant]] = {}
+        found: dict[str, list[BoundVariant]] = {}
         for clause in self._clauses:
             if self.is_global or clause.is_recursive:
                 found.setdefault(clause.head, []).append(self._backwards(clause))
         return found
 
-    def _backwards(self, clause: Clause) -> DeltaVariant:
-        return DeltaVariant(plan_backward(clause, self._statistics), self._dictionary, self._source)
+    def _backwards(self, clause: Clause) -> BoundVariant:
+        return BoundVariant(plan_backward(clause, self._statistics), self._dictionary, self._source)
 
     @cached_property
-    def backward(self) -> dict[str, list[DeltaVariant]]:
+    def backward(self) -> dict[str, list[BoundVariant]]:
         """The backward variants of all clauses, by their heads."""
         known = {id(variant.clause): variant for variant in _listed(self.recovering)}
-        found: dict[str, list[DeltaVariant]] = {}
+        found: dict[str, list[BoundVariant]] = {}
         for clause in self._clauses:
             found.setdefault(clause.head, []).append(known.get(id(clause)) or self._backwards(clause))
         return found
@@ -129,34 +129,34 @@ class MaintenancePlan:
                 self._kept[self._key] = made.copied()
         return self._machine
 
-    def _shared(self, forward: Sequence[DeltaVariant]) -> list[DeltaVariant]:
+    def _shared(self, forward: Sequence[BoundVariant]) -> list[BoundVariant]:
         """Variants of rules with several heads, one for all heads."""
-        groups: dict[object, list[DeltaVariant]] = {}
+        groups: dict[object, list[BoundVariant]] = {}
         for variant in forward:
             groups.setdefault(what_is_shared(variant), []).append(variant)
-        found: list[DeltaVariant] = []
+        found: list[BoundVariant] = []
         for members in groups.values():
             is_alone = len(members) == 1 or _may_widen(members[0])
             found += members if is_alone else [self._for_all_heads(members)]
         return found
 
-    def _for_all_heads(self, members: Sequence[DeltaVariant]) -> DeltaVariant:
+    def _for_all_heads(self, members: Sequence[BoundVariant]) -> BoundVariant:
         clauses, goal = [member.clause for member in members], members[0].gather.goal
         assert goal is not None
-        return DeltaVariant(plan_heads(clauses, goal, self._statistics), self._dictionary, self._source, clauses)
+        return BoundVariant(plan_heads(clauses, goal, self._statistics), self._dictionary, self._source, clauses)
 
     def _find_forks(
-        self, forward: Sequence[DeltaVariant], recovering: Sequence[DeltaVariant]
-    ) -> dict[Variant, DeltaVariant]:
+        self, forward: Sequence[BoundVariant], recovering: Sequence[BoundVariant]
+    ) -> dict[BoundVariant, BoundVariant]:
         """By variants, others of the same start that take the facts which meet less on their way."""
         there = {index for variant in (*forward, *recovering) for index in _indexes(variant)}
         size = sum(map(self._statistics.rows, self._own))
-        found: dict[Variant, DeltaVariant] = {}
+        found: dict[BoundVariant, BoundVariant] = {}
         for usual in forward:
             if usual.clauses:
                 continue
             for planned in other_ways(usual.planned, self._statistics):
-                other = DeltaVariant(planned, self._dictionary, self._source)
+                other = BoundVariant(planned, self._dictionary, self._source)
                 share, more = SETTINGS.fork_index_share, _indexes(other) - there
                 if all(share * self._statistics.rows(name) <= size for name, _ in more):
                     found[usual] = other
@@ -164,11 +164,11 @@ class MaintenancePlan:
         return found
 
     def _enumerating(
-        self, forward: Sequence[DeltaVariant], recovering: Sequence[DeltaVariant]
-    ) -> dict[Variant, tuple[Variant, int]]:
+        self, forward: Sequence[BoundVariant], recovering: Sequence[BoundVariant]
+    ) -> dict[BoundVariant, tuple[BoundVariant, int]]:
         """For variants that look for lost facts, the one by which their clause is enumerated, from the smallest
         relation of the stratum, and how many rows that should take as long as that is not known."""
-        found: dict[Variant, tuple[Variant, int]] = {}
+        found: dict[BoundVariant, tuple[BoundVariant, int]] = {}
         for sought in recovering:
             starts = [
                 (self._statistics.rows(goal.relation), variant)
@@ -183,15 +183,15 @@ class MaintenancePlan:
         return found
 
 
-def _listed(by_relation: Mapping[str, Sequence[DeltaVariant]]) -> list[DeltaVariant]:
+def _listed(by_relation: Mapping[str, Sequence[BoundVariant]]) -> list[BoundVariant]:
     return [variant for variants in by_relation.values() for variant in variants]
 
 
-def _indexes(variant: DeltaVariant) -> set[IndexKey]:
+def _indexes(variant: BoundVariant) -> set[IndexKey]:
     return {(probe.relation, probe.key_columns) for probe in variant.probes if is_indexed(probe)}
 
 
-def _may_widen(variant: DeltaVariant) -> bool:
+def _may_widen(variant: BoundVariant) -> bool:
     """Whether a block of a variant may get more rows than usual."""
     steps: list[Gather | Probe] = [variant.planned.gather, *variant.planned.probes]
     return any(isinstance(action, Generate) for step in steps for action in step.actions)

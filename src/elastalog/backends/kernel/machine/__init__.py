@@ -4,6 +4,6 @@
 `run` calls one and serves its wishes. Updates: `drive` goes from stratum to stratum, `stratum_update` through the
 phases of one, `inputs` has what reaches it, `heads` what becomes of derivations, `rederivation` what is looked for
 again, `bucket_queue` what waits for its level. Bootstraps: `growth`, in threads with `shares`. Strategies that maintain
-sets: `set_rounds`. Uses `execution` and the rooms below; bootstrap, levels, dense and sets, which start machines, stand
-above it.
+sets: `set_rounds`. Whatever else is to be done with derivations, `enumeration` hands them on. Uses `execution` and the
+packages below; bootstrap, levels, dense and sets, which start machines, stand above it.
 """

@@ -45,7 +45,7 @@ from elastalog.backends.kernel.machine.layout import (
     touched_of,
     variant_at,
 )
-from elastalog.backends.kernel.machine.level_steps import probe_levels
+from elastalog.backends.kernel.machine.level_steps import VIEWS, probe_levels
 from elastalog.backends.kernel.machine.rounds import begin, driver, extend_indexes, has_delta, runner
 from elastalog.backends.kernel.machine.shares import (
     are_extended,
@@ -149,15 +149,23 @@ def _gather(machine, variant, frame):
 def _probe(machine, probe, frame, following):
     """Joins what is left of a step's block with the relation of the next step, until the block of that is full."""
     relation = relation_at(machine.relations, probe.relation)
-    is_negated = probe.is_negated != 0
     limit = relation.used
     if relation.is_own:
         limit = relation.delta if probe.is_before else relation.delta_end
-    if limit == 0 and not is_negated:
+    if limit == 0 and not probe.is_negated:
         frame.begun = frame.end
         return int64(0)
     if _task_at(machine.task, 0).carried > 0:
-        return probe_levels(machine, probe, frame, following, layout.GAINING, limit)
+        seen = VIEWS[layout.GAINING, (2 if probe.is_negated else 0) + probe.is_before]
+        return probe_levels(machine, probe, frame, following, seen, False, limit)
+    return probe_rows(machine, probe, frame, following, limit)
+
+
+@piece
+def probe_rows(machine, probe, frame, following, limit):
+    """Joins bindings that carry no levels with the rows below `limit`."""
+    relation = relation_at(machine.relations, probe.relation)
+    is_negated = probe.is_negated != 0
     rows = rows_of(relation)
     is_checked = relation.is_checked != 0
     level = levels_of(relation)

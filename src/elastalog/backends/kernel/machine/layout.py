@@ -15,7 +15,7 @@ from elastalog.backends.kernel.compile.signatures import (
     record_of_words,
     words_at,
 )
-from elastalog.backends.kernel.execution.bound_variant import BLOCK as BLOCK
+from elastalog.backends.kernel.execution.join import BLOCK as BLOCK
 from elastalog.backends.kernel.store.annotations import counts_of as counts_of
 from elastalog.backends.kernel.store.annotations import levels_of as levels_of
 from elastalog.backends.kernel.store.annotations import rows_of as rows_of

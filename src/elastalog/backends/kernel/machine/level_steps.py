@@ -15,7 +15,7 @@ from elastalog.backends.kernel.compile.signatures import (
     piece,
     prefetch,
 )
-from elastalog.backends.kernel.execution import delta_variant
+from elastalog.backends.kernel.execution import level_views
 from elastalog.backends.kernel.execution.join_levels import join_levels, join_one
 from elastalog.backends.kernel.execution.level_views import copy_columns, copy_entry
 from elastalog.backends.kernel.machine.layout import (
@@ -37,7 +37,7 @@ from elastalog.backends.kernel.store.set_table import FILLED, NEXT, SKIPPED, WIT
 VIEWS = np.array(
     [
         [phase.sees, phase.sees_before, phase.lacks, phase.lacks_before]
-        for phase in (delta_variant.LOSSES, delta_variant.GAINS, delta_variant.GAINS, delta_variant.BOTH_EPOCHS)
+        for phase in (level_views.LOSSES, level_views.GAINS, level_views.GAINS, level_views.BOTH_EPOCHS)
     ],
     np.int64,
 )  # fmt: skip
@@ -87,9 +87,9 @@ def gather_heads(machine, variant, frame):
 
 
 @piece
-def gather_seen(machine, variant, frame):
-    """Fills the first block with the next facts of the delta that the start sees, those that go another way left aside,
-    with their levels; column -1 is the row."""
+def gather_listed(machine, variant, frame, seen, is_loss):
+    """Fills the first block with the next facts of the delta that are seen, those that go another way left aside, with
+    their levels; column -1 is the row."""
     relation = relation_at(machine.relations, variant.start)
     touched = touched_of(relation)
     rows = rows_of(relation)
@@ -98,10 +98,8 @@ def gather_seen(machine, variant, frame):
     take = operands(machine, variant.take, variant.taken)
     place = operands(machine, variant.take + variant.taken, variant.taken)
     is_negated = variant.is_negated != 0
-    is_loss = machine.phase == LOSING
     is_flat = relation.is_flat != 0
     is_forked = variant.fork > 0
-    seen = VIEWS[machine.phase, 2 if is_negated else 0]
     at = machine.at
     filled = int64(0)
     while at < relation.delta_end and filled < BLOCK:
@@ -121,15 +119,20 @@ def gather_seen(machine, variant, frame):
     return filled
 
 
+@piece
+def gather_seen(machine, variant, frame):
+    """The same with what the start sees in the phase."""
+    seen = VIEWS[machine.phase, 2 if variant.is_negated else 0]
+    return gather_listed(machine, variant, frame, seen, machine.phase == LOSING)
+
+
 def _probing(join: Any) -> Any:
     """A piece that does `probe_levels` by a join, which becomes part of it: arguments are many, and rows few."""
 
     @piece
-    def probe_by(machine, probe, frame, following, phase, limit):
+    def probe_by(machine, probe, frame, following, seen, is_loss, limit):
         relation = relation_at(machine.relations, probe.relation)
         kind, keys, shift, slots, pool, columns = lookup_of(machine, probe, relation)
-        is_negated = probe.is_negated != 0
-        seen = VIEWS[phase, (2 if is_negated else 0) + probe.is_before]
         progress = numbers_at(machine.progress, STATE_SIZE)
         progress[FILLED] = 0
         progress[SKIPPED] = 0
@@ -137,7 +140,7 @@ def _probing(join: Any) -> Any:
         join(
             block_of(frame), frame.begun, frame.end, operands(machine, probe.key, probe.key_width), kind, keys, shift,
             slots, pool, rows_of(relation), columns, limit, levels_of(relation), touched_of(relation), seen,
-            phase == LOSING, relation.is_flat != 0, is_negated, operands(machine, probe.keep, probe.kept),
+            is_loss, relation.is_flat != 0, probe.is_negated != 0, operands(machine, probe.keep, probe.kept),
             operands(machine, probe.keep + probe.kept, probe.kept), operands(machine, probe.take, probe.taken),
             operands(machine, probe.take + probe.taken, probe.taken), matrix_at(following.usual, BLOCK, probe.width),
             progress,
@@ -155,16 +158,18 @@ _probe_many = _probing(inlined(join_levels))
 
 
 @inlined
-def probe_levels(machine, probe, frame, following, phase, limit):
-    """Joins what is left of a step's block with the rows below `limit` of the relation of the next step, until the
-    block of that step is full. In chains that is one row, round after round."""
+def probe_levels(machine, probe, frame, following, seen, is_loss, limit):
+    """Joins what is left of a step's block with the rows below `limit` that are `seen` of the relation of the next
+    step, until the block of that step is full. In chains that is one row, round after round."""
     if frame.end - frame.begun == 1:
-        return _probe_one(machine, probe, frame, following, phase, limit)
-    return _probe_many(machine, probe, frame, following, phase, limit)
+        return _probe_one(machine, probe, frame, following, seen, is_loss, limit)
+    return _probe_many(machine, probe, frame, following, seen, is_loss, limit)
 
 
 @piece
 def probe_seen(machine, probe, frame, following):
     """Joins with all rows, as the phase sees them."""
+    phase = machine.phase
     limit = relation_at(machine.relations, probe.relation).used
-    return probe_levels(machine, probe, frame, following, machine.phase, limit)
+    seen = VIEWS[phase, (2 if probe.is_negated else 0) + probe.is_before]
+    return probe_levels(machine, probe, frame, following, seen, phase == LOSING, limit)

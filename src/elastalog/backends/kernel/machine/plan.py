@@ -13,11 +13,10 @@ import numpy as np
 
 from elastalog.analysis.program import Apply, Base, Constant, Expression, Variable
 from elastalog.backends.kernel.compile.signatures import Table, address_of
-from elastalog.backends.kernel.execution.bound_variant import BoundProbe, BoundVariant, Transform
-from elastalog.backends.kernel.execution.delta_variant import DeltaVariant
+from elastalog.backends.kernel.execution.bound_variant import BoundVariant, is_indexed
 from elastalog.backends.kernel.execution.join_levels import MEMBER
 from elastalog.backends.kernel.execution.level_views import LEVELS
-from elastalog.backends.kernel.expressions.actions import REVERSED
+from elastalog.backends.kernel.expressions.actions import REVERSED, Run
 from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.layout import NEVER
 from elastalog.backends.kernel.store.annotations import DELTA_LIST, LOSS_LIST
@@ -47,11 +46,11 @@ class MachineVariants:
     heads to the enumeration of their clause (`whole`: variants by whose start and steps that can be done, and how many
     rows that should take). `forks`: other variants by those whose start they share."""
 
-    forward: Sequence[Variant]
-    backward: Sequence[Variant] = ()
-    recovering: Sequence[Variant] = ()
-    whole: Mapping[Variant, tuple[Variant, int]] = field(default_factory=dict)
-    forks: Mapping[Variant, Variant] = field(default_factory=dict)
+    forward: Sequence[BoundVariant]
+    backward: Sequence[BoundVariant] = ()
+    recovering: Sequence[BoundVariant] = ()
+    whole: Mapping[BoundVariant, tuple[BoundVariant, int]] = field(default_factory=dict)
+    forks: Mapping[BoundVariant, BoundVariant] = field(default_factory=dict)
 
 
 class MachinePlan:
@@ -201,7 +200,6 @@ class MachinePlan:
                 self.know_index(place, relations)
 
 
-Variant: TypeAlias = DeltaVariant | BoundVariant
 IndexKey: TypeAlias = tuple[str, tuple[int, ...]]
 """A relation and the columns by which it is looked up."""
 EncodedAction: TypeAlias = tuple[int, int, int, bool, int]
@@ -235,7 +233,7 @@ class Code:
 
     def __init__(
         self,
-        ordered: Sequence[Variant],
+        ordered: Sequence[BoundVariant],
         variants: MachineVariants,
         numbers: Mapping[str, int],
         indexes: Mapping[IndexKey, int],
@@ -250,7 +248,7 @@ class Code:
         self._operands: list[int] = []
         self._actions: list[EncodedAction] = []
         self._encoded_probes = 0
-        self.transforms: list[tuple[Transform, int]] = []
+        self.transforms: list[tuple[Run, int]] = []
         self.ahead: dict[str, tuple[int, int]] = {}
         self.is_general = True
         # By the places of actions: those whose ids differ from session to session.
@@ -296,38 +294,38 @@ class Code:
         for place, constant in self._constants:
             self.actions[place].second = dictionary.encode_value(constant.base, constant.value)
 
-    def _encode(self, variant: Variant, code: layout.VariantCode) -> None:
+    def _encode(self, variant: BoundVariant, code: layout.VariantCode) -> None:
         """Writes the code of a variant."""
         gather = variant.gather
         code.start = self._numbers[start_of(variant)]
         code.is_backward = gather.goal is None
         code.is_negated = variant.is_negated_start
-        code.head = self._numbers[variant.clause.head]
+        code.head = self._numbers.get(variant.clause.head, _NOWHERE)  # where results are handed on nobody asks
         self._encode_heads(variant, code)
         code.first_probe, code.probes = self._encoded_probes, len(variant.probes)
         code.take, code.taken = self._put_pairs(gather.take), len(gather.take)
         code.width = gather.width + self._carried
-        code.first_action, code.actions_end = self._put_actions(gather, variant.start_transform, code.width)
+        code.first_action, code.actions_end = self._put_actions(variant, gather, code.width)
         if not code.is_backward:
             self._look_ahead(variant, code.first_probe)
         if code.seeks and variant.probes:
             column_of = {slot: column for column, slot in gather.take}
-            columns = sorted(column_of.get(slot, -1) for slot in variant.planned.probes[0].key_slots)
+            columns = sorted(column_of.get(slot, -1) for slot in variant.probes[0].key_slots)
             code.grouped = self._indexes.get((start_of(variant), tuple(columns)), -1) + 1
         if code.is_backward:
             code.lists = 1 << DELTA_LIST | (1 << LOSS_LIST if variant in self._recovering else 0)
-        for probe, planned in zip(variant.probes, variant.planned.probes, strict=True):
+        for probe in variant.probes:
             probe_code = self.probes[self._encoded_probes]
-            self._encode_probe(probe, planned, probe_code)
+            self._encode_probe(variant, probe, probe_code)
             if code.seeks:
                 probe_code.is_before = False  # there is no other variant that facts of the delta could be left to
             self._encoded_probes += 1
 
-    def _look_ahead(self, variant: Variant, number: int) -> None:
+    def _look_ahead(self, variant: BoundVariant, number: int) -> None:
         """Notes the probes that the start of a variant says all of: a word for each column of their keys."""
         columns = {slot: column for column, slot in variant.gather.take}
         found: list[int] = []
-        for probe in variant.planned.probes:
+        for probe in variant.probes:
             key = [columns.get(slot, -1) for slot in probe.key_slots]
             if min(key, default=-1) >= 0:
                 found += [number, len(key), *key]
@@ -337,7 +335,7 @@ class Code:
             place = self._put(found)
             self.ahead[start_of(variant)] = place, place + len(found)
 
-    def _encode_fork(self, variant: Variant, place: int, fork: int, *, is_other_way: bool) -> None:
+    def _encode_fork(self, variant: BoundVariant, place: int, fork: int, *, is_other_way: bool) -> None:
         """Writes which variant has the same start, and what the first join looks for."""
         columns = first_key(variant.planned)
         assert columns is not None
@@ -345,7 +343,7 @@ class Code:
         code.fork, code.is_other_way, code.handicap = fork + 1, is_other_way, handicap(variant.planned)
         code.first_key, code.first_key_width = self._put(columns), len(columns)
 
-    def _encode_heads(self, variant: Variant, code: layout.VariantCode) -> None:
+    def _encode_heads(self, variant: BoundVariant, code: layout.VariantCode) -> None:
         """Writes where the words of each head are, if there are several."""
         clauses = variant.clauses
         results = variant.planned.results
@@ -356,7 +354,7 @@ class Code:
             head = [self._numbers[clause.head], len(places), *places]
             self._operands.extend([*head, *[0] * (size - len(head))])
 
-    def _encode_probe(self, probe: BoundProbe, planned: Probe, code: layout.ProbeCode) -> None:
+    def _encode_probe(self, variant: BoundVariant, probe: Probe, code: layout.ProbeCode) -> None:
         """Writes the code of a probe."""
         code.relation = self._numbers[probe.relation]
         if is_indexed(probe):
@@ -365,11 +363,11 @@ class Code:
             code.kind = MEMBER if probe.is_member else EVERY
         code.is_negated = probe.is_negated
         code.is_before = probe.is_before
-        code.key, code.key_width = self._put(planned.key_slots), len(planned.key_slots)
-        code.keep, code.kept = self._put_pairs(planned.keep), len(planned.keep)
-        code.take, code.taken = self._put_pairs(planned.take), len(planned.take)
-        code.width = probe.width + self._carried
-        code.first_action, code.actions_end = self._put_actions(planned, probe.transform, code.width)
+        code.key, code.key_width = self._put(probe.key_slots), len(probe.key_slots)
+        code.keep, code.kept = self._put_pairs(probe.keep), len(probe.keep)
+        code.take, code.taken = self._put_pairs(probe.take), len(probe.take)
+        code.width = max(probe.width, 1) + self._carried
+        code.first_action, code.actions_end = self._put_actions(variant, probe, code.width)
 
     def _put(self, numbers: Sequence[int]) -> int:
         """Appends operands; returns their place."""
@@ -381,7 +379,7 @@ class Code:
         """Appends sources of columns, and then their places; returns where they begin."""
         return self._put([source for source, _ in pairs] + [place for _, place in pairs])
 
-    def _put_actions(self, step: Gather | Probe, transform: Transform | None, width: int) -> tuple[int, int]:
+    def _put_actions(self, variant: BoundVariant, step: Gather | Probe, width: int) -> tuple[int, int]:
         """Appends the actions of a step: one by one if the machine knows them all, else as one to be run in Python.
         Returns where they begin and end."""
         first = len(self._actions)
@@ -390,18 +388,17 @@ class Code:
         encoded = [self._encode_action(action, step.slots) for action in step.actions]
         known = [code for codes in encoded for code in codes]
         if not all(encoded) or not _can_run_again(known):
-            self._put_transform(layout.IN_PYTHON, transform, width)
+            self._put_transform(layout.IN_PYTHON, variant.transform(step), width)
         else:
             if any(kind >= layout.ADD for kind, *_ in known):
-                self._put_transform(layout.IF_NARROW, transform, width)
+                self._put_transform(layout.IF_NARROW, variant.transform(step), width)
             for action, codes in zip(step.actions, encoded, strict=True):
                 if isinstance(action, Fill | KeepConstant) and not _is_own_word(action.constant):
                     self._constants.append((len(self._actions), action.constant))
                 self._actions.extend(codes)
         return first, len(self._actions)
 
-    def _put_transform(self, kind: int, transform: Transform | None, width: int) -> None:
-        assert transform is not None
+    def _put_transform(self, kind: int, transform: Run, width: int) -> None:
         self.is_general = False
         self._actions.append((kind, len(self.transforms), 0, False, _NOWHERE))
         self.transforms.append((transform, width))
@@ -488,7 +485,7 @@ def _can_run_again(actions: Iterable[EncodedAction]) -> bool:
     return True
 
 
-def _starts(ordered: Sequence[Variant], variants: MachineVariants) -> dict[str, int]:
+def _starts(ordered: Sequence[BoundVariant], variants: MachineVariants) -> dict[str, int]:
     """How variants start at facts of relations (`layout.FORWARDS` and its like)."""
     starts: dict[str, int] = {}
     for variant in ordered:
@@ -501,7 +498,7 @@ def _starts(ordered: Sequence[Variant], variants: MachineVariants) -> dict[str, 
     return starts
 
 
-def start_of(variant: Variant) -> str:
+def start_of(variant: BoundVariant) -> str:
     """The relation that a variant starts at."""
     return variant.gather.relation or UNIT
 
@@ -514,17 +511,12 @@ def unit() -> KernelRelation:
     return relation
 
 
-def is_indexed(probe: BoundProbe) -> bool:
-    """Whether a probe goes through an index."""
-    return not probe.is_member and bool(probe.key_columns)
-
-
-def _widths(variants: Iterable[Variant], carried: int) -> tuple[int, ...]:
+def _widths(variants: Iterable[BoundVariant], carried: int) -> tuple[int, ...]:
     """The width of the widest block of each step, with the words that bindings carry; of a variant with several heads
     another one, for each of them."""
     widest: list[int] = []
     for variant in variants:
-        blocks = [max(variant.gather.width, 1), *(probe.width for probe in variant.probes)]
+        blocks = [max(variant.gather.width, 1), *(max(probe.width, 1) for probe in variant.probes)]
         if clauses := variant.clauses:
             blocks.append(max(len(clause.head_terms) for clause in clauses))
         for depth, width in enumerate(blocks):

@@ -58,7 +58,7 @@ class MachineRun:
         machine.stage = layout.OPENING
         machine.derived = 0
         machine.work = 0
-        machine.work_allowed = SETTINGS.work_between_checks
+        machine.work_allowed = self._work_allowed()
         machine.derived_allowed = self._allowance()
         while True:
             self.plan.verify(self.relations)
@@ -69,9 +69,17 @@ class MachineRun:
                 # Whatever interrupts the work now, a rollback must know how far it went.
                 self.plan.keep(self.relations, self.own)
             if reason in (layout.DONE, layout.LARGE):
-                self.watch.count(machine.derived, machine.work)
+                self._count()
                 return reason
             self.serve(reason)
+
+    def _work_allowed(self) -> int:
+        """How many rows may be gone through before limits are to be looked at."""
+        return SETTINGS.work_between_checks
+
+    def _count(self) -> None:
+        """The machine is done."""
+        self.watch.count(self.workspace.machine.derived, self.workspace.machine.work)
 
     def _allowance(self) -> int:
         """How many derivations may be made before the budget is to be looked at."""
@@ -107,17 +115,22 @@ class MachineRun:
                 self._on_block(machine.variant, block, frame.end)
                 frame.begun = frame.end
             case layout.CHECK:
-                derived, rows = machine.derived, machine.work
-                if machine.phase != layout.LOSING:
-                    # What comes back now was lost before, but for what is new.
-                    self.watch.extend(derived, rows)
-                machine.derived = 0
-                machine.work_before += rows
-                machine.work = 0
-                self.watch.derived(derived, rows)
-                self.watch.check()
-                self._on_check()
-                machine.derived_allowed = self._allowance()
+                self._check()
+
+    def _check(self) -> None:
+        """Looks at limits."""
+        machine = self.workspace.machine
+        derived, rows = machine.derived, machine.work
+        if machine.phase != layout.LOSING:
+            # What comes back now was lost before, but for what is new.
+            self.watch.extend(derived, rows)
+        machine.derived = 0
+        machine.work_before += rows
+        machine.work = 0
+        self.watch.derived(derived, rows)
+        self.watch.check()
+        self._on_check()
+        machine.derived_allowed = self._allowance()
 
     def _rows_of_block(self) -> int:
         """How many rows there are in the block at which the machine has left off. Between variants there is none."""

@@ -15,11 +15,12 @@ import numpy as np
 from elastalog.analysis.program import Constant
 from elastalog.backends.kernel.bootstrap.merging import Merging
 from elastalog.backends.kernel.execution.aggregates import rows_by_key
-from elastalog.backends.kernel.execution.bound_variant import Scratch, Sink
+from elastalog.backends.kernel.execution.bound_variant import BoundVariant
 from elastalog.backends.kernel.execution.classes import MEMBER, Equivalence, Members
-from elastalog.backends.kernel.execution.delta_variant import DeltaVariant, Phase, Setting
-from elastalog.backends.kernel.execution.level_views import LEVELS
-from elastalog.backends.kernel.store.annotations import ABSENT, REFERENCE
+from elastalog.backends.kernel.execution.level_views import BEFORE, LEVELS, Phase
+from elastalog.backends.kernel.machine.enumeration import Enumerator, Setting, Sink
+from elastalog.backends.kernel.machine.run import Workspace
+from elastalog.backends.kernel.store.annotations import ABSENT, IS, MARKS, REFERENCE, WAS
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation, levels_now
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
@@ -38,18 +39,18 @@ _WANTED = "@wanted."
 
 @dataclass(frozen=True, slots=True)
 class Telling:
-    """A variant. `width`: that of its head, behind which stand two members for each of the equivalences `read`.
-    `is_repeated`: it starts at the second member of a pair; where whole classes are looked at, the one that starts at
-    the first finds the same."""
+    """A variant that is enumerated. `width`: that of its head, behind which stand two members for each of the
+    equivalences `read`. `is_repeated`: it starts at the second member of a pair; where whole classes are looked at, the
+    one that starts at the first finds the same."""
 
-    variant: DeltaVariant
+    enumerator: Enumerator
     width: int
     read: tuple[str, ...]
     is_repeated: bool
 
     @property
     def head(self) -> str:
-        return self.variant.clause.head
+        return self.enumerator.variant.clause.head
 
 
 class MergingPlan:
@@ -105,14 +106,14 @@ class MergingPlan:
                 found.setdefault((goal.relation, goal.terms[1]), []).append(position)
         return found
 
-    def _bound(self, planned: Variant) -> DeltaVariant:
-        return DeltaVariant(planned, self._dictionary, self._source)
+    def _bound(self, planned: Variant) -> Enumerator:
+        return Enumerator(BoundVariant(planned, self._dictionary, self._source), self._dictionary)
 
     def prepare(self, relations: Mapping[str, KernelRelation]) -> None:
         """Makes the indexes an update needs."""
         for variants in (*self.forward.values(), *self.again.values()):
             for telling in variants:
-                telling.variant.prepare(relations)
+                telling.enumerator.variant.prepare(relations)
         for pairs, classes in self.classes.items():
             relations[pairs].index((0,))
             for column in (0, 1):
@@ -232,13 +233,13 @@ class MergingDerivations:
         relations: dict[str, KernelRelation],
         levels: MergingLevels,
         watch: Watch,
-        scratch: Scratch,
+        workspace: Workspace,
     ) -> None:
         self._plan = plan
         self._relations = relations
         self._levels = levels
         self._watch = watch
-        self._setting = Setting(relations, plan.flat, scratch)
+        self._setting = Setting(relations, plan.flat, workspace, watch)
         self._held: dict[int, tuple[Telling, list[Matrix]]] = {}
         self._number = 0
         self._found: dict[str, list[Matrix]] = {}
@@ -246,8 +247,10 @@ class MergingDerivations:
     def through_changes(self, below: Mapping[str, Vector], phase: Phase) -> None:
         """What fired through what has gone below, or fires through what has come."""
         for name, changed in below.items():
+            marks = self._relations[name].touched[changed, MARKS] & (WAS | IS)
             for telling in self._plan.forward.get(name, ()):
-                self._run([telling], telling.variant.concerned(self._relations[name], changed, phase), phase)
+                is_gone = (phase is BEFORE) != telling.enumerator.variant.is_negated_start
+                self._run([telling], changed[marks == (WAS if is_gone else IS)], phase)
 
     def through(self, relation: str, entries: Vector, phase: Phase) -> None:
         """What fired, or fires, through facts of the stratum."""
@@ -261,7 +264,7 @@ class MergingDerivations:
         wanted = self._relations[plan.wanted_name(name)] = plan.wanted(name, facts)
         for telling in plan.again[name]:
             sink = self._sink(telling)
-            telling.variant.run_range(self._setting, 0, wanted.used, sink)
+            telling.enumerator.of_rows(self._setting, (0, wanted.used), sink)
 
     def take(self) -> dict[str, tuple[Matrix, Vector]]:
         """The heads that have been found, and the levels at which their derivations fire, by relation."""
@@ -274,7 +277,7 @@ class MergingDerivations:
         if len(entries):
             for telling in tellings:
                 sink = self._sink(telling)
-                telling.variant.run(self._setting, entries, phase, sink)
+                telling.enumerator.of_entries(self._setting, entries, phase, sink)
 
     def _sink(self, telling: Telling) -> Sink:
         _, held = self._held.setdefault(id(telling), (telling, []))

@@ -21,9 +21,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from elastalog.backends.kernel.execution.aggregates import rows_of_keys
-from elastalog.backends.kernel.execution.bound_variant import Scratch
 from elastalog.backends.kernel.execution.classes import MEMBER, Members, rows_of_classes
-from elastalog.backends.kernel.execution.delta_variant import BEFORE, NOW
+from elastalog.backends.kernel.execution.level_views import BEFORE, NOW
+from elastalog.backends.kernel.machine.run import Workspace
 from elastalog.backends.kernel.merging.merging_plan import MergingDerivations, MergingLevels, MergingPlan
 from elastalog.backends.kernel.store import transaction
 from elastalog.backends.kernel.store.annotations import ABSENT, OLD, REFERENCE, ROW
@@ -40,14 +40,14 @@ Facts = dict[str, Matrix]
 class MergingUpdate:
     """An update of such a stratum under way."""
 
-    def __init__(self, plan: MergingPlan, stratum_delta: StratumDelta, scratch: Scratch) -> None:
+    def __init__(self, plan: MergingPlan, stratum_delta: StratumDelta, workspace: Workspace) -> None:
         self.own = plan.own
         self._plan = plan
         self._relations = dict(stratum_delta.relations)
         self._below, self._deleted, self._inserted = stratum_delta.below, stratum_delta.deleted, stratum_delta.inserted
         self._watch = stratum_delta.watch
         self._levels = MergingLevels(plan.classes, self._relations)
-        self._derivations = MergingDerivations(plan, self._relations, self._levels, stratum_delta.watch, scratch)
+        self._derivations = MergingDerivations(plan, self._relations, self._levels, stratum_delta.watch, workspace)
         self._escaped: dict[str, list[Matrix]] = {}
 
     def update(self) -> None:

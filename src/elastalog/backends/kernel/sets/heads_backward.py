@@ -14,7 +14,6 @@ then the rows of its body facts in the stratum. Of a clause without such body fa
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 
 import numpy as np
 
@@ -30,9 +29,10 @@ from elastalog.backends.kernel.compile.signatures import (
     operator,
     types,
 )
-from elastalog.backends.kernel.execution.bound_variant import BLOCK, Scratch, Sink, TooManyRows
-from elastalog.backends.kernel.execution.delta_variant import DeltaVariant, Phase, Setting
-from elastalog.backends.kernel.execution.level_views import LEVELS, is_seen
+from elastalog.backends.kernel.execution.join import BLOCK
+from elastalog.backends.kernel.execution.level_views import LEVELS, Phase, is_seen
+from elastalog.backends.kernel.machine.enumeration import Enumerator, Sink, TooManyRows
+from elastalog.backends.kernel.machine.run import Workspace
 from elastalog.backends.kernel.sets.set_plan import SetPlan
 from elastalog.backends.kernel.store import bookkeeping
 from elastalog.backends.kernel.store.annotations import entry_of
@@ -74,14 +74,14 @@ class BackwardSearch:
         relations: Mapping[str, KernelRelation],
         own: Sequence[str],
         phase: Phase,
-        scratch: Scratch,
+        workspace: Workspace,
         watch: Watch,
     ) -> None:
         self._plan = plan
         self._relations = relations
         self._own = own
         self._phase = phase
-        self._scratch = scratch
+        self._workspace = workspace
         self._watch = watch
         self._efforts: dict[int, _Effort] = {}
         self._remembered: dict[int, RememberedDerivations] = {}
@@ -91,10 +91,11 @@ class BackwardSearch:
         """Whether going backwards has been cheap for every clause so far."""
         return all(effort.limit == SETTINGS.backward_limit for effort in self._efforts.values())
 
-    def run(self, variant: DeltaVariant, flat: frozenset[str], entries: Vector, sink: Sink) -> None:
+    def run(self, backward: Enumerator, flat: frozenset[str], entries: Vector, sink: Sink) -> None:
         """Gives the derivations of heads, by the clause of a backward variant, to a sink that does not mind getting one
         again."""
-        clause, setting = variant.clause, Setting(self._relations, flat, self._scratch)
+        clause = backward.variant.clause
+        setting = self._plan.setting(self._relations, flat, self._workspace, self._watch)
         number = clause.number
         effort = self._efforts.get(number)
         if effort is None:
@@ -108,9 +109,9 @@ class BackwardSearch:
                 effort.limit = _GROWTH * expected
                 continue
             some = entries[done : done + SETTINGS.backward_chunk]
-            backwards = partial(variant.run, setting, some, self._phase, sink)
-            rows = self._scratch.run_within(effort.limit - effort.rows, backwards)
-            if rows is None:
+            try:
+                rows = backward.of_entries(setting, some, self._phase, sink, effort.limit - effort.rows)
+            except TooManyRows:
                 self._enumerate(clause, effort.limit)
                 effort.rows = effort.limit
                 effort.limit *= _GROWTH
@@ -123,26 +124,28 @@ class BackwardSearch:
 
     def _enumerate(self, clause: Clause, limit: int) -> None:
         """Remembers the derivations of a clause if that goes through no more than so many rows."""
-        setting = Setting(self._relations, self._plan.flat, self._scratch)
-        for variant in self._plan.everything(clause):
-            relation = variant.gather.relation
-            if relation is not None and self._relations[relation].used > limit:
+        setting = self._plan.setting(self._relations, self._plan.flat, self._workspace, self._watch)
+        for whole in self._plan.everything(clause):
+            relation = whole.variant.gather.relation
+            start_rows = 1 if relation is None else self._relations[relation].used
+            if start_rows > limit:
                 continue
             found = RememberedDerivations(clause, self._relations, self._own, self._phase.sees, self._watch)
             sink = self._counting(found.remember)
-            whole = partial(variant.run_seen, setting, self._phase, sink)
-            # What it took the last time is a guess.
-            rows = self._scratch.run_within(limit + limit // 4, whole)
-            if rows is not None:
-                self._remembered[clause.number] = found
-                self._plan.rows_of_everything[clause.number] = rows
-                return
+            try:
+                # What it took the last time is a guess.
+                rows = whole.of_rows(setting, (0, start_rows), sink, self._phase, limit + limit // 4)
+            except TooManyRows:
+                continue
+            self._remembered[clause.number] = found
+            self._plan.rows_of_everything[clause.number] = rows
+            return
 
     def _counting(self, sink: Sink) -> Sink:
         """A sink whose work counts as rows."""
 
         def take(block: Matrix, used: int) -> None:
-            self._scratch.rows_left -= _REMEMBERING * used
+            self._workspace.machine.work += _REMEMBERING * used
             sink(block, used)
 
         return take

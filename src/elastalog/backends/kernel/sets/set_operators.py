@@ -15,7 +15,6 @@ evaluation. The caller makes room first: one more row, touched entry and list en
 from __future__ import annotations
 
 from elastalog.backends.kernel.compile.signatures import (
-    COLUMNS,
     FLAG,
     GROUP,
     INT,
@@ -27,7 +26,6 @@ from elastalog.backends.kernel.compile.signatures import (
     operator,
     types,
 )
-from elastalog.backends.kernel.execution.level_views import is_seen
 from elastalog.backends.kernel.store.annotations import (
     ABSENT,
     COUNT,
@@ -43,7 +41,6 @@ from elastalog.backends.kernel.store.annotations import (
 )
 from elastalog.backends.kernel.store.bookkeeping import LISTED, fetch, find_or_add, touched_entry
 from elastalog.backends.kernel.store.memory import relation_descriptor_at
-from elastalog.backends.kernel.store.set_table import FILLED, NEXT
 
 RECURSIVE = 2
 """What one derivation by a recursive rule adds to `level`."""
@@ -59,25 +56,6 @@ NOTHING = 0
 IF_TOUCHED = 1  # MARKED, if a body fact is and the update touches the head anyway
 IF_QUESTIONED = 2  # MARKED, if a body fact is
 IF_CERTAIN = 3  # ASSURED, if all body facts are certain
-
-
-@operator(types.void, MATRIX, INT, INT, WORDS, MATRIX, INT, COLUMNS, COLUMNS, MATRIX, STATE)
-def gather_seen(rows, start, stop, level, touched, view, take, place, out, state):
-    """Copies columns of the rows in [start, stop) that are in a view, without levels, until the block is full."""
-    filled = int64(0)
-    room = out.shape[0]
-    width = out.shape[1]
-    row = start
-    while row < stop and filled < room:
-        if is_seen(view, level, touched, row):
-            for c in range(take.shape[0]):
-                out[filled, place[c]] = rows[row, take[c]] if take[c] >= 0 else row
-            out[filled, width - 2] = 0
-            out[filled, width - 1] = 0
-            filled += 1
-        row += 1
-    state[NEXT] = row
-    state[FILLED] = filled
 
 
 @operator(types.void, INT, MATRIX, INT, INT, INT, FLAG, FLAG, INT, INT, WORDS, STATE)

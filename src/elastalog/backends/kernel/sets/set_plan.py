@@ -10,19 +10,17 @@ from ctypes import Structure
 import numpy as np
 
 from elastalog.backends.kernel.compile.signatures import address_of
-from elastalog.backends.kernel.execution.bound_variant import Sink
-from elastalog.backends.kernel.execution.delta_variant import DeltaVariant, Phase, Setting
+from elastalog.backends.kernel.execution.bound_variant import BoundVariant
 from elastalog.backends.kernel.levels.plan import MaintenancePlan
 from elastalog.backends.kernel.machine import layout, set_rounds
+from elastalog.backends.kernel.machine.enumeration import Enumerator, Setting
 from elastalog.backends.kernel.machine.plan import MachinePlan, MachineVariants
 from elastalog.backends.kernel.machine.run import MachineRun, Workspace
-from elastalog.backends.kernel.sets import set_operators
 from elastalog.backends.kernel.store.annotations import DELTA, DELTA_LIST, MARKS
 from elastalog.backends.kernel.store.memory import Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
-from elastalog.backends.kernel.store.set_table import FILLED, NEXT
-from elastalog.backends.sets import Evaluation, Facts, Propagation, Rules
+from elastalog.backends.sets import Facts, Propagation, Rules
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.source import Source
 from elastalog.planning.logical import Absent, Clause, LogicalStratum
@@ -30,32 +28,9 @@ from elastalog.planning.variants import plan_backward, plan_from_goal, plan_full
 from elastalog.relations.words import Dictionary
 
 
-class WholeVariant(DeltaVariant):
-    """A variant of a clause that starts at all facts of its start's relation."""
-
-    def run_seen(self, setting: Setting, phase: Phase, sink: Sink) -> None:
-        """Enumerates the derivations from facts that are seen in a phase."""
-        name = self.gather.relation
-        if name is None:
-            self.run_range(setting, 0, 1, sink)
-            return
-        relation = setting.relations[name]
-        take, place = self.gather_take
-        block, state = self._begin(setting)
-        seen = phase.view_of(name, is_negated=False, is_before=False)
-        start = 0
-        while start < relation.used:
-            set_operators.gather_seen(
-                relation.rows, start, relation.used, relation.level, relation.touched, seen, take, place, block, state
-            )
-            start = int(state[NEXT])
-            self._pass_on(setting, block, int(state[FILLED]), phase, sink)
-
-
 class SetPlan:
-    """Those of `MaintenancePlan`, and backwards with body facts. `phases`: the views of evaluations, as they are
-    needed. `flat`: all relations; their facts count as level 0. `rows_of_everything`: through how many rows the last
-    enumeration of a clause went."""
+    """Those of `MaintenancePlan`, and backwards with body facts. `flat`: all relations; their facts count as level 0.
+    `rows_of_everything`: through how many rows the last enumeration of a clause went."""
 
     def __init__(
         self,
@@ -65,25 +40,40 @@ class SetPlan:
         dictionary: Dictionary,
         source: Source,
     ) -> None:
-        self.forward = {
-            rules: {name: _among(variants, rules) for name, variants in plan.forward.items()} for rules in Rules
-        }
-        self.backward = {
-            rules: {name: _among(variants, rules) for name, variants in plan.backward.items()} for rules in Rules
-        }
         self.flat = frozenset(relations)
-        self.phases: dict[Evaluation, Phase] = {}
+        self._setting: Setting | None = None
         self._stratum = stratum
         self._relations = relations
         self._dictionary = dictionary
         self._source = source
-        self._with_bodies: dict[str, list[DeltaVariant]] | None = None
-        self._everything: dict[int, list[WholeVariant]] = {}
+        self.forward = self._by_rules(plan.forward)
+        self.backward = self._by_rules(plan.backward)
+        self._with_bodies: dict[str, list[Enumerator]] | None = None
+        self._everything: dict[int, list[Enumerator]] = {}
         self.rows_of_everything: dict[int, int] = {}
         self._propagation: PropagationPlan | None = None
         self._plain_rounds: PlainRoundsPlan | None = None
 
-    def everything(self, clause: Clause) -> list[WholeVariant]:
+    def setting(
+        self, relations: Mapping[str, KernelRelation], flat: frozenset[str], workspace: Workspace, watch: Watch
+    ) -> Setting:
+        """What variants run in; the same as the last time if it can be: to begin in another one takes time."""
+        last = self._setting
+        if last is None or last.flat is not flat or last.relations is not relations:
+            last = self._setting = Setting(relations, flat, workspace, watch)
+        return last
+
+    def _enumerator(self, variant: BoundVariant) -> Enumerator:
+        return Enumerator(variant, self._dictionary, frozenset(self._stratum.relations))
+
+    def _by_rules(
+        self, variants: Mapping[str, Sequence[BoundVariant]]
+    ) -> dict[Rules, dict[str, tuple[Enumerator, ...]]]:
+        """Variants by relation, those of all rules, of the recursive ones and of the others."""
+        every = {name: [self._enumerator(variant) for variant in some] for name, some in variants.items()}
+        return {rules: {name: _among(some, rules) for name, some in every.items()} for rules in Rules}
+
+    def everything(self, clause: Clause) -> list[Enumerator]:
         """Variants of a clause each of which enumerates all its derivations, with the row of every body fact if it is
         recursive; planned when first used. Recursive clauses start at a goal of the stratum, as they did when the
         stratum was evaluated first."""
@@ -93,7 +83,7 @@ class SetPlan:
             planned = [plan_from_goal(clause, goal, statistics, with_rows=True) for goal in clause.recursive_goals] or [
                 plan_full(clause, statistics)
             ]
-            variants = [WholeVariant(one, self._dictionary, self._source) for one in planned]
+            variants = [self._enumerator(BoundVariant(one, self._dictionary, self._source)) for one in planned]
             self._everything[clause.number] = variants
         return variants
 
@@ -108,7 +98,7 @@ class SetPlan:
     def plain_rounds(self) -> PlainRoundsPlan:
         """Those, and `with_bodies`; laid out when first used."""
         if self._plain_rounds is None:
-            backward = [variant for variants in self.with_bodies.values() for variant in variants]
+            backward = [found.variant for some in self.with_bodies.values() for found in some]
             self._plain_rounds = PlainRoundsPlan(
                 self._stratum.relations, self._propagation_variants(), backward, self._dictionary
             )
@@ -120,12 +110,12 @@ class SetPlan:
             if machine is not None:
                 machine.keep(relations)
 
-    def _propagation_variants(self) -> list[DeltaVariant]:
+    def _propagation_variants(self) -> list[BoundVariant]:
         recursive = self.forward[Rules.RECURSIVE]
-        return [variant for name in self._stratum.relations for variant in recursive.get(name, ())]
+        return [found.variant for name in self._stratum.relations for found in recursive.get(name, ())]
 
     @property
-    def with_bodies(self) -> dict[str, list[DeltaVariant]]:
+    def with_bodies(self) -> dict[str, list[Enumerator]]:
         """Backward variants of the recursive clauses that give the row of every body fact, by head; planned when
         first used."""
         if self._with_bodies is None:
@@ -134,8 +124,8 @@ class SetPlan:
             for clause in self._stratum.clauses:
                 if clause.is_recursive:
                     planned = plan_backward(clause, statistics, with_rows=True)
-                    variant = DeltaVariant(planned, self._dictionary, self._source)
-                    self._with_bodies.setdefault(clause.head, []).append(variant)
+                    variant = BoundVariant(planned, self._dictionary, self._source)
+                    self._with_bodies.setdefault(clause.head, []).append(self._enumerator(variant))
         return self._with_bodies
 
 
@@ -144,17 +134,17 @@ def has_negation(clause: Clause) -> bool:
     return any(isinstance(goal, Absent) for goal in clause.goals)
 
 
-def _among(variants: list[DeltaVariant], rules: Rules) -> tuple[DeltaVariant, ...]:
+def _among(variants: Sequence[Enumerator], rules: Rules) -> tuple[Enumerator, ...]:
     if rules is Rules.ALL:
         return tuple(variants)
     is_recursive = rules is Rules.RECURSIVE
-    return tuple(variant for variant in variants if variant.clause.is_recursive == is_recursive)
+    return tuple(found for found in variants if found.variant.clause.is_recursive == is_recursive)
 
 
 class PropagationPlan:
     """The recursive variants of a stratum that start at its own facts, as the machine runs them."""
 
-    def __init__(self, own: Sequence[str], variants: Sequence[DeltaVariant], dictionary: Dictionary) -> None:
+    def __init__(self, own: Sequence[str], variants: Sequence[BoundVariant], dictionary: Dictionary) -> None:
         self._own = own
         self._plan = MachinePlan(own, _read(own, variants), MachineVariants(variants), dictionary)
         self._workspace = Workspace()
@@ -196,8 +186,8 @@ class PlainRoundsPlan:
     def __init__(
         self,
         own: Sequence[str],
-        forward: Sequence[DeltaVariant],
-        backward: Sequence[DeltaVariant],
+        forward: Sequence[BoundVariant],
+        backward: Sequence[BoundVariant],
         dictionary: Dictionary,
     ) -> None:
         self._own = own
@@ -232,7 +222,7 @@ class PlainRoundsPlan:
         return _listed(plan, relations, self._own), task.deletions, task.stamp
 
 
-def _read(own: Sequence[str], variants: Iterable[DeltaVariant]) -> frozenset[str]:
+def _read(own: Sequence[str], variants: Iterable[BoundVariant]) -> frozenset[str]:
     """The relations that variants read and those of the stratum: no level matters."""
     return frozenset((*own, *(probe.relation for variant in variants for probe in variant.probes)))
 

@@ -12,8 +12,9 @@ from dataclasses import replace
 import numpy as np
 
 from elastalog.backends.annotation import Support
-from elastalog.backends.kernel.execution.bound_variant import Scratch, Sink
-from elastalog.backends.kernel.execution.delta_variant import BOTH_EPOCHS, GAINS, DeltaVariant, Phase, Setting
+from elastalog.backends.kernel.execution.level_views import BOTH_EPOCHS, GAINS, Phase
+from elastalog.backends.kernel.machine.enumeration import Sink
+from elastalog.backends.kernel.machine.run import Workspace
 from elastalog.backends.kernel.sets import set_operators
 from elastalog.backends.kernel.sets.heads_backward import BackwardSearch
 from elastalog.backends.kernel.sets.set_facts import EXPECTED, LookAhead
@@ -26,6 +27,7 @@ from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.transaction import StratumDelta
 from elastalog.backends.sets import NO_MARK, Change, Evaluation, Facts, Mark, Propagation, Rules, joined
 from elastalog.diagnostics.diagnostic import InternalError
+from elastalog.planning.logical import Clause
 from elastalog.settings import SETTINGS
 
 PHASES: dict[Evaluation, Phase] = {
@@ -52,7 +54,12 @@ class StratumSets(LookAhead):
     that it reads."""
 
     def __init__(
-        self, plan: SetPlan, stratum_delta: StratumDelta, support: Support, explicit: frozenset[str], scratch: Scratch
+        self,
+        plan: SetPlan,
+        stratum_delta: StratumDelta,
+        support: Support,
+        explicit: frozenset[str],
+        workspace: Workspace,
     ) -> None:
         stratum, relations, watch = stratum_delta.stratum, stratum_delta.relations, stratum_delta.watch
         super().__init__(relations, stratum.relations, stratum_delta.below, plan.flat, watch)
@@ -64,9 +71,9 @@ class StratumSets(LookAhead):
         self._has_recursive = support is Support.EVERY
         self._deleted, self._inserted = stratum_delta.rows()
         self._watch = watch
-        self._scratch = scratch
+        self._workspace = workspace
         self._stamp = 0
-        self._backward = BackwardSearch(plan, relations, self.own, PHASES[Evaluation.SURVIVING], scratch, watch)
+        self._backward = BackwardSearch(plan, relations, self.own, PHASES[Evaluation.SURVIVING], workspace, watch)
 
     def abandon(self) -> None:
         """Nothing more will come; what was done will be taken back."""
@@ -131,10 +138,10 @@ class StratumSets(LookAhead):
         for name, entries in facts.items():
             relation = self._relations[name]
             rest = entries
-            for variant in self._plan.backward[rules].get(name, ()):
+            for backwards in self._plan.backward[rules].get(name, ()):
                 if not len(rest):
                     break
-                self._backward.run(variant, self._flat, rest, self._entry_sink(relation))
+                self._backward.run(backwards, self._flat, rest, self._entry_sink(relation))
                 # One derivation is enough: what this rule derives need not be looked for with the next.
                 rest = rest[relation.touched[rest, OTHER] != self._stamp]
         return self._lists.take()
@@ -142,8 +149,8 @@ class StratumSets(LookAhead):
     def bodies(self, facts: Facts) -> Facts:
         self._stamp += 1
         for name, entries in facts.items():
-            for variant in self._plan.with_bodies.get(name, ()):
-                self._backward.run(variant, self._flat, entries, self._body_sink(variant))
+            for backwards in self._plan.with_bodies.get(name, ()):
+                self._backward.run(backwards, self._flat, entries, self._body_sink(backwards.variant.clause))
         return self._lists.take()
 
     def delete_plainly(self, queries: Facts) -> tuple[Facts, int]:
@@ -183,20 +190,21 @@ class StratumSets(LookAhead):
         """Runs the variants that start at positive goals on one delta, those that start at negated ones on another."""
         if not delta and not negated:
             return {}
-        phase = self._phase(evaluation)
+        is_explored = evaluation is Evaluation.OLD and self._is_explored
+        phase = _UNEXPLORED if is_explored else PHASES[evaluation]
         is_new = evaluation is Evaluation.NEW
         noted, flat = self._noting(evaluation, delta)
-        setting = Setting(self._relations, flat, self._scratch)
+        setting = self._plan.setting(self._relations, flat, self._workspace, self._watch)
         forward = self._plan.forward[rules]
         self._stamp += 1
         for facts in (delta, negated):
             self._mark(facts, DELTA, 0)
         for facts, is_negated in ((delta, False), (negated, True)):
             for name, entries in facts.items():
-                for variant in forward.get(name, ()):
-                    if variant.is_negated_start == is_negated:
-                        sink = self._head_sink(variant, is_new, change, is_gain, noted)
-                        variant.run(setting, entries, phase, sink)
+                for forwards in forward.get(name, ()):
+                    if forwards.variant.is_negated_start == is_negated:
+                        sink = self._head_sink(forwards.variant.clause, is_new, change, is_gain, noted)
+                        forwards.of_entries(setting, entries, phase, sink)
         for facts in (delta, negated):
             self._mark(facts, 0, DELTA)
         if is_new:
@@ -214,17 +222,7 @@ class StratumSets(LookAhead):
         for name in self.own:
             self._relations[name].extend_indexes()
 
-    def _phase(self, evaluation: Evaluation) -> Phase:
-        if evaluation is Evaluation.OLD and self._is_explored:
-            return _UNEXPLORED
-        phase = self._plan.phases.get(evaluation)
-        if phase is None:
-            own = self.own if evaluation is Evaluation.PROVED else ()
-            phase = self._plan.phases[evaluation] = replace(PHASES[evaluation], own=frozenset(own))
-        return phase
-
-    def _head_sink(self, variant: DeltaVariant, is_new: bool, change: Change, is_gain: bool, noted: int) -> Sink:
-        clause = variant.clause
+    def _head_sink(self, clause: Clause, is_new: bool, change: Change, is_gain: bool, noted: int) -> Sink:
         if noted == IF_CERTAIN and has_negation(clause):
             noted = NOTHING
         head = self._relations[clause.head]
@@ -258,8 +256,8 @@ class StratumSets(LookAhead):
 
         return sink
 
-    def _body_sink(self, variant: DeltaVariant) -> Sink:
-        scans = variant.clause.scans
+    def _body_sink(self, clause: Clause) -> Sink:
+        scans = clause.scans
         own = [(i + 1, self._relations[scan.relation]) for i, scan in enumerate(scans) if scan.relation in self.own]
 
         def sink(block: Matrix, used: int) -> None:

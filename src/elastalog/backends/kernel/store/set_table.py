@@ -304,23 +304,6 @@ def member(
     state[FILLED] = filled
 
 
-@operator(types.void, MATRIX, INT, INT, FLAG, WORDS, MATRIX, COLUMNS, COLUMNS, MATRIX, STATE)
-def gather(rows, start, stop, is_checked, level, touched, take, place, out, state):
-    """Copies columns of the rows in [start, stop), if checked of those that are present; column -1 is the row
-    number."""
-    filled = state[FILLED]
-    room = out.shape[0]
-    i = start
-    while i < stop and filled < room:
-        if not is_checked or is_present(level, touched, i):
-            for c in range(take.shape[0]):
-                out[filled, place[c]] = rows[i, take[c]] if take[c] >= 0 else i
-            filled += 1
-        i += 1
-    state[NEXT] = i
-    state[FILLED] = filled
-
-
 @operator(INT, MATRIX, INT, types.Array(types.boolean, 1, "C"))
 def compress(block, used, mask):
     """Moves the rows of a block whose mask is true to its front; returns their number."""

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import ChainMap
+from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
-from elastalog.backends.kernel.execution.bound_variant import Bounds, BoundVariant, Enumeration, Scratch
+from elastalog.backends.kernel.execution.bound_variant import BoundVariant
+from elastalog.backends.kernel.machine.enumeration import Enumerator, Setting
+from elastalog.backends.kernel.machine.run import Workspace
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
@@ -14,12 +18,12 @@ from elastalog.backends.protocol import ClauseDerivations
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics import quota
 from elastalog.planning.logical import Clause, LogicalProgram
-from elastalog.planning.steps import ROW
 from elastalog.planning.variants import plan_backward
 from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
 
-_NO_BOUNDS = Bounds({}, {})
+_HEADS = "@heads."
+"""What the relation of the facts whose derivations are looked for is called, before the name of theirs."""
 
 _SAMPLE = 1024
 """Facts of a relation that are looked at to plan: few are ever asked about, so that a plan must not cost much."""
@@ -30,7 +34,7 @@ class BackwardEvaluation:
     the watch is over."""
 
     def __init__(
-        self, program: LogicalProgram, relations: Mapping[str, KernelRelation], dictionary: Dictionary, watch: Watch
+        self, program: LogicalProgram, relations: dict[str, KernelRelation], dictionary: Dictionary, watch: Watch
     ) -> None:
         self._relations = relations
         self._dictionary = dictionary
@@ -40,27 +44,44 @@ class BackwardEvaluation:
             for clause in (clause for clause in stratum.clauses if not clause.is_handing_on):
                 self._clauses.setdefault(clause.head, []).append(clause)
         self._statistics = KernelStatistics(relations, _SAMPLE)
-        self._variants: dict[int, BoundVariant] = {}
-        self._scratch = Scratch(watch)
+        self._enumerators: dict[int, Enumerator] = {}
+        self._heads: dict[str, KernelRelation] = {}
+        # Relations are looked up whenever they are needed: there may be others in another epoch.
+        self._setting = Setting(ChainMap(relations, self._heads), frozenset(), Workspace(), watch)
 
     def derivations(
         self, relation: str, words: Matrix, is_sought: Callable[[Clause], bool] | None = None
     ) -> list[ClauseDerivations]:
         """All derivations of some facts, by clause; clauses that derive none are left out, and those not sought."""
         found = []
+        heads = self._heads_of(relation, words)
         for clause in self._clauses.get(relation, ()):
             if is_sought is not None and not is_sought(clause):
                 continue
-            result = self._of_clause(clause, np.ascontiguousarray(words, np.int32))
+            result = self._of_clause(clause, heads.used)
             if len(result.heads):
                 found.append(result)
         return found
 
-    def _of_clause(self, clause: Clause, words: Matrix) -> ClauseDerivations:
-        variant = self._variants.get(clause.number)
-        if variant is None:
+    def _heads_of(self, relation: str, words: Matrix) -> KernelRelation:
+        """The facts as those of a relation, in which nothing is looked up."""
+        name = _HEADS + relation
+        if name not in self._heads:
+            self._heads[name] = KernelRelation(name, words.shape[1], is_annotated=False)
+        heads = self._heads[name]
+        heads.used = 0
+        heads.reserve_rows(len(words))
+        heads.rows[: len(words)] = words
+        heads.used = len(words)
+        return heads
+
+    def _of_clause(self, clause: Clause, facts: int) -> ClauseDerivations:
+        enumerator = self._enumerators.get(clause.number)
+        if enumerator is None:
             planned = plan_backward(clause, self._statistics, with_rows=True)
-            variant = self._variants[clause.number] = BoundVariant(planned, frozenset(), self._dictionary, self._source)
+            planned = replace(planned, gather=replace(planned.gather, relation=_HEADS + clause.head))
+            variant = BoundVariant(planned, self._dictionary, self._source)
+            enumerator = self._enumerators[clause.number] = Enumerator(variant, self._dictionary, carried=0)
         width = len(clause.scans) + 1
         blocks: list[Matrix] = []
 
@@ -68,10 +89,7 @@ class BackwardEvaluation:
             quota.ask(4 * used * width)
             blocks.append(block[:used, :width].copy())
 
-        start = np.empty((len(words), max(variant.gather.width, 1)), np.int32)
-        for column, slot in variant.gather.take:
-            start[:, slot] = np.arange(len(words)) if column == ROW else words[:, column]
-        variant.run_block(Enumeration(self._relations, _NO_BOUNDS, self._scratch, keep), start, len(words))
+        enumerator.of_rows(self._setting, (0, facts), keep)
         rows = np.concatenate(blocks) if blocks else np.empty((0, width), np.int32)
         bodies = tuple(self._facts(scan.relation, rows[:, i + 1]) for i, scan in enumerate(clause.scans))
         return ClauseDerivations(clause, rows[:, 0], bodies)

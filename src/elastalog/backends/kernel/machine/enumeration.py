@@ -1,0 +1,291 @@
+"""The derivations of one variant of a clause, enumerated by the machine and handed on block by block, to whoever does
+something else with them than to insert and count: proofs, subsumption, the strategies that maintain sets, equivalences
+in their own recursion."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from ctypes import Structure
+from typing import Final, Protocol
+
+from elastalog.backends.kernel.compile.signatures import (
+    INT,
+    inlined,
+    int64,
+    matrix_at,
+    operator,
+    piece,
+    record,
+    record_at,
+)
+from elastalog.backends.kernel.execution.bound_variant import BoundVariant
+from elastalog.backends.kernel.execution.level_views import GAINS, LEVELS, Phase, copy_columns, is_seen, level_now
+from elastalog.backends.kernel.machine import layout
+from elastalog.backends.kernel.machine.growth import probe_rows
+from elastalog.backends.kernel.machine.layout import (
+    BLOCK,
+    levels_of,
+    machine_at,
+    operands,
+    relation_at,
+    rows_of,
+    touched_of,
+)
+from elastalog.backends.kernel.machine.level_steps import gather_heads, gather_listed, probe_levels
+from elastalog.backends.kernel.machine.plan import UNIT, MachinePlan, MachineVariants, start_of
+from elastalog.backends.kernel.machine.rounds import driver, has_delta, has_more, runner
+from elastalog.backends.kernel.machine.run import MachineRun, Workspace
+from elastalog.backends.kernel.store.annotations import DELTA_LIST
+from elastalog.backends.kernel.store.memory import STAMPS, Matrix, Vector
+from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.watch import Watch
+from elastalog.late import dataclass
+from elastalog.relations.words import Dictionary
+from elastalog.settings import SETTINGS
+
+
+@record
+class EnumerationTask(Structure):
+    """`is_loss` and what follows: the phase (see `level_views`). `carried`: how many words bindings carry behind their
+    slots. `is_of_rows`: the delta of the start are rows, of which those count that are seen; otherwise touched
+    entries."""
+
+    carried: int
+    is_of_rows: int
+    is_loss: int
+    sees: int
+    sees_before: int
+    lacks: int
+    lacks_before: int
+    own_sees: int
+    own_sees_before: int
+
+
+_task_at = record_at(EnumerationTask)
+
+
+@piece
+def _open(machine):
+    return layout.DONE
+
+
+@inlined
+def _seen(task, relation, is_negated, is_before):
+    """What a goal sees of its relation."""
+    if is_negated:
+        return task.lacks_before if is_before else task.lacks
+    if relation.is_own:
+        return task.own_sees_before if is_before else task.own_sees
+    return task.sees_before if is_before else task.sees
+
+
+@piece
+def _gather_rows(machine, variant, frame, seen):
+    """Fills the first block with the next rows of the delta that are seen, with their levels if bindings carry such."""
+    relation = relation_at(machine.relations, variant.start)
+    rows = rows_of(relation)
+    level = levels_of(relation)
+    touched = touched_of(relation)
+    width = variant.width
+    out = matrix_at(frame.usual, BLOCK, width)
+    take = operands(machine, variant.take, variant.taken)
+    place = operands(machine, variant.take + variant.taken, variant.taken)
+    carried = _task_at(machine.task, 0).carried
+    row = machine.at
+    filled = int64(0)
+    while row < relation.delta_end and filled < BLOCK:
+        if not relation.is_checked or is_seen(seen, level, touched, row):
+            copy_columns(rows, row, row, take, place, out, filled)
+            for c in range(width - carried, width):
+                out[filled, c] = level_now(level, touched, row, False, relation.is_flat != 0)
+            filled += 1
+        row += 1
+    machine.at = row
+    return filled
+
+
+@piece
+def _gather(machine, variant, frame):
+    """Fills the first block with what is next of the delta."""
+    task = _task_at(machine.task, 0)
+    if variant.is_backward and not task.is_of_rows:
+        return gather_heads(machine, variant, frame)
+    seen = _seen(task, relation_at(machine.relations, variant.start), variant.is_negated != 0, False)
+    if task.is_of_rows:
+        return _gather_rows(machine, variant, frame, seen)
+    return gather_listed(machine, variant, frame, seen, task.is_loss != 0)
+
+
+@piece
+def _probe(machine, probe, frame, following):
+    relation = relation_at(machine.relations, probe.relation)
+    task = _task_at(machine.task, 0)
+    if task.carried == 0:
+        return probe_rows(machine, probe, frame, following, relation.used)
+    seen = _seen(task, relation, probe.is_negated != 0, probe.is_before != 0)
+    return probe_levels(machine, probe, frame, following, seen, task.is_loss != 0, relation.used)
+
+
+@piece
+def _hand_on(machine, variant, frame):
+    return layout.HAND_ON if frame.begun < frame.end else layout.DONE
+
+
+_drive = driver(_open, has_delta, runner(has_more, _gather, _probe, _hand_on), _open)
+
+
+@operator(INT, INT)
+def enumerate_derivations(address):
+    """Runs the variant; returns why it leaves off."""
+    return _drive(machine_at(address, 0))
+
+
+class Sink(Protocol):
+    """Takes the results of a variant; block[:used] is only valid during the call."""
+
+    def __call__(self, block: Matrix, used: int) -> None: ...
+
+
+class TooManyRows(Exception):
+    """A variant of a clause has gone through more rows than it was allowed."""
+
+
+_NO_LIMIT: Final = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What variants run in: all relations, those whose facts count as level 0 (`flat`; with local levels all of lower
+    strata), blocks, and who looks at limits."""
+
+    relations: Mapping[str, KernelRelation]
+    flat: frozenset[str]
+    workspace: Workspace
+    watch: Watch
+
+
+class Enumerator:
+    """One variant of a clause, whose derivations are handed on. `own`: the relations of its stratum, where these are
+    seen otherwise. `carried`: how many words bindings carry; without any, relations need no annotations."""
+
+    def __init__(
+        self,
+        variant: BoundVariant,
+        dictionary: Dictionary,
+        own: frozenset[str] = frozenset(),
+        carried: int = LEVELS,
+    ) -> None:
+        self.variant = variant
+        self._dictionary = dictionary
+        self._own = own
+        self._task = EnumerationTask(carried=carried)
+        self._handing_on: _HandingOn | None = None
+        self._phase: Phase | None = None
+
+    def of_entries(self, setting: Setting, entries: Vector, phase: Phase, sink: Sink, most: int = _NO_LIMIT) -> int:
+        """Enumerates the derivations in which the start is one of the touched entries. Returns through how many rows it
+        went; raises TooManyRows when these are more than `most`."""
+        relation = setting.relations[start_of(self.variant)]
+        relation.reserve_touched(len(entries) - relation.touched_used)  # some may be listed twice
+        relation.touched[: len(entries), DELTA_LIST] = entries
+        self._task.is_of_rows = False
+        return self._run(setting, (0, len(entries)), phase, sink, most)
+
+    def of_rows(
+        self, setting: Setting, rows: tuple[int, int], sink: Sink, phase: Phase = GAINS, most: int = _NO_LIMIT
+    ) -> int:
+        """The same with the rows in [start, stop) of the start's relation that are seen; of a variant without one that
+        is [0, 1)."""
+        self._task.is_of_rows = True
+        return self._run(setting, rows, phase, sink, most)
+
+    def _run(self, setting: Setting, delta: tuple[int, int], phase: Phase, sink: Sink, most: int) -> int:
+        task, run = self._task, self._handing_on
+        if run is None or run.setting is not setting:
+            run = self._handing_on = self._begin(setting)
+        if self._phase is not phase:
+            task.is_loss = phase.is_loss
+            task.sees, task.sees_before, task.lacks, task.lacks_before = phase.views
+            task.own_sees, task.own_sees_before = phase.own_views
+            self._phase = phase
+        run.refresh()
+        start = run.plan.relations[run.start]
+        start.delta, start.delta_end = delta
+        setting.workspace.attach(run.plan, task)
+        return run.enumerate(sink, most)
+
+    def _begin(self, setting: Setting) -> _HandingOn:
+        """What variants run in is another one, or it is the first."""
+        if self._handing_on is None:
+            plan = MachinePlan((), frozenset(), MachineVariants([self.variant]), self._dictionary, self._task.carried)
+        else:
+            plan = self._handing_on.plan
+        for name, row in zip(plan.names, plan.relations, strict=True):
+            row.is_own, row.is_flat, row.listed_in = name in self._own, name in setting.flat or name == UNIT, DELTA_LIST
+        return _HandingOn(plan, setting, plan.number[start_of(self.variant)])
+
+
+class _HandingOn(MachineRun):
+    """A run whose blocks a sink takes, which counts what it makes of them. `start`: the number of the relation that the
+    variant starts at."""
+
+    def __init__(self, plan: MachinePlan, setting: Setting, start: int) -> None:
+        super().__init__(plan, setting.workspace, setting.relations, (), setting.watch, on_block=self._take)
+        self.setting = setting
+        self.start = start
+        self._sink: Sink | None = None
+        self._left = 0
+        self._stamp = -1
+        self._read: list[tuple[str, KernelRelation, layout.Relation]] = []
+
+    def refresh(self) -> None:
+        """Writes down where relations and indexes are; if nothing has moved since, only how far they go."""
+        plan, relations = self.plan, self.relations
+        if self._stamp != STAMPS.last or not self._goes_on():
+            plan.refresh(relations)
+            pairs = zip(plan.names, plan.relations, strict=True)
+            self._read = [(name, relations[name], row) for name, row in pairs if name != UNIT]
+            self._goes_on()
+            self._stamp = STAMPS.last  # last: a set table may have been made
+            return
+        for (name, columns), index in zip(plan.keys, plan.indexes, strict=True):
+            index.is_missing = relations[name].lacks(columns)
+
+    def _goes_on(self) -> bool:
+        """Writes down how far relations go, if they are still the same."""
+        for name, relation, row in self._read:
+            if self.relations[name] is not relation:
+                return False
+            held = relation.descriptor
+            row.used, row.touched_used, row.is_checked = held.used, held.touched_used, not held.is_settled
+        return True
+
+    def enumerate(self, sink: Sink, most: int) -> int:
+        """Runs to the end, or until it has gone through more than `most` rows. Returns through how many it went."""
+        self._sink, self._left = sink, most
+        self.run(enumerate_derivations)
+        return most - self._left
+
+    def _take(self, _: int, block: Matrix, used: int) -> None:
+        assert self._sink is not None
+        self._sink(block, used)
+        if self._stamp != STAMPS.last:  # a relation may have moved
+            self._stamp = STAMPS.last
+            for number, name in enumerate(self.plan.names):
+                if name != UNIT:
+                    self.plan.refresh_relation(number, self.relations[name])
+
+    def _work_allowed(self) -> int:
+        return min(SETTINGS.work_between_checks, self._left)
+
+    def _count(self) -> None:
+        self._left -= self.workspace.machine.work
+
+    def _check(self) -> None:
+        machine = self.workspace.machine
+        self._count()
+        if self._left < 0:
+            raise TooManyRows
+        self.watch.check()
+        machine.work = 0
+        machine.work_allowed = self._work_allowed()
