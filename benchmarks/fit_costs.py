@@ -118,7 +118,7 @@ def pairs_of(name: str, data: str | None, repeats: int) -> list[tuple[Seen, Seen
             for updated, evaluated in zip(updates, anew, strict=True):
                 for number, seen in updated.items():
                     other = evaluated.get(number)
-                    if other is not None and (seen.how, other.how) == ("update", "bootstrap"):
+                    if other is not None and (seen.how, other.how) == ("update", "recompute"):
                         yield seen, other
 
     return [

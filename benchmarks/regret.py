@@ -31,7 +31,7 @@ from benchmarks.plot import draw_bars
 from benchmarks.strategies import aligned
 from benchmarks.updates import REACHABILITY, Cycle
 from benchmarks.workloads import BY_NAME, DATA_VARIABLE, HERE, Facts, data_folder
-from elastalog.evaluation.costs import CostModel, Forecast
+from elastalog.evaluation.costs import CostModel, Forecast, How
 from elastalog.evaluation.strategies import elastic
 from elastalog.planning.logical import LogicalStratum
 
@@ -77,7 +77,7 @@ class AlwaysAnew(CostModel):
     """Has every stratum evaluated anew."""
 
     def choose(self, stratum: LogicalStratum, *features: Any) -> Forecast:
-        return Forecast(stratum.number, stratum.relations, "bootstrap", "always", None, None)
+        return Forecast(stratum.number, stratum.relations, How.RECOMPUTE, "always", None, None)
 
 
 # --- the cases -------------------------------------------------------------------------------------------------------

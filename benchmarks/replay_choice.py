@@ -25,7 +25,7 @@ from benchmarks.regret import CASES, AlwaysAnew, Case
 from benchmarks.strategies import aligned
 from benchmarks.workloads import DATA_VARIABLE, HERE
 from elastalog.backends.watch import ROWS_A_DERIVATION, WITH_REST
-from elastalog.evaluation.costs import AUTO, CostModel
+from elastalog.evaluation.costs import AUTO, CostModel, How
 from elastalog.evaluation.experience import Bootstrap, Experience, Features
 from elastalog.evaluation.strategies import elastic
 from elastalog.planning.logical import LogicalStratum
@@ -101,7 +101,7 @@ class Replay:
             sums = [0.0] * 4
             for number, update in updates.items():
                 other = anew.get(number)
-                if other is not None and (update["how"], other["how"]) == ("update", "bootstrap"):
+                if other is not None and (update["how"], other["how"]) == ("update", "recompute"):
                     stratum = LogicalStratum(int(number), ("r",), (), None, is_recursive=True)
                     both = self._stratum(stratum, update, other)
                     sums = [known + more for known, more in zip(sums, both, strict=True)]
@@ -121,7 +121,7 @@ class Replay:
             begun = 0 if known.may_skip else least
             forecast = model.choose(stratum, features)
             allowed = max(forecast.derivations_allowed or 0, least)
-            if forecast.how == "bootstrap":
+            if forecast.how is How.RECOMPUTE:
                 spent = begun
             elif (update["half"] or 0) > allowed:
                 spent = allowed
@@ -129,7 +129,7 @@ class Replay:
                 spent = extended
             if spent is None:
                 model.updated(stratum, features, effort, steps, update["touched"] or None)
-            elif forecast.how != "bootstrap":
+            elif forecast.how is not How.RECOMPUTE:
                 model.abandoned(stratum, features, int(spent))
         else:
             model.updated(stratum, Features(*update["features"][:2]), effort, steps, update["touched"] or None)

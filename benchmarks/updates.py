@@ -224,7 +224,7 @@ def measure_cycles(work: Workload, facts: Facts, recompute: float, seeds: int) -
 
 
 def _switches(session: Any) -> int:
-    return sum(stratum.how in ("switch", "bootstrap") for stratum in session.log()[-1].strata)
+    return sum(stratum.how in ("switch", "recompute") for stratum in session.log()[-1].strata)
 
 
 def epoch_seconds(work: Workload, facts: Facts, options: Mapping[str, Any], small: int, large: int) -> list[float]:

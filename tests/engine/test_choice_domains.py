@@ -51,7 +51,7 @@ def test_updates_leave_what_a_fresh_evaluation_chooses(strategy: str, jobs: int)
             db.apply({"edge": inserted}, {"edge": deleted})
             explicit["edge"] = (explicit["edge"] - set(deleted)) | set(inserted)
             judge(db, tree, explicit, is_annotated=strategy == "elastic")
-            assert {stratum.how for stratum in db.log()[-1].strata if "parent" in stratum.relations} <= {"bootstrap"}
+            assert {stratum.how for stratum in db.log()[-1].strata if "parent" in stratum.relations} <= {"recompute"}
 
 
 def test_what_is_chosen_has_proofs() -> None:

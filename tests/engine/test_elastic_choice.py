@@ -11,7 +11,7 @@ import pytest
 import elastalog
 from elastalog.backends.watch import BudgetExceeded, Watch
 from elastalog.evaluation import costs, experience
-from elastalog.evaluation.costs import AUTO, FACTOR, LARGEST_END, LEAST_END, CostModel
+from elastalog.evaluation.costs import AUTO, FACTOR, LARGEST_END, LEAST_END, CostModel, How
 from elastalog.evaluation.experience import WEIGHT, Bootstrap, Experience, Features
 from elastalog.planning.logical import LogicalStratum
 from elastalog.settings import SETTINGS
@@ -54,7 +54,7 @@ def played(
         weight = model.known(STRATUM).weight
         better += min(weight * needed, anew)
         choice = model.choose(STRATUM, features)
-        if choice.how == "bootstrap":
+        if choice.how is How.RECOMPUTE:
             spent += anew
             continue
         allowed = choice.derivations_allowed
@@ -199,9 +199,9 @@ def test_what_should_cost_more_than_a_bootstrap_is_not_tried_or_given_up_at_the_
     unlike = replace(like, changes=200)
     known.credit = 0.0
     assert model.forecast(STRATUM, unlike).derivations_allowed == least
-    assert model.forecast(STRATUM, like).how == "bootstrap"
+    assert model.forecast(STRATUM, like).how is How.RECOMPUTE
     known.credit = 1.0
-    assert model.forecast(STRATUM, unlike).how == "bootstrap"
+    assert model.forecast(STRATUM, unlike).how is How.RECOMPUTE
     known.credit = -FACTOR + 1.0
     assert model.forecast(STRATUM, like).derivations_allowed == least
 
@@ -286,7 +286,7 @@ class Recorded:
         (1, "wiki-Vote", ["update", "update"]),
         (16, "wiki-Vote", ["update", "update"]),
         (1, "SF.cedge", ["update", "update"]),
-        (16, "SF.cedge", ["bootstrap", "bootstrap"]),
+        (16, "SF.cedge", ["recompute", "recompute"]),
     ],
 )
 def test_a_first_large_update_is_judged_by_how_deep_facts_are(threads: int, graph: str, how: list[str]) -> None:
@@ -319,7 +319,7 @@ def test_a_first_large_update_is_judged_by_how_deep_facts_are(threads: int, grap
             spent += cost
             model.updated(STRATUM, features, effort, steps, touched)
             continue
-        done.append(choice.how if choice.how == "bootstrap" else "switch")
+        done.append(choice.how if choice.how is How.RECOMPUTE else "switch")
         spent += cost * allowed / effort + anew
         model.abandoned(STRATUM, features, allowed) if allowed else None
         model.bootstrapped(STRATUM, replace(bootstrap, inputs=features.inputs))
@@ -367,7 +367,7 @@ def test_small_updates_are_tried_although_large_ones_were_in_vain() -> None:
     model = CostModel(AUTO)
     played([(1_000, 10**8), (1_000, 10**8), (1_000, 10**8)], 1_000_000, model)
     assert model.known(STRATUM).credit >= 1
-    assert model.forecast(STRATUM, Features(1_000)).how == "bootstrap"
+    assert model.forecast(STRATUM, Features(1_000)).how is How.RECOMPUTE
     assert model.forecast(STRATUM, Features(1_000, is_loss=True)).how == "update"
     assert model.forecast(STRATUM, Features(1)).how == "update"
 
@@ -378,7 +378,7 @@ def test_updates_as_large_as_one_in_vain_are_not_tried_but_not_for_ever() -> Non
     credit = model.known(STRATUM).credit
     assert 1 < credit < FACTOR - 1
     how = [model.choose(STRATUM, Features(9_000)).how for _ in range(20)]
-    assert how == ["bootstrap"] * int(credit) + ["update"] * (20 - int(credit))
+    assert how == ["recompute"] * int(credit) + ["update"] * (20 - int(credit))
     assert Experience.of_json(model.known(STRATUM).as_json()) == model.known(STRATUM)
 
 
@@ -399,9 +399,9 @@ def test_an_update_that_undoes_one_in_vain_is_known_by_what_that_one_changed() -
         return model
 
     model = model_after(18_000)
-    assert model.forecast(STRATUM, insertion).how == "bootstrap"
+    assert model.forecast(STRATUM, insertion).how is How.RECOMPUTE
     model.known(STRATUM).credit = 0.0  # what is known so well is worth debts
-    assert model.forecast(STRATUM, insertion).how == "bootstrap"
+    assert model.forecast(STRATUM, insertion).how is How.RECOMPUTE
     model.known(STRATUM).credit = -FACTOR + 1.5
     assert model.forecast(STRATUM, insertion).how == "update"
     model.known(STRATUM).credit = 1.0
@@ -447,7 +447,7 @@ def test_an_update_that_is_hardly_begun_when_it_is_given_up_is_none(monkeypatch:
         known.credit = 1.0
         db.apply(deleted={"edge": chain[:40]})
         (work,) = (work for work in db.log()[-1].strata if work.relations == ("path",))
-        assert (work.how, known.credit) == ("bootstrap", 0)
+        assert (work.how, known.credit) == ("recompute", 0)
         assert work.why.startswith("an update should cost more")
         with elastalog.open(CLOSURE, {"edge": chain[40:]}) as fresh:
             assert levels_of(db) == levels_of(fresh)
@@ -497,7 +497,7 @@ def test_the_log_says_what_the_other_choice_takes() -> None:
     with elastalog.open(CLOSURE, {"edge": [(1, 2), (2, 3)]}) as db:
         db.apply({"edge": [(3, 4)]})
         (work,) = (work for work in db.log()[-1].strata if work.relations == ("path",))
-        assert work.why == "1 changed input; it cost 3, a bootstrap takes 3"
+        assert work.why == "1 changed input; it cost 3, a recompute takes 3"
         assert (work.cost, work.other) == (6, 2_000 + 4_000 + 3)  # rounds in one call, three derivations, and to begin
 
 

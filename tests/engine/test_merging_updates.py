@@ -97,7 +97,7 @@ def test_updates_that_are_abandoned_or_not_tried_leave_nothing_behind(monkeypatc
         assert {how for seed in range(5) for how in attack(seed, 0.01)} == {"update", "switch"}
     monkeypatch.setattr(costs, "_share_allowed", lambda *_: 0.0)
     with least_budget(5):
-        assert {how for seed in range(5) for how in attack(seed, costs.AUTO)} == {"update", "bootstrap"}
+        assert {how for seed in range(5) for how in attack(seed, costs.AUTO)} == {"update", "recompute"}
 
 
 def many(number: int) -> dict[str, list[tuple[int, int]]]:

@@ -119,7 +119,7 @@ def interrupt(db: Session, update: Update) -> None:
 @pytest.mark.parametrize("kind", LEVEL_KINDS)
 def test_seeded_updates(kind: Kind) -> None:
     ways = set().union(*(play(*seeded_case(seed), Random(seed), kind) for seed in range(16)))
-    assert ways >= {"update", "switch", "refold", "bootstrap"}
+    assert ways >= {"update", "switch", "refold", "recompute"}
 
 
 @pytest.mark.parametrize("kind", LEVEL_KINDS)

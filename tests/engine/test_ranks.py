@@ -195,7 +195,7 @@ def test_rules_that_improve_what_they_read_are_evaluated_anew() -> None:
         db.apply(deleted={"p": [("b", 7)]})
         assert not set(db["p"])
         (work,) = (s for s in db.log()[-1].strata if "p" in s.relations)
-        assert (work.how, work.why) == ("bootstrap", "rule 2 tests the value, or uses it twice")
+        assert (work.how, work.why) == ("recompute", "rule 2 tests the value, or uses it twice")
 
 
 def test_a_weight_below_0_is_found_when_it_comes_and_forgotten_when_it_goes() -> None:

@@ -216,7 +216,7 @@ class AlwaysAnew(costs.CostModel):
     """Has every stratum evaluated anew before an update of it begins."""
 
     def choose(self, stratum: LogicalStratum, *features: Any) -> costs.Forecast:
-        return costs.Forecast(stratum.number, stratum.relations, "bootstrap", "always", None, None)
+        return costs.Forecast(stratum.number, stratum.relations, costs.How.RECOMPUTE, "always", None, None)
 
 
 def test_indexes_that_updates_use_are_made_again_by_an_evaluation_once() -> None:

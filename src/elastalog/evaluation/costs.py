@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
+from enum import StrEnum
 from typing import Any, Final, Literal, TypeAlias
 
 from elastalog.backends.protocol import Driven, Small
@@ -69,6 +70,19 @@ _MOST_CREDIT = FACTOR - 1
 make."""
 
 
+class How(StrEnum):
+    """How a stratum is brought up to date. In the first epoch: from its explicit facts (`bootstrap`). In an update: by
+    its strategy, from what has changed (`update`); from its explicit facts again (`recompute`), or so after an update
+    was begun and abandoned (`switch`). Aggregates and equivalences: groups and classes that changed are folded again
+    (`refold`)."""
+
+    BOOTSTRAP = "bootstrap"
+    UPDATE = "update"
+    RECOMPUTE = "recompute"
+    SWITCH = "switch"
+    REFOLD = "refold"
+
+
 @dataclass(frozen=True, slots=True)
 class Forecast:
     """The choice for one stratum. `expected` is the number of derivations the model expects of an update, None without
@@ -78,7 +92,7 @@ class Forecast:
 
     stratum: int
     relations: tuple[str, ...]
-    how: str
+    how: How
     why: str
     expected: float | None
     derivations_allowed: int | None
@@ -96,7 +110,7 @@ class Forecast:
         return f"{updating}, a recompute about {self.bootstrap:,}"
 
     def __str__(self) -> str:
-        what = "updated" if self.how == "update" else "recomputed"
+        what = "updated" if self.how is How.UPDATE else "recomputed"
         return f"{', '.join(self.relations)} would be {what}: {self.reason}"
 
     def __repr__(self) -> str:
@@ -193,7 +207,7 @@ class CostModel:
         """The choice for an update."""
         known = self.known(stratum)
         expected, anew = known.expect(features), cost_anew(known, features)
-        how, allowed = "update", None
+        how, allowed = How.UPDATE, None
         if self.budget is None:
             why = "updates only"
         else:
@@ -201,19 +215,19 @@ class CostModel:
                 derivations = self.budget * known.bootstrap_of(0).derivations
             else:
                 share = _share_allowed(known, expected, anew)
-                how, derivations = "update" if share else "bootstrap", share * anew / known.weight
+                how, derivations = How.UPDATE if share else How.RECOMPUTE, share * anew / known.weight
             allowed = max(int(derivations), SETTINGS.least_budget)
             why = f"{counted(features.changes, 'changed input')}, {allowed:,} derivations allowed"
-        if how == "bootstrap":
+        if how is How.RECOMPUTE:
             why, allowed = "an update should cost more", 0
         bootstrap = known.bootstrap_of(features.inputs).derivations
         if expected is None:
             return Forecast(stratum.number, stratum.relations, how, why, None, allowed, 0.0, bootstrap)
         updating = known.weight * expected.derivations
-        cost, other = (anew, updating) if how == "bootstrap" else (updating, anew)
+        cost, other = (anew, updating) if how is How.RECOMPUTE else (updating, anew)
         why = (
             f"{why}; about {expected.derivations:,.0f} derivations expected of an update, {expected.sure:.0%} sure,"
-            f" which cost as much as {updating:,.0f} of a bootstrap, which should cost {anew:,.0f}"
+            f" which cost as much as {updating:,.0f} of a recompute, which should cost {anew:,.0f}"
         )
         return Forecast(
             stratum.number, stratum.relations, how, why, expected.derivations, allowed, expected.sure, bootstrap,
@@ -224,7 +238,7 @@ class CostModel:
         """The forecast, taken: a hopeless update is skipped, but not for ever, since what was learnt may no longer
         hold."""
         forecast = self.forecast(stratum, features)
-        if forecast.how == "bootstrap":
+        if forecast.how is How.RECOMPUTE:
             self._strata[stratum.number].credit -= 1
         return forecast
 

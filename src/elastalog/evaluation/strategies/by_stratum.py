@@ -13,7 +13,7 @@ from elastalog.backends.protocol import Backend, Reach
 from elastalog.backends.sets import ADDING, NO_MARK, Change, Evaluation, Facts, Mark, SetMaintenance, size, union
 from elastalog.backends.watch import Watch
 from elastalog.evaluation.changes import Update
-from elastalog.evaluation.costs import Budget, Forecast
+from elastalog.evaluation.costs import Budget, Forecast, How
 from elastalog.evaluation.strategies.look_ahead import Marking, Marks, MarksChoice
 from elastalog.evaluation.strategies.protocol import Counters, StratumWork, Work, evaluate_all, rebuilt
 from elastalog.planning.logical import LogicalProgram, LogicalStratum
@@ -96,10 +96,10 @@ class MaintainingStrategy:
             how, why = rebuilt(stratum)
         elif stratum.is_folded:
             backend.refold(stratum)
-            how, why = "refold", "classes" if stratum.aggregate is None else "an aggregate"
+            how, why = How.REFOLD, "classes" if stratum.aggregate is None else "an aggregate"
         else:
             self.update_rules(backend, stratum, counters)
-            how, why = "update", self.name
+            how, why = How.UPDATE, self.name
         derivations = self.watch.derivations - before
         return StratumWork(stratum.number, stratum.relations, how, why, derivations, time.perf_counter() - began)
 
@@ -123,7 +123,7 @@ class MaintainingStrategy:
             maintenance.mark(maintenance.explicit_gains(), Mark.PRESENT)
 
     def forecast(self, backend: Backend, stratum: LogicalStratum, changes: int, *, is_loss: bool) -> Forecast:
-        return Forecast(stratum.number, stratum.relations, "update", self.name, None, None)
+        return Forecast(stratum.number, stratum.relations, How.UPDATE, self.name, None, None)
 
 
 def _maintain_by(strategy: Callable[[Watch], MaintainingStrategy], stratum: SetMaintenance) -> Counters:

@@ -25,7 +25,7 @@ from elastalog.backends.annotation import Annotation, Support
 from elastalog.backends.protocol import Backend, Driven, Maintenance, Reach, Small
 from elastalog.backends.watch import BudgetExceeded, Watch
 from elastalog.diagnostics.messages import counted
-from elastalog.evaluation.costs import AUTO, Budget, CostModel, Forecast
+from elastalog.evaluation.costs import AUTO, Budget, CostModel, Forecast, How
 from elastalog.evaluation.experience import Bootstrap, Features
 from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
 from elastalog.evaluation.strategies.protocol import Counters, StratumWork, Work, evaluate_all, rebuilt
@@ -78,7 +78,7 @@ class Elastic:
 
     def update_stratum(self, backend: Backend, stratum: LogicalStratum, reach: Reach) -> StratumWork:
         began, before = time.perf_counter(), self.watch.derivations
-        work = StratumWork(stratum.number, stratum.relations, "refold", "classes", 0, 0.0)
+        work = StratumWork(stratum.number, stratum.relations, How.REFOLD, "classes", 0, 0.0)
         if reach.must_rebuild:
             work.how, work.reason = rebuilt(stratum)
         elif stratum.is_folded:
@@ -86,7 +86,7 @@ class Elastic:
             work.reason = "classes" if stratum.aggregate is None else "an aggregate"
         else:
             self._try_update(backend, stratum, reach.changes, work)
-        if work.how in ("bootstrap", "switch"):
+        if work.how in (How.RECOMPUTE, How.SWITCH):
             self._rebuild(backend, stratum, reach.changes, work)
         work.derivations = self.watch.derivations - before
         work.seconds = time.perf_counter() - began
@@ -102,7 +102,7 @@ class Elastic:
         costs.bootstrapped(stratum, done)
         costs.rebuilt(stratum, features, watch.touched - touched)
         work.cost = round(done.rebuild_cost(features.facts) + (work.cost or 0))
-        if work.how == "switch":
+        if work.how is How.SWITCH:
             work.reason = f"{work.reason}, a bootstrap took {derivations:,}"
         if work.other is not None:
             work.reason = f"{work.reason}; it cost {work.cost:,.0f}, an update should have cost {work.other:,.0f}"
@@ -126,7 +126,7 @@ class Elastic:
             watch.allow(least, choose, is_extended=True)
         else:
             allowed = choose()
-            if forecast is not None and forecast.how == "bootstrap":
+            if forecast is not None and forecast.how is How.RECOMPUTE:
                 _skip(work, forecast)
                 return
             watch.allow(allowed, is_extended=costs.budget == AUTO)
@@ -136,12 +136,12 @@ class Elastic:
         except BudgetExceeded as exceeded:
             spent = watch.effort - effort
             work.cost = round(known.weight * spent)
-            if forecast is not None and forecast.how == "bootstrap":
+            if forecast is not None and forecast.how is How.RECOMPUTE:
                 _skip(work, forecast)
                 return
             costs.abandoned(stratum, features, spent)
-            work.how, work.reason = "switch", str(exceeded) or f"the update cost more than {spent:,} derivations"
-            expected = None if forecast is None else forecast.cost if forecast.how == "update" else forecast.other
+            work.how, work.reason = How.SWITCH, str(exceeded) or f"the update cost more than {spent:,} derivations"
+            expected = None if forecast is None else forecast.cost if forecast.how is How.UPDATE else forecast.other
             work.other = max(round(expected or 0), work.cost)
             return
         finally:
@@ -149,7 +149,7 @@ class Elastic:
         spent = watch.effort - effort
         steps = watch.derivations + watch.rows - steps
         costs.updated(stratum, features, spent, steps, watch.touched - touched or None)
-        work.how, work.reason = "update", counted(changes, "changed input") if forecast is None else forecast.why
+        work.how, work.reason = How.UPDATE, counted(changes, "changed input") if forecast is None else forecast.why
         _tell(work, known.weight, known.bootstrap_of(features.inputs), features.facts, spent)
 
     def _counted(self) -> tuple[int, int, int]:
@@ -181,7 +181,7 @@ def _written_down(driven: Driven, costs: CostModel) -> list[StratumWork]:
     for place, changes, derivations, rows, effort, _ in driven.costs:
         stratum, seconds = driven.strata[place], share * (changes + rows)
         why = counted(changes, "changed input") if stratum.clauses else "explicit facts"
-        work = StratumWork(stratum.number, stratum.relations, "update", why, derivations, seconds)
+        work = StratumWork(stratum.number, stratum.relations, How.UPDATE, why, derivations, seconds)
         if stratum.clauses:
             known = costs.known(stratum)
             _tell(work, known.weight, known.bootstrap_of(0), 0, effort)

@@ -14,35 +14,34 @@ from elastalog.analysis.program import Relation
 from elastalog.backends.annotation import Annotation
 from elastalog.backends.protocol import Backend
 from elastalog.diagnostics.diagnostic import LimitReached
-from elastalog.evaluation.costs import CostModel, Forecast
+from elastalog.evaluation.costs import CostModel, Forecast, How
 from elastalog.late import dataclass
 from elastalog.planning.logical import LogicalStratum
 
-REBUILT: Final = ("bootstrap", "the rules make another stratum of it")
+REBUILT: Final = (How.RECOMPUTE, "the rules make another stratum of it")
 """How and why of a stratum that cannot be maintained since its rules are others."""
 
 
-def rebuilt(stratum: LogicalStratum) -> tuple[str, str]:
+def rebuilt(stratum: LogicalStratum) -> tuple[How, str]:
     """How and why of a stratum that is not maintained."""
     if not stratum.dominance:
         return REBUILT
     return (
-        "bootstrap",
+        How.RECOMPUTE,
         stratum.why_in_rounds or "ranks are kept by strategy `elastic` alone, and not where rules change",
     )
 
 
 @dataclass(slots=True)
 class StratumWork:
-    """What was done to one stratum: how (`bootstrap`, `update`, `refold`, or `switch` when an update was abandoned for
-    a bootstrap), for what reason, how many derivations were enumerated, and how long it took. `cost`: the whole of it
-    by what was counted, in derivations of a bootstrap as they usually are; `other`: what the other choice should have
-    cost. None where nothing was chosen. `spent`: what an update took, and `bootstrap`: what one takes, in
-    derivations."""
+    """What was done to one stratum, for what reason, how many derivations were enumerated, and how long it took.
+    `cost`: the whole of it by what was counted, in derivations of a bootstrap as they usually are; `other`: what the
+    other choice should have cost. None where nothing was chosen. `spent`: what an update took, and `bootstrap`: what
+    one takes, in derivations."""
 
     stratum: int
     relations: tuple[str, ...]
-    how: str
+    how: How
     reason: str
     derivations: int
     seconds: float
@@ -56,7 +55,7 @@ class StratumWork:
         """The reason, and what came of it. Few ever look at it."""
         if self.spent is None:
             return self.reason
-        return f"{self.reason}; it cost {self.spent:,}, a bootstrap takes {self.bootstrap:,}"
+        return f"{self.reason}; it cost {self.spent:,}, a recompute takes {self.bootstrap:,}"
 
 
 _WRITING = Lock()
@@ -191,7 +190,7 @@ def evaluate_all(backend: Backend, learn: Learn = lambda stratum, derivations, s
 
 
 def _first_epoch(stratum: LogicalStratum, derivations: int, seconds: float) -> StratumWork:
-    return StratumWork(stratum.number, stratum.relations, "bootstrap", "first epoch", derivations, seconds)
+    return StratumWork(stratum.number, stratum.relations, How.BOOTSTRAP, "first epoch", derivations, seconds)
 
 
 def _with_growing_rules(

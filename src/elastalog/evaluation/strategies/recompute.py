@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from elastalog.backends.annotation import Annotation
 from elastalog.backends.protocol import Backend
-from elastalog.evaluation.costs import Forecast
+from elastalog.evaluation.costs import Forecast, How
 from elastalog.evaluation.strategies.protocol import StratumWork, Work, evaluate_all
 from elastalog.planning.logical import LogicalStratum
 
@@ -30,9 +30,9 @@ class Recompute:
             derivations = backend.rebuild(stratum)
             seconds = time.perf_counter() - began
             work.strata.append(
-                StratumWork(stratum.number, stratum.relations, "bootstrap", "recompute", derivations, seconds)
+                StratumWork(stratum.number, stratum.relations, How.RECOMPUTE, "recompute", derivations, seconds)
             )
         return work
 
     def forecast(self, backend: Backend, stratum: LogicalStratum, changes: int, *, is_loss: bool) -> Forecast:
-        return Forecast(stratum.number, stratum.relations, "bootstrap", "recompute", None, None)
+        return Forecast(stratum.number, stratum.relations, How.RECOMPUTE, "recompute", None, None)

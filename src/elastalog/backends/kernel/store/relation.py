@@ -197,11 +197,6 @@ class KernelRelation:
         # Without a call in between, at which Ctrl-C might come.
         self._table, self.shift, self.full = table, shift, full
 
-    @property
-    def paired_slots(self) -> Vector:
-        """The set table as the keys of an index are given to operators, two slots a number."""
-        return self.table.view(np.uint64)
-
     def reset_table(self) -> None:
         """Makes the table of facts anew, after rows were moved."""
         self._fill_table(empty_table(slots_for(max(self.used, 64))))
