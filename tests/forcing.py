@@ -54,6 +54,8 @@ EXTREMES: Mapping[str, tuple[int | float, ...]] = {
     "divide_index_from": (1,),
     "divide_table_from": (1,),
     "share_round_from": (0,),
+    "share_update_from": (0, 40),
+    "shared_starts": (1, 3, 1 << 17),
     "least_shared_room": (1, 64),
     "least_shared_growth": (0, 1),
     "machine_share_from": (0, 1),

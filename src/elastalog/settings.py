@@ -110,6 +110,10 @@ class Settings:
     """The power of the number of threads by which rounds that they share are faster: as measured with 2 to 16."""
     share_round_from: int = 60_000
     """Rows that a round is expected to look at from which several threads share it, and what they need is made."""
+    share_update_from: int = 1 << 15
+    """The like for a variant of an update, and the facts that it starts at."""
+    shared_starts: int = 1 << 17
+    """Facts that a variant of an update starts at, at a time, where threads can share them."""
     least_shared_room: int = 1 << 16
     """Rows for which a relation that several threads insert into gets room at a time."""
     least_shared_growth: int = 1 << 14

@@ -345,8 +345,8 @@ def test_wherever_it_leaves_off(
     """With room for nothing and a look at the limits after every block."""
     make_workspace, make_relation, make_index = Workspace.__init__, KernelRelation.__init__, Index.__init__
 
-    def small_workspace(made: Workspace, words: int = 0) -> None:
-        make_workspace(made, words)
+    def small_workspace(made: Workspace, words: int = 0, **options: Any) -> None:
+        make_workspace(made, words, **options)
         made._take_nodes(np.empty(1, np.dtype(layout.Node)), np.empty((1, words), np.int32))
         made._take_levels(np.full(2, -1, np.int32), np.empty(2, np.int32))
 

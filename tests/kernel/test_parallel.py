@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -25,6 +28,7 @@ from elastalog.backends.watch import BudgetExceeded, Watch
 from elastalog.diagnostics import quota
 from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached
 from elastalog.settings import SETTINGS
+from tests.engine.judging import levels_of
 from tests.forcing import forced
 from tests.generators.construction import Features
 from tests.generators.seeded import seeded_program
@@ -289,6 +293,77 @@ def test_updates_that_evaluate_anew() -> None:
     kept = [fact for i, fact in enumerate(edge) if i % 3]
     expected = closure_by_matrices(np.array([*kept, (1, 59), (59, 2)]), 60)
     assert states == [{"path": expected}, {"path": expected}]
+
+
+# Two rules for a head, a head that is only found by enumeration, negation, a stratum above, texts beside.
+MAINTAINED = """
+.decl edge(x: number, y: number)
+.decl blocked(x: number)
+.decl path(x: number, y: number)
+path(x, y) :- edge(x, y).
+path(x, z) :- path(x, y), path(y, z), !blocked(y).
+.decl hub(x: number)
+hub(x) :- path(x, y), path(y, x), edge(x, _).
+.decl named(x: number, s: symbol)
+named(x, cat("n", to_string(x))) :- hub(x).
+named(y, s) :- named(x, s), edge(x, y), !blocked(y).
+"""
+
+
+@pytest.mark.parametrize("jobs", [2, 3, 5])
+@pytest.mark.parametrize("levels", ["local", "global"])
+@pytest.mark.parametrize(("starts", "enumerate_from"), [(1, 0), (5, 1 << 40), (1 << 14, 1)])
+def test_updates_that_threads_share(jobs: int, levels: str, starts: int, enumerate_from: int) -> None:
+    choice = random.Random(jobs * starts)
+    with forced(share_update_from=0, shared_starts=starts, work_between_checks=5, enumerate_from=enumerate_from):
+        explicit = {"edge": set(map(tuple, graph(32, 80, seed=jobs).tolist())), "blocked": {(1,), (2,)}}
+        with elastalog.open(MAINTAINED, explicit, engine="local", levels=levels, budget=None, jobs=jobs) as db:
+            for _ in range(5):
+                edges = sorted(explicit["edge"])
+                gone = {
+                    "edge": set(choice.sample(edges, min(len(edges), choice.randrange(1, 25)))),
+                    "blocked": explicit["blocked"],
+                }
+                come = {
+                    "edge": {(choice.randrange(32), choice.randrange(32)) for _ in range(choice.randrange(20))},
+                    "blocked": {(choice.randrange(32),)},
+                }
+                db.apply(come, gone)
+                explicit = {name: (explicit[name] - gone[name]) | come[name] for name in explicit}
+                with elastalog.open(MAINTAINED, explicit, engine="local", levels=levels, jobs=1) as fresh:
+                    assert levels_of(db) == levels_of(fresh)
+            shared = db._backend.updates.maintenance.scheduler._shared
+            assert shared is not None
+            assert shared._looked, "threads shared nothing"
+
+
+@pytest.mark.usefixtures("_none_left")
+@pytest.mark.parametrize("fails_at", [1, 4, 15, 40])
+def test_a_failure_in_an_update_that_threads_share(fails_at: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The epoch before is left, and the next update finds all in order."""
+    edge = graph(40, 120, seed=7).tolist()
+    checks = itertools.count()
+
+    def check(self: Watch) -> None:
+        if next(checks) == fails_at and threading.current_thread() is not threading.main_thread():
+            raise LimitReached([])
+
+    with (
+        forced(share_update_from=0, shared_starts=64, work_between_checks=5),
+        elastalog.open(CLOSURE, {"edge": edge}, engine="local", budget=None, jobs=3) as db,
+    ):
+        before = levels_of(db)
+        some = {"edge": [tuple(fact) for fact in edge[::4]]}
+        with monkeypatch.context() as patched:
+            patched.setattr(Watch, "check", check)
+            with contextlib.suppress(LimitReached):
+                db.apply(deleted=some)
+                db.apply(inserted=some)
+        if db.epoch == 0:
+            assert levels_of(db) == before
+        for epochs in ({"deleted": some}, {"inserted": some}):
+            db.apply(**epochs)
+        assert levels_of(db) == before
 
 
 @pytest.mark.parametrize("is_annotated", [False, True])

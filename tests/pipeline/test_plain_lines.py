@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import random
 import threading
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -16,8 +18,9 @@ from elastalog import ElastalogError
 from elastalog.analysis.program import Base
 from elastalog.pipeline.files import loading
 from elastalog.pipeline.files.format import Format
-from elastalog.pipeline.files.loading import plain_file
+from elastalog.pipeline.files.loading import Source, plain_file
 from elastalog.pipeline.files.policy import BadRows
+from elastalog.pipeline.files.read import read_facts
 from elastalog.pipeline.files.text import _read_exactly
 from elastalog.relations.schema import Column, Schema
 from elastalog.relations.tables import to_table, to_words
@@ -50,11 +53,12 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def read(schema: Schema, path: Path, **parameters: str) -> tuple[list[tuple], list[tuple[int, str]], list[str]]:
     """The rows, the lines and codes of bad ones, and the symbols in the order of their ids."""
-    file = plain_file(schema, path, parameters)
+    file = plain_file(schema, path, Format.of(parameters, path.name))
     assert file is not None
+    source = Source(schema.name, file, partial(read_facts, schema, path))
     dictionary = Dictionary()
     made = loading._Assembled(
-        file, BadRows("skip"), dictionary, lambda name, table: to_words(schema, table, dictionary)
+        source, file, BadRows("skip"), dictionary, lambda name, table: to_words(schema, table, dictionary)
     )
     for block in file.blocks():
         made.add(block())
@@ -179,8 +183,8 @@ def test_more_symbols_than_a_block_is_made_for(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("small_blocks")
 def test_other_formats_are_not_plain(tmp_path: Path, parameters: dict[str, str]) -> None:
     (tmp_path / "r.facts").write_bytes(b"a\tb\n")
-    assert plain_file(EDGE, tmp_path / "r.facts", {}) is not None
-    assert plain_file(EDGE, tmp_path / "r.facts", parameters) is None
+    assert plain_file(EDGE, tmp_path / "r.facts", Format()) is not None
+    assert plain_file(EDGE, tmp_path / "r.facts", Format.of(parameters, "r.facts")) is None
 
 
 # --- threads -------------------------------------------------------------------------------------------------------
@@ -197,12 +201,16 @@ def facts(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_ids_facts_and_levels_do_not_depend_on_threads(facts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("is_by_path", [False, True])
+def test_ids_facts_and_levels_do_not_depend_on_threads(
+    facts: Path, is_by_path: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(SETTINGS, "read_in_threads_from", 1)
     monkeypatch.setattr(SETTINGS, "bytes_of_a_block", 1 << 11)
+    given = {name: facts / f"{name}.facts" for name in ("call", "loaded")} if is_by_path else facts
     known = []
     for jobs in (1, 2, 4):
-        with elastalog.open(PROGRAM, facts=facts, jobs=jobs, engine="local") as db:
+        with elastalog.open(PROGRAM, facts=given, jobs=jobs, engine="local") as db:
             symbols = db._materialisation.dictionary.symbols.strings_from(0)
             backend = db._backend
             levels = {name: sorted(zip(db[name], backend.facts(name).level.tolist(), strict=True)) for name in db}
@@ -223,3 +231,28 @@ def test_the_first_bad_row_is_named_with_every_number_of_threads(facts: Path) ->
     assert messages[0] == messages[1] == messages[2]
     assert "call.facts:1501" in messages[0]
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("elastalog reading")]
+
+
+@pytest.mark.parametrize("row", ["method\tno number\tmethod\n", "method\t1\n", "a\t1\tb\tc\n"])
+def test_a_bad_row_of_a_file_that_is_given_by_its_path(
+    facts: Path, row: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is told as by who reads whole files, with what the file is likely to need; so is how files are written."""
+    caplog.set_level("INFO", "elastalog.facts")
+    monkeypatch.setattr(SETTINGS, "bytes_of_a_block", 1 << 11)
+    given = {name: facts / f"{name}.facts" for name in ("loaded", "call")}
+    told: list[Any] = []
+    for read_in_threads_from in (1, 1 << 30):
+        monkeypatch.setattr(SETTINGS, "read_in_threads_from", read_in_threads_from)
+        caplog.clear()
+        with elastalog.open(PROGRAM, facts=given, jobs=3, engine="local") as db:
+            told.append((sorted(caplog.messages), len(db["reaches"])))
+    assert told[0] == told[1]
+    with (facts / "call.facts").open("a") as file:
+        file.write(row)
+    for read_in_threads_from in (1, 1 << 30):
+        monkeypatch.setattr(SETTINGS, "read_in_threads_from", read_in_threads_from)
+        with pytest.raises(ElastalogError) as error:
+            elastalog.open(PROGRAM, facts=given, jobs=3, engine="local")
+        told.append(str(error.value))
+    assert told[2] == told[3]

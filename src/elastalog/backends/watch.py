@@ -132,9 +132,12 @@ class Watch:
         self.effort += effort
         self.touched += touched
 
-    def derived(self, derivations: int, rows: int = 0) -> None:
-        """Counts derivations and rows, and checks what may have run out."""
-        self.count(derivations, rows)
+    def derived(self, derivations: int, rows: int = 0, left: float = 1.0) -> None:
+        """Counts derivations and rows, and checks what may have run out. `left`: the part of the effort that threads
+        which shared it have left to one."""
+        effort = self.count(derivations, rows)
+        if left < 1.0:
+            self.effort -= int(effort * (1 - left))
         if self._budget is not None and self.effort > self._budget:
             budget = self._whole()
             if budget is not None and self.effort > budget:

@@ -154,7 +154,7 @@ def _execute(state: ShellState, statement: Piece) -> None:
         raise place.error(
             "E0651", f"`{name}` is not a command", advice=f"write `insert`, `delete` or `query` before `{name}`"
         )
-    find_command(name, place).run(state, rest)
+    find_command(name, place).execute(state, rest)
 
 
 def _at_line(error: ElastalogError, statement: Piece) -> ElastalogError:

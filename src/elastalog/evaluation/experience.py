@@ -94,7 +94,7 @@ class Bootstrap:
     def counted(cls, inputs: int, derivations: int, rows: int, rounds: int, spared: int = 0) -> Bootstrap:
         """A bootstrap of which this was counted (see `Watch`); nothing but derivations where it was evaluated
         elsewhere.
-        An update has no help of other threads, so what they spare a bootstrap makes it the better choice sooner."""
+        What threads spare a bootstrap makes it the better choice sooner; what they spare an update is no effort."""
         if not rounds:
             return cls(inputs, derivations, float(derivations), rows)
         usual = min(max(rows, _LEAST_ROWS * derivations), _USUAL_ROWS * derivations)

@@ -323,8 +323,10 @@ def initial_facts(
     target: Materialisation,
     facts: InputFiles | str | os.PathLike[str] | Mapping[str, Rows] | None,
     policy: BadRows,
+    files: InputFiles | None = None,
 ) -> tuple[dict[str, np.ndarray | FactFiles], list[Report]]:
-    """The facts by relation, and how the reading went. `facts`: files, a folder that Spark reads, or rows."""
+    """The facts by relation, and how the reading went. `facts`: files, a folder that Spark reads, or rows. `files`: of
+    rows that are paths."""
     explicit: dict[str, list[np.ndarray]] = {}
     filed: dict[str, FactFiles] = {}
     spark = target.spark
@@ -336,12 +338,15 @@ def initial_facts(
     for name, rows in written.items():
         explicit[name] = [target.encode(name, rows)]
     if isinstance(facts, Mapping):
+        loading = iter(()) if files is None else files.facts(target.dictionary, target.encode)
         for name, rows in facts.items():
             if isinstance(rows, str | os.PathLike):
-                read = read_path(target.schema(name), rows, policy)
-                rows = read.table
-                reports.append(read.report)
-            elif is_spark_rows(rows):
+                target.schema(name)  # there may be none
+                _, loaded = next(loading)
+                reports.append(loaded.report)
+                explicit.setdefault(name, []).extend(loaded.parts)
+                continue
+            if is_spark_rows(rows):
                 read = read_spark_rows(target.schema(name), rows, policy, spark, None if name in explicit else into)
                 reports.append(read.report)
                 if read.files is not None:
@@ -357,6 +362,7 @@ def initial_facts(
                 converted = converted_values(schema, table)
                 reports.append(report_of(policy, name, [place_of(schema)], table.num_rows, [], converted))
             explicit.setdefault(name, []).append(target.encode(name, rows))
+        next(loading, None)  # it has something to give back
     elif isinstance(facts, InputFiles):
         for name, loaded in facts.facts(target.dictionary, target.encode):
             reports.append(loaded.report)

@@ -14,7 +14,7 @@ import logging
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sized
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import replace
 from functools import cache
@@ -35,7 +35,7 @@ from elastalog.evaluation.strategies import STRATEGIES
 from elastalog.folders.addresses import is_address, without_secrets
 from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import reading_within
-from elastalog.pipeline.files.loading import InputFiles, inputs_of
+from elastalog.pipeline.files.loading import InputFiles, Source, inputs_of, sources_at, sources_in
 from elastalog.pipeline.files.policy import FAIL, MODES, BadRows, Mode
 from elastalog.pipeline.spark.engine import backend_maker, choose_spark
 from elastalog.planning.demand import with_demand
@@ -255,24 +255,28 @@ def _first_epoch(
         begin_ahead(is_recursive, lambda: _about_how_many(named))
     with ExitStack() as reading:
 
-        def begin(folder: str | os.PathLike[str]) -> InputFiles:
+        def begin(sources: Sequence[Source]) -> InputFiles:
             with reading_within(settings.reading(watch)):
-                files = InputFiles(inputs_of(program.checked), Path(folder), given.policy)
+                files = InputFiles(sources, given.policy)
                 reading.callback(files.close)
                 files.begin()
                 return files
 
+        checked, files = program.checked, None
         folder = None if isinstance(named, Mapping) or given.engine == "spark" else named
         if folder is not None and not is_address(folder):
-            facts = begin(folder)
+            facts = begin(sources_in(checked, Path(folder), given.policy))
+        elif isinstance(named, Mapping) and (sources := sources_at(checked, named, given.policy)):
+            files = begin(sources)
         materialisation = Materialisation(program, settings, watch=watch)
         if folder is not None and is_address(folder):
             from elastalog.pipeline.remote import RemoteFolder
 
-            facts = begin(RemoteFolder(str(folder)).fetch_all())
+            fetched = RemoteFolder(str(folder)).fetch_all()
+            facts = begin(sources_in(checked, Path(fetched), given.policy))
         with materialisation.asking():
             with memory_as_limit(), materialisation.reading():
-                explicit, reports = initial_facts(materialisation, facts, given.policy)
+                explicit, reports = initial_facts(materialisation, facts, given.policy, files)
             reading.close()
             INVALID_DATES.clear()
             record = materialisation.bootstrap(explicit)

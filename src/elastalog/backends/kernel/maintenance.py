@@ -44,7 +44,7 @@ class KernelMaintenance:
         kinds, held = self._evaluation.kinds, self._held
         self.scheduler = UpdateScheduler(
             [kinds[stratum.number] for stratum in program.strata], held.relations, held.homes, self._evaluation.watch,
-            held.annotation.is_global, held.vectors,
+            held.annotation.is_global, held.vectors, held.crew,
         )  # fmt: skip
         strata = enumerate(program.strata)
         self._explicit = {place for place, stratum in strata if kinds[stratum.number].is_explicit}

@@ -10,7 +10,7 @@ from elastalog.analysis.listing import show_value
 from elastalog.analysis.values import sort_key
 from elastalog.cli.questions import without_doubt
 from elastalog.cli.reports import latest_entry, profile_lines
-from elastalog.cli.shell_commands.state import Command, Piece, ShellState, require_nothing, require_some, sorted_facts
+from elastalog.cli.shell_commands.state import Command, Piece, ShellState, require_some, sorted_facts
 from elastalog.cli.shell_commands.updates import UPDATES
 from elastalog.cli.shell_commands.why import DEBUGGING, EXPLAINING
 from elastalog.diagnostics.nearest import did_you_mean
@@ -56,7 +56,6 @@ _READING: Final = (
 
 
 def _stats(state: ShellState, arguments: Piece) -> None:
-    require_nothing("stats", arguments)
     entry = latest_entry(state.session)
     state.say(
         f"epoch {entry.epoch}, strategy {state.strategy}: {entry.derivations:,} derivations"
@@ -120,7 +119,6 @@ def _echo(state: ShellState, arguments: Piece) -> None:
 
 
 def _exit(state: ShellState, arguments: Piece) -> None:
-    require_nothing("exit", arguments)
     state.is_over = True
 
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal
 
 from elastalog.analysis.program import Value
 from elastalog.analysis.values import sort_key
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from elastalog.debugging.answers import Suggestion
     from elastalog.evaluation.changes import Changes
     from elastalog.evaluation.epochs import EpochRecord
-    from elastalog.pipeline.files.policy import BadRow
     from elastalog.program import Program
     from elastalog.provenance.fact import Fact
     from elastalog.provenance.proof import Proof
@@ -113,17 +112,18 @@ class Command:
         has_relation = re.search(r"\b[RE]\b|RULE", self.usage) is not None
         return "relations" if has_relation else self.arguments
 
+    def execute(self, state: ShellState, arguments: Piece) -> None:
+        """Runs it; an error if it takes no arguments and was given some."""
+        if arguments.text and self.usage == self.name:
+            told, advice = f"`{self.name}` takes no arguments", f"write `{self.name}` alone: {self.help}"
+            raise arguments.error("E0652", told, advice=advice)
+        self.run(state, arguments)
+
 
 def require_some(command: str, piece: Piece, what: str, advice: str) -> None:
     """An error if a command was given no arguments."""
     if not piece.text:
         raise piece.error("E0652", f"`{command}` needs {what}", advice=advice)
-
-
-def require_nothing(command: str, piece: Piece) -> None:
-    """An error if a command that takes no arguments was given some."""
-    if piece.text:
-        raise piece.error("E0652", f"`{command}` takes no arguments", advice=f"write `{command}` alone")
 
 
 def split(piece: Piece, separator: str) -> Iterator[Piece]:
@@ -213,49 +213,33 @@ MOST_SHOWN = 200
 
 
 @dataclass(frozen=True, slots=True)
-class PendingChange:
-    """Facts of a relation to insert or delete: tuples, or an Arrow table read from a file."""
+class Pending:
+    """What waits for `commit`: facts of a relation to insert or delete, tuples or an Arrow table read from a file; or,
+    without a relation, texts of rules and declarations; or rows of a file that are no facts (`?`), which the policy of
+    the session lets pass."""
 
-    sign: Literal["+", "-"]
-    relation: str
+    sign: Literal["+", "-", "?"]
+    relation: str | None
     rows: Any
 
-    def facts(self) -> Iterator[tuple[Value, ...]]:
+    @property
+    def size(self) -> int:
+        """How many changes it counts as."""
+        return 0 if self.sign == "?" else len(self.rows)
+
+    def lines(self) -> Iterator[str]:
+        """As in a diff file."""
+        if self.relation is None:
+            yield from (f"{self.sign}rule: {text}" for text in self.rows)
+        elif self.sign != "?":
+            yield from (f"{self.sign}{fact_text(self.relation, values)}" for values in self._facts())
+
+    def _facts(self) -> Iterable[tuple[Value, ...]]:
         if isinstance(self.rows, list):
-            yield from self.rows
-        elif self.rows.num_columns == 0:
-            yield from [()] * self.rows.num_rows
-        else:
-            yield from zip(*(column.to_pylist() for column in self.rows.columns), strict=True)
-
-
-@dataclass(frozen=True, slots=True)
-class PendingRule:
-    """A rule to add or to remove, or a declaration to add."""
-
-    sign: Literal["+", "-"]
-    text: str
-
-    @property
-    def rows(self) -> tuple[str]:
-        """It counts as one change."""
-        return (self.text,)
-
-
-@dataclass(frozen=True, slots=True)
-class PendingBad:
-    """Rows of a file that are no facts of a relation, which the policy of the session lets pass."""
-
-    relation: str
-    bad: tuple[BadRow, ...]
-
-    @property
-    def rows(self) -> tuple[()]:
-        """They count as no change."""
-        return ()
-
-
-Pending: TypeAlias = PendingChange | PendingRule | PendingBad
+            return self.rows
+        if self.rows.num_columns == 0:
+            return [()] * self.rows.num_rows
+        return zip(*(column.to_pylist() for column in self.rows.columns), strict=True)
 
 
 @dataclass(slots=True)
@@ -328,27 +312,18 @@ class ShellState:
         """The pending changes as an update of the session."""
         update = self.session.update()
         # Rules first: they may declare the relations that facts belong to.
-        if removed := [rule.text for rule in self.pending_rules if rule.sign == "-"]:
-            update.remove_rules(removed)
-        if added := [rule.text for rule in self.pending_rules if rule.sign == "+"]:
-            update.add_rules(added)
-        for change in self.pending_facts:
-            (update.insert if change.sign == "+" else update.delete)(change.relation, change.rows)
-        for passed in self.pending_bad:
-            update.keep_bad(passed.relation, passed.bad)
+        for sign, change in (("-", update.remove_rules), ("+", update.add_rules)):
+            if texts := [text for one in self.pending_rules if one.sign == sign for text in one.rows]:
+                change(texts)
+        take = {"+": update.insert, "-": update.delete, "?": update.keep_bad}
+        for one in self.pending:
+            if one.relation is not None:
+                take[one.sign](one.relation, one.rows)
         return update
 
     @property
-    def pending_rules(self) -> list[PendingRule]:
-        return [change for change in self.pending if isinstance(change, PendingRule)]
-
-    @property
-    def pending_bad(self) -> list[PendingBad]:
-        return [change for change in self.pending if isinstance(change, PendingBad)]
-
-    @property
-    def pending_facts(self) -> list[PendingChange]:
-        return [change for change in self.pending if isinstance(change, PendingChange)]
+    def pending_rules(self) -> list[Pending]:
+        return [one for one in self.pending if one.relation is None]
 
     def fact(self, text: str) -> tuple[str, tuple[Value, ...]]:
         """A fact as it is written; its relation may be declared by the pending update."""
@@ -361,7 +336,7 @@ class ShellState:
     @property
     def pending_size(self) -> int:
         """How many facts and rules the pending changes name."""
-        return sum(len(change.rows) for change in self.pending)
+        return sum(one.size for one in self.pending)
 
     def forget_pending(self) -> None:
         """Drops the pending changes."""

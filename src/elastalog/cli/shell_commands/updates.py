@@ -10,18 +10,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from elastalog.analysis.values import sort_key
 from elastalog.cli.reports import fact_text
-from elastalog.cli.shell_commands.state import (
-    Command,
-    Pending,
-    PendingBad,
-    PendingChange,
-    PendingRule,
-    Piece,
-    ShellState,
-    require_nothing,
-    require_some,
-    split,
-)
+from elastalog.cli.shell_commands.state import Command, Pending, Piece, ShellState, require_some, split
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.diagnostics.messages import counted
 
@@ -36,7 +25,7 @@ _SIGNS: Final[dict[str, Literal["+", "-"]]] = {"insert": "+", "delete": "-"}
 def _add_changes(word: str, state: ShellState, arguments: Piece) -> None:
     """`insert R(1), R(2), delete S(3)`: all of them, or none when one is wrong."""
     require_some(word, arguments, "a fact", f"write it as `{word} edge(1, 2)`")
-    changes: list[PendingChange] = []
+    changes: list[Pending] = []
     for written in split(arguments, ","):
         piece = written.trimmed()
         first, rest = piece.after_word()
@@ -46,7 +35,7 @@ def _add_changes(word: str, state: ShellState, arguments: Piece) -> None:
             raise piece.error("E0652", "a fact is missing here", advice="remove the comma, or add a fact after it")
         with piece.placing():
             relation, values = state.fact(piece.text)
-        changes.append(PendingChange(_SIGNS[word], relation, [values]))
+        changes.append(Pending(_SIGNS[word], relation, [values]))
     state.pending += changes
 
 
@@ -63,21 +52,21 @@ def _load(state: ShellState, arguments: Piece) -> None:
     update = state.update()
     with state.session.engine.reading():
         diff = read_diff(Path(path), update.schemas, update.schemas_with, keep_bad=update.keeps_bad)
-    changes: list[Pending] = [PendingRule("-", text) for text in diff.removed_rules]
-    changes += [PendingRule("+", text) for text in diff.added_rules]
-    changes += [PendingChange("-", name, rows) for name, rows in diff.deleted.items()]
-    changes += [PendingChange("+", name, rows) for name, rows in diff.inserted.items()]
-    changes += [PendingBad(name, tuple(rows)) for name, rows in diff.bad.items()]
+    changes = [Pending("-", None, diff.removed_rules)] if diff.removed_rules else []
+    changes += [Pending("+", None, diff.added_rules)] if diff.added_rules else []
+    changes += [Pending("-", name, rows) for name, rows in diff.deleted.items()]
+    changes += [Pending("+", name, rows) for name, rows in diff.inserted.items()]
+    changes += [Pending("?", name, rows) for name, rows in diff.bad.items()]
     _add(state, changes)
     if state.is_interactive:
-        state.say(f"{counted(sum(len(change.rows) for change in changes), 'change')} pending from {path}")
+        state.say(f"{counted(sum(one.size for one in changes), 'change')} pending from {path}")
 
 
 def _add_rule(state: ShellState, arguments: Piece) -> None:
     require_some("addrule", arguments, "a rule", "write it as `addrule path(x, y) :- edge(x, y).`")
     text = arguments.text
     is_declaration = text.startswith(".")
-    _add(state, [PendingRule("+", text if is_declaration or text.endswith(".") else f"{text}.")])
+    _add(state, [Pending("+", None, [text if is_declaration or text.endswith(".") else f"{text}."])])
 
 
 def _remove_rule(state: ShellState, arguments: Piece) -> None:
@@ -94,7 +83,7 @@ def _remove_rule(state: ShellState, arguments: Piece) -> None:
         if not 1 <= int(text) <= len(rules):
             raise arguments.error("E0652", "there is no such rule", advice=f"give a number from 1 to {len(rules)}")
         text = rules[int(text) - 1]
-    _add(state, [PendingRule("-", text)])
+    _add(state, [Pending("-", None, [text])])
 
 
 def _add(state: ShellState, changes: Sequence[Pending]) -> None:
@@ -109,13 +98,7 @@ def _add(state: ShellState, changes: Sequence[Pending]) -> None:
 
 
 def _start(state: ShellState, arguments: Piece) -> None:
-    require_nothing("start", arguments)
-    if state.pending or state.is_started:
-        raise arguments.error(
-            "E0652",
-            "an update is already under way",
-            advice="end it with `commit` or `rollback` before the next `start`",
-        )
+    _refuse_pending(state, arguments)
     state.is_started = True
 
 
@@ -129,7 +112,7 @@ def _commit(state: ShellState, arguments: Piece) -> None:
 def _committed(state: ShellState, update: PendingUpdate, is_whole: bool = False) -> None:
     """Commits an update, and shows what it changed: the first facts of each relation, or, if `is_whole`, all."""
     changes = update.commit()
-    if state.pending_bad:
+    if any(one.sign == "?" for one in state.pending):
         from elastalog.cli.session_options import show_reports
 
         show_reports(update.reports, state.console)
@@ -142,7 +125,6 @@ def _committed(state: ShellState, update: PendingUpdate, is_whole: bool = False)
 
 
 def _undo(state: ShellState, arguments: Piece) -> None:
-    require_nothing("undo", arguments)
     _refuse_pending(state, arguments)
     if state.last is None:
         advice = "`undo` takes back what `commit` or `apply` did here"
@@ -151,7 +133,7 @@ def _undo(state: ShellState, arguments: Piece) -> None:
 
 
 def _refuse_pending(state: ShellState, arguments: Piece) -> None:
-    if state.pending:
+    if state.pending or state.is_started:
         advice = "end it with `commit`, or drop it with `rollback`"
         raise arguments.error("E0652", "an update is already under way", advice=advice)
 
@@ -160,10 +142,8 @@ def _apply(state: ShellState, arguments: Piece) -> None:
     from elastalog.session.repair import fill_undoing
 
     suggestion = state.debugging.suggestion
-    if arguments.text or suggestion is None:
-        told = "`apply` takes no arguments" if arguments.text else "there is no suggestion to apply"
-        advice = "ask with `suggest +path(1, 4)` first; the changes of a file come with `load FILE` and `commit`"
-        raise arguments.error("E0652", told, advice=advice)
+    if suggestion is None:
+        raise arguments.error("E0652", "there is no suggestion to apply", advice="ask with `suggest +path(1, 4)` first")
     _refuse_pending(state, arguments)
     update = state.session.update()
     fill_undoing(update, suggestion, state.session.epoch, state.session.log)
@@ -205,27 +185,20 @@ _HOW: Final = {
 
 
 def _rollback(state: ShellState, arguments: Piece) -> None:
-    require_nothing("rollback", arguments)
     state.forget_pending()
 
 
 def _pending(state: ShellState, arguments: Piece) -> None:
-    require_nothing("pending", arguments)
-    for change in state.pending:
-        if isinstance(change, PendingRule):
-            state.say(f"{change.sign}rule: {change.text}")
-        elif isinstance(change, PendingChange):
-            state.say_all(f"{change.sign}{fact_text(change.relation, values)}" for values in change.facts())
+    for one in state.pending:
+        state.say_all(one.lines())
 
 
 def _changes(state: ShellState, arguments: Piece) -> None:
-    require_nothing("changes", arguments)
     if state.changes is not None:
         state.say_all(change_lines(state.changes))
 
 
 def _log(state: ShellState, arguments: Piece) -> None:
-    require_nothing("log", arguments)
     state.say_all(map(str, state.session.log()))
 
 
@@ -250,7 +223,6 @@ def change_lines(changes: Changes, all_with: str | None = None) -> Iterator[str]
 
 
 def _forecast(state: ShellState, arguments: Piece) -> None:
-    require_nothing("forecast", arguments)
     forecasts = state.session.forecast(state.update())
     for forecast in forecasts:
         state.say(str(forecast))
@@ -272,7 +244,7 @@ UPDATES: Final = (
     Command("commit [dump_changes]", "apply the pending update and show what changed", _commit),
     Command("preview [all]", "show what the pending update would change", _preview),
     Command("rollback", "drop the pending update", _rollback),
-    Command("apply", "do what was suggested, as a new update", _apply),
+    Command("apply", "do what was suggested, as a new update; for a file there are `load` and `commit`", _apply),
     Command("undo", "take back the latest update that was committed here, as a new update", _undo),
     Command("pending", "show the pending update", _pending),
     Command("changes", "show what the latest epoch changed", _changes),

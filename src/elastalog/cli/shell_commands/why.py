@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from elastalog.provenance.absence import Absence
     from elastalog.provenance.proof import Proof
 
-from elastalog.cli.shell_commands.state import Command, Piece, ShellState, require_nothing, require_some, signed, split
+from elastalog.cli.shell_commands.state import Command, Piece, ShellState, require_some, signed, split
 
 
 def _explain(state: ShellState, arguments: Piece) -> None:
@@ -249,7 +249,6 @@ def _show_answer(state: ShellState, answer: Answer) -> None:
 
 
 def _proofs(state: ShellState, arguments: Piece) -> None:
-    require_nothing("proofs", arguments)
     for proof in state.debugging.proofs:
         state.say_all(rendered(proof, state.explanations.form).split("\n"))
         state.say("")

@@ -7,6 +7,7 @@ is in. Blocks that hold anything unusual are read as `text` reads them.
 
 from __future__ import annotations
 
+import os
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -26,7 +27,7 @@ from elastalog.pipeline.files.allowance import allowance, unreadable
 from elastalog.pipeline.files.format import BYTE_ORDER_MARK, Format, Kind, is_like_a_header, medium
 from elastalog.pipeline.files.paths import find_facts, require_file
 from elastalog.pipeline.files.policy import BadRow, BadRows, Report, settle
-from elastalog.pipeline.files.read import FactsRead, read_input
+from elastalog.pipeline.files.read import FactsRead, read_input, read_path, tell_of_form
 from elastalog.pipeline.files.text import read_lines
 from elastalog.relations.limits import Words
 from elastalog.relations.schema import Schema
@@ -128,9 +129,8 @@ class Lines:
     bad: tuple[BadRow, ...]
 
 
-def plain_file(schema: Schema, path: Path, parameters: Mapping[str, str]) -> PlainFile | None:
-    """The file if it can be read as one of plain lines."""
-    form = Format.of(parameters, path.name)
+def plain_file(schema: Schema, path: Path, form: Format) -> PlainFile | None:
+    """The file if it can be read as one of plain lines; not one whose first line has the names of columns."""
     is_plain = form.kind is Kind.TEXT and not (form.has_header or form.is_rfc4180 or form.is_gzip or form.columns)
     if not is_plain or len(form.delimiter) != 1 or not form.delimiter.isascii():
         return None
@@ -140,12 +140,13 @@ def plain_file(schema: Schema, path: Path, parameters: Mapping[str, str]) -> Pla
         found = path.stat()
         if not stat.S_ISREG(found.st_mode):
             return None
-        with path.open("rb") as file:
-            if file.read(len(_PACKED)) == _PACKED:
+        with path.open("rb") as opened:
+            if opened.read(len(_PACKED)) == _PACKED:
                 return None
     except OSError:
         return None  # who reads it will tell why
-    return PlainFile(schema, path, form, found.st_size)
+    file = PlainFile(schema, path, form, found.st_size)
+    return None if file.begins_with_names() else file
 
 
 def _fill(file: FileIO, data: NDArray[np.uint8], used: int, offset: int) -> int:
@@ -216,21 +217,59 @@ def not_needed(relations: Sequence[Relation]) -> Diagnostic:
     return finding("E0519", severity="warning", names=names)
 
 
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where the facts of a relation are: a file of plain lines, if that is all, and what reads them in any case.
+    `understood`: how the file is written, if that was found out by looking at it."""
+
+    name: str
+    file: PlainFile | None
+    read: Callable[[], FactsRead]
+    understood: str = ""
+
+    def reads(self) -> Iterator[tuple[Callable[[], _Read], int | None]]:
+        """What reads the parts of the facts, and of how many bytes each is, if that is known."""
+        if self.file is None:
+            yield self.read, None
+        else:
+            yield from ((block, SETTINGS.bytes_of_a_block) for block in self.file.blocks())
+
+
+def sources_in(program: CheckedProgram, folder: Path, policy: BadRows) -> list[Source]:
+    """Those of the relations with `.input`, in a folder."""
+    return [
+        Source(relation.name, _plain_input(relation, folder), partial(read_input, relation, folder, policy))
+        for relation in inputs_of(program)
+    ]
+
+
+def sources_at(program: CheckedProgram, given: Mapping[str, object], policy: BadRows) -> list[Source]:
+    """Those of the relations for which paths are given."""
+    from elastalog.pipeline.files.sniffing import described
+
+    found: list[Source] = []
+    for name, path in given.items():
+        if isinstance(path, str | os.PathLike) and name in program.relations:
+            schema = Schema.of(program.relations[name])
+            file = _plain_path(schema, Path(path))
+            understood = "" if file is None else described(file.form)
+            found.append(Source(name, file, partial(read_path, schema, path, policy), understood))
+    return found
+
+
 class InputFiles:
-    """The files of relations with `.input`. Where several threads may read, they begin with `begin`, under the limits
-    of whoever calls it (see `allowance`), and have ended when `close` has. What is read ahead, and by how many, changes
+    """The files of relations. Where several threads may read, they begin with `begin`, under the limits of whoever
+    calls it (see `allowance`), and have ended when `close` has. What is read ahead, and by how many, changes
     nothing."""
 
-    def __init__(self, relations: Sequence[Relation], root: Path, policy: BadRows) -> None:
-        self._relations = relations
+    def __init__(self, sources: Sequence[Source], policy: BadRows) -> None:
         self._policy = policy
         # Rows that are set aside leave traces, which must not be there of files behind one that cannot be read.
         self._threads = allowance().jobs if policy.policy == "fail" else 1
-        files = {relation.name: _plain_file(relation, root) for relation in relations}
-        if sum(file.size for file in files.values() if file is not None) < SETTINGS.read_in_threads_from:
-            files = dict.fromkeys(files)
-        self._files = files
-        self._reads = (read for relation in relations for read in _reads(relation, files[relation.name], root, policy))
+        if sum(source.file.size for source in sources if source.file is not None) < SETTINGS.read_in_threads_from:
+            sources = [replace(source, file=None) for source in sources]
+        self._sources = sources
+        self._reads = (read for source in sources for read in source.reads())
         self._ahead: Ahead[_Read] | None = None
 
     def begin(self) -> None:
@@ -247,28 +286,28 @@ class InputFiles:
 
     def facts(self, dictionary: Dictionary, encode: Encode) -> Iterator[tuple[str, Loaded]]:
         """The facts of the relations, in order, once."""
-        texts = sum(file.size for file in self._files.values() if file is not None and file.has_texts)
+        files = [source.file for source in self._sources]
+        texts = sum(file.size for file in files if file is not None and file.has_texts)
         if texts >= SETTINGS.read_in_threads_from:
             dictionary.symbols.expect(texts)
         parts = (read() for read, _ in self._reads) if self._ahead is None else iter(self._ahead)
-        for relation in self._relations:
-            file = self._files[relation.name]
-            if file is None:
+        for source in self._sources:
+            if source.file is None:
                 given = next(parts)
                 assert isinstance(given, FactsRead)
-                yield relation.name, Loaded(list(_encoded(relation.name, given.table, encode)), given.report)
+                yield source.name, Loaded(list(_encoded(source.name, given.table, encode)), given.report)
             else:
-                lines = _Assembled(file, self._policy, dictionary, encode)
-                for _ in file.blocks():
+                lines = _Assembled(source, source.file, self._policy, dictionary, encode)
+                for _ in source.file.blocks():
                     part = next(parts)
                     assert isinstance(part, Lines)
                     lines.add(part)
-                yield relation.name, lines.loaded()
+                yield source.name, lines.loaded()
         # Arrow keeps what it has given back, for tables that will not come.
         pa.default_memory_pool().release_unused()
 
 
-def _plain_file(relation: Relation, root: Path) -> PlainFile | None:
+def _plain_input(relation: Relation, root: Path) -> PlainFile | None:
     """The file of a relation if it has one, of plain lines."""
     directives = relation.inputs
     if len(directives) != 1:
@@ -283,20 +322,22 @@ def _plain_file(relation: Relation, root: Path) -> PlainFile | None:
             if named is None
             else require_file(root, relation.name, named, is_confined=directives[0].is_confined)
         )
-        file = plain_file(Schema.of(relation), path, parameters)
-        return None if file is None or file.begins_with_names() else file
+        return plain_file(Schema.of(relation), path, Format.of(parameters, path.name))
     except ElastalogError:
         return None  # raised again in its turn
 
 
-def _reads(
-    relation: Relation, file: PlainFile | None, root: Path, policy: BadRows
-) -> Iterator[tuple[Callable[[], _Read], int | None]]:
-    """What reads the parts of a relation's facts, and of how many bytes each is, if that is known."""
-    if file is None:
-        yield partial(read_input, relation, root, policy), None
-    else:
-        yield from ((block, SETTINGS.bytes_of_a_block) for block in file.blocks())
+def _plain_path(schema: Schema, path: Path) -> PlainFile | None:
+    """The file at a path if it looks as if it were of plain lines."""
+    from elastalog.pipeline.files.sniffing import ENOUGH, sniffed
+
+    try:
+        if not path.is_file() or path.name.lower().removesuffix(".gz").endswith(".json"):
+            return None
+        with path.open("rb") as opened:
+            return plain_file(schema, path, sniffed(schema, opened.read(ENOUGH), str(path)))
+    except (OSError, ElastalogError):
+        return None  # raised again in its turn
 
 
 def _encoded(name: str, table: pa.Table, encode: Encode) -> Iterator[Words]:
@@ -311,7 +352,10 @@ def _encoded(name: str, table: pa.Table, encode: Encode) -> Iterator[Words]:
 class _Assembled:
     """The facts of a file of plain lines, as far as they have been read."""
 
-    def __init__(self, file: PlainFile, policy: BadRows, dictionary: Dictionary, encode: Encode) -> None:
+    def __init__(
+        self, source: Source, file: PlainFile, policy: BadRows, dictionary: Dictionary, encode: Encode
+    ) -> None:
+        self._source = source
         self._file = file
         self._policy = policy
         self._dictionary = dictionary
@@ -337,4 +381,11 @@ class _Assembled:
         count = sum(map(len, self._parts))
         name = self._file.schema.name
         parts = self._parts or [np.empty((0, self._file.schema.arity), np.int32)]
-        return Loaded(parts, settle(self._policy, name, [str(self._file.path)], count, self._bad, 0))
+        understood = self._source.understood
+        if understood and self._bad:  # who reads the file as a whole says how it could be meant
+            given = self._source.read()
+            return Loaded(list(_encoded(name, given.table, self._encode)), given.report)
+        report = settle(self._policy, name, [str(self._file.path)], count, self._bad, 0)
+        if understood:
+            tell_of_form(name, report.files, understood)
+        return Loaded(parts, replace(report, understood=understood))

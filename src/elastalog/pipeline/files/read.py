@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -200,12 +200,17 @@ def read_path(schema: Schema, path: str | os.PathLike[str], policy: BadRows) -> 
     return FactsRead(table, replace(report, understood=understood))
 
 
+def tell_of_form(relation: str, files: Sequence[str], understood: str) -> None:
+    """Says on the log how files are written, as was found out by looking at them."""
+    log.info("facts of `%s` from %s: %s", relation, ", ".join(files[:3]), understood)
+
+
 def facts_at(schema: Schema, path: str | os.PathLike[str]) -> tuple[_Read, list[str], str]:
     """What is read of a file or a folder before bad rows are dealt with, from which files, and how they are written."""
     files = _files_at(schema.name, Path(path))
     found = [_looked_at(schema, file) for file in files]
     names, told = [str(file) for file in files], "; ".join(dict.fromkeys(how for _, how in found))
-    log.info("facts of `%s` from %s: %s", schema.name, ", ".join(names[:3]), told)
+    tell_of_form(schema.name, names, told)
     return _together(schema, (read for read, _ in found)), names, told
 
 

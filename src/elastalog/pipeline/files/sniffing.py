@@ -16,6 +16,8 @@ from elastalog.relations.schema import Schema, goes_by_name
 
 LOOKED_AT = 64 << 10
 """Bytes at the beginning of a file that are looked at."""
+ENOUGH = LOOKED_AT + 4
+"""Bytes of it that say the same as the whole file: more than these, behind a mark of the byte order."""
 _NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "blanks"}
 
 

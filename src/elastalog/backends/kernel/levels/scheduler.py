@@ -17,12 +17,15 @@ import numpy as np
 
 from elastalog.backends.kernel.compile.signatures import Table, address_of
 from elastalog.backends.kernel.levels.plan import MaintenancePlan
+from elastalog.backends.kernel.levels.shared_variants import FANOUT, UNTIL_GATHERED, SharedVariants
 from elastalog.backends.kernel.machine import drive as machine_drive
 from elastalog.backends.kernel.machine import inputs as machine_inputs
 from elastalog.backends.kernel.machine import layout, stratum_update
+from elastalog.backends.kernel.machine.layout import BLOCK
 from elastalog.backends.kernel.machine.run import MachineRun, Workspace
 from elastalog.backends.kernel.store.bookkeeping import are_below
 from elastalog.backends.kernel.store.count_vectors import Vectors
+from elastalog.backends.kernel.store.crew import ALONE, Crew
 from elastalog.backends.kernel.store.memory import STAMPS, IndexDescriptor, Matrix, RelationDescriptor, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.transaction import Homes, StratumDelta, add_rows, touch
@@ -71,13 +74,16 @@ class UpdateScheduler:
         watch: Watch,
         is_global: bool,
         vectors: Mapping[str, Vectors],
+        crew: Crew = ALONE,
     ) -> None:
         self._strata = strata
         self._relations = relations
         self._homes = homes
         self._watch = watch
         self._vectors = vectors
-        self._workspace = Workspace()
+        self._shared = SharedVariants(crew, watch) if crew.number > 1 else None
+        self._most_started = BLOCK if self._shared is None else SETTINGS.shared_starts
+        self._workspace = Workspace(start_rows=max(self._most_started, BLOCK))
         self._is_global = is_global
         self._runs: dict[int, MachineRun] = {}
         self._laid_out: dict[int, _LaidOut] = {}
@@ -110,6 +116,8 @@ class UpdateScheduler:
             readers_size=len(self._reader_table),
             homes=address_of(self._homes.addresses), homes_number=len(names), driven=address_of(self._driven),
             moved=address_of(self._moved), work_allowed=SETTINGS.work_between_checks,
+            large=layout.NEVER if self._shared is None else SETTINGS.share_update_from // FANOUT,
+            most_started=self._most_started,
         )  # fmt: skip
         self._address = addressof(record)
         first = machine_drive.Drive.driven_number.offset // _NUMBER  # type: ignore[attr-defined]
@@ -233,6 +241,9 @@ class UpdateScheduler:
                     self.collect(self.changed)
                     self._take_list(max(2 * len(self._list), self._workspace.machine.highest))
                     self._look_again()
+                case layout.LARGE:
+                    if is_single:
+                        self._workspace.machine.work_allowed = UNTIL_GATHERED
                 case _:
                     self._serve(reason)
 
@@ -271,7 +282,10 @@ class UpdateScheduler:
 
     def check(self) -> None:
         """The stratum under way has cost what was allowed: looks at limits, and allows more."""
-        self._runs[self._record.at].serve(layout.CHECK)
+        served, looked = self._runs[self._record.at], self._workspace.machine.work
+        served.serve(layout.CHECK)
+        if self._shared is not None:
+            self._shared.help(served, looked)
 
     def abandon(self) -> None:
         """Forgets the stratum under way; its marks are taken off the relations below it."""

@@ -71,7 +71,8 @@ class Drive(Structure):
     `changes`: how many there are of what the stratum under way reads. What one may cost before Python is asked:
     `derived_allowed`, `work_allowed`. `lists`: room for what changes in strata. `driven` and `moved`: what was done
     (see `DRIVEN` and `MOVED`), the last four numbers of `driven` together in `derivations` to `touched`; `grown`: how
-    many rows relations have got. `is_single`: the drive ends after one stratum."""
+    many rows relations have got. `is_single`: the drive ends after one stratum. `large`: facts of a delta from which on
+    threads may share it, which is said first (LARGE); variants that can be shared start at up to `most_started`."""
 
     stamp: int
     strata: int
@@ -100,6 +101,8 @@ class Drive(Structure):
     moved: int
     moved_number: int
     grown: int
+    large: int
+    most_started: int
 
 
 drive_at = record_at(Drive)

@@ -113,7 +113,7 @@ def _gather(machine, variant, frame):
     seen = _seen(task, relation_at(machine.relations, variant.start), variant.is_negated != 0, False)
     if task.is_of_rows:
         return _gather_rows(machine, variant, frame, seen)
-    return gather_listed(machine, variant, frame, seen, task.is_loss != 0)
+    return gather_listed(machine, variant, frame, seen, task.is_loss != 0, BLOCK)
 
 
 @piece

@@ -36,6 +36,7 @@ from elastalog.backends.kernel.machine.layout import (
     table_of,
     touched_of,
 )
+from elastalog.backends.kernel.machine.together import offer_together
 from elastalog.backends.kernel.store.annotations import ABSENT, DELTA, FIXED, IS, LOST, PENDING, REFERENCE, entry_of
 from elastalog.backends.kernel.store.bookkeeping import offer, touch
 from elastalog.backends.kernel.store.count_vectors import change, first_level, vectors_at
@@ -174,7 +175,7 @@ def recover_listed(block, used, relation, head, first, machine):
             continue
         derived += 1
         before = block[i, width - 1]
-        if before < ABSENT and offer(fact, before + 1, np_int32(ABSENT)):
+        if before < ABSENT and offer_together(touched, entry, before + 1, np_int32(ABSENT)):
             wait(machine, relation, entry, before + 1)
     return derived
 

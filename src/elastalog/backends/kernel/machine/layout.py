@@ -232,6 +232,7 @@ class VariantCode(Structure):
     `started`: how many derivations growth has made by it, from how many rows that it looked at or made, and how many
     that it started at.
 
+    `is_shared`: several threads may run it in an update: it has one head, and nothing is done in Python.
     `heads`: how many heads the variant has if it is run for several rules at once, else 0; the operands from
     `first_head` on say of each, in `head_size` numbers, its relation, its width, and the places of its words.
 
@@ -259,6 +260,7 @@ class VariantCode(Structure):
     made: int
     looked: int
     started: int
+    is_shared: int
     heads: int
     first_head: int
     head_size: int

@@ -65,7 +65,7 @@ def gather_some_heads(machine, variant, frame, most):
     touched = touched_of(relation)
     rows = rows_of(relation)
     width = variant.width
-    out = matrix_at(frame.usual, BLOCK, width)
+    out = matrix_at(frame.usual, most, width)
     take = operands(machine, variant.take, variant.taken)
     place = operands(machine, variant.take + variant.taken, variant.taken)
     filled = min(relation.delta_end - machine.at, most)
@@ -87,14 +87,14 @@ def gather_heads(machine, variant, frame):
 
 
 @piece
-def gather_listed(machine, variant, frame, seen, is_loss):
-    """Fills the first block with the next facts of the delta that are seen, those that go another way left aside, with
-    their levels; column -1 is the row."""
+def gather_listed(machine, variant, frame, seen, is_loss, most):
+    """Fills the first block with the next facts of the delta that are seen, at most `most`, those that go another way
+    left aside, with their levels; column -1 is the row."""
     relation = relation_at(machine.relations, variant.start)
     touched = touched_of(relation)
     rows = rows_of(relation)
     width = variant.width
-    out = matrix_at(frame.usual, BLOCK, width)
+    out = matrix_at(frame.usual, most, width)
     take = operands(machine, variant.take, variant.taken)
     place = operands(machine, variant.take + variant.taken, variant.taken)
     is_negated = variant.is_negated != 0
@@ -102,7 +102,7 @@ def gather_listed(machine, variant, frame, seen, is_loss):
     is_forked = variant.fork > 0
     at = machine.at
     filled = int64(0)
-    while at < relation.delta_end and filled < BLOCK:
+    while at < relation.delta_end and filled < most:
         fetch_listed(touched, rows, relation.listed_in, at, relation.delta_end)
         fact = entry_of(touched, touched[at, relation.listed_in])
         at += 1
@@ -120,10 +120,10 @@ def gather_listed(machine, variant, frame, seen, is_loss):
 
 
 @piece
-def gather_seen(machine, variant, frame):
+def gather_seen(machine, variant, frame, most):
     """The same with what the start sees in the phase."""
     seen = VIEWS[machine.phase, 2 if variant.is_negated else 0]
-    return gather_listed(machine, variant, frame, seen, machine.phase == LOSING)
+    return gather_listed(machine, variant, frame, seen, machine.phase == LOSING, most)
 
 
 def _probing(join: Any) -> Any:

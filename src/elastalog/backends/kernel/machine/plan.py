@@ -296,7 +296,7 @@ class Code:
 
     def _encode(self, variant: BoundVariant, code: layout.VariantCode) -> None:
         """Writes the code of a variant."""
-        gather = variant.gather
+        gather, transforms = variant.gather, len(self.transforms)
         code.start = self._numbers[start_of(variant)]
         code.is_backward = gather.goal is None
         code.is_negated = variant.is_negated_start
@@ -320,6 +320,7 @@ class Code:
             if code.seeks:
                 probe_code.is_before = False  # there is no other variant that facts of the delta could be left to
             self._encoded_probes += 1
+        code.is_shared = not code.heads and len(self.transforms) == transforms
 
     def _look_ahead(self, variant: BoundVariant, number: int) -> None:
         """Notes the probes that the start of a variant says all of: a word for each column of their keys."""

@@ -26,7 +26,6 @@ from elastalog.backends.kernel.compile.signatures import (
 )
 from elastalog.backends.kernel.execution.level_views import copy_fact, is_seen
 from elastalog.backends.kernel.machine.layout import (
-    BLOCK,
     RECOVERING,
     SOUGHT_BITS,
     index_at,
@@ -57,12 +56,12 @@ _WORD, _IN_WORD = np.uint64(6), np.uint64(63)
 
 
 @piece
-def heads_to_seek(machine, variant):
-    """How many heads a backward variant starts at next: as many again as before, or none, if the others are better left
-    to enumeration."""
+def heads_to_seek(machine, variant, most):
+    """How many heads a backward variant starts at next: as many again as before, at most `most`, or none, if the others
+    are better left to enumeration."""
     relation = relation_at(machine.relations, variant.start)
     if variant.whole == 0 or relation.listed_in != LOSS_LIST:
-        return int64(BLOCK)
+        return most
     work = machine.work_before + machine.work
     done = machine.at - relation.delta
     if done == 0:
@@ -73,7 +72,7 @@ def heads_to_seek(machine, variant):
     if _PART_SPENT * spent > variant.whole and spent * (relation.delta_end - machine.at) > variant.whole * done:
         variant.left = machine.at
         return int64(0)
-    return min(int64(done), int64(BLOCK))
+    return min(int64(done), most)
 
 
 @piece
@@ -85,10 +84,10 @@ def has_left(machine, variant):
 
 
 @piece
-def gather_all(machine, variant, frame):
-    """Fills the first block with the next facts of the start's relation that are there, with their levels. If an index
-    has those together that the first probe looks up alike, in its order: then what is found for one is near for the
-    next."""
+def gather_all(machine, variant, frame, most):
+    """Fills the first block with the next facts of the start's relation that are there, at most `most`, with their
+    levels. If an index has those together that the first probe looks up alike, in its order: then what is found for one
+    is near for the next."""
     sought = variant_at(machine.variants, variant.seeks - 1)
     relation = relation_at(machine.relations, variant.start)
     if machine.at == 0:
@@ -102,7 +101,7 @@ def gather_all(machine, variant, frame):
     touched = touched_of(relation)
     rows = rows_of(relation)
     level = levels_of(relation)
-    out = matrix_at(frame.usual, BLOCK, variant.width)
+    out = matrix_at(frame.usual, most, variant.width)
     take = operands(machine, variant.take, variant.taken)
     place = operands(machine, variant.take + variant.taken, variant.taken)
     is_flat = relation.is_flat != 0
@@ -111,7 +110,7 @@ def gather_all(machine, variant, frame):
     within = int64(machine.at) & 0xFFFFFFFF
     filled = int64(0)
     passed = int64(0)
-    while at < end and filled < BLOCK:
+    while at < end and filled < most:
         row = at
         length = int64(1)
         if is_grouped:

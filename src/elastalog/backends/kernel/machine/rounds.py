@@ -28,6 +28,7 @@ from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.layout import (
     BLOCK,
     action_at,
+    block_of,
     frame_at,
     index_at,
     operands,
@@ -270,7 +271,7 @@ def _act(machine, block, used, begin, end):
 def finish_block(machine, step, frame, filled):
     """A step, the start of a variant or a probe, has filled its block: runs its actions."""
     frame.block = frame.usual
-    frame.rows = BLOCK
+    frame.rows = max(filled, BLOCK)
     frame.width = step.width
     frame.begun = 0
     frame.end = filled
@@ -286,7 +287,7 @@ def _run_actions(machine, step, frame):
     if action.kind == layout.IN_PYTHON:
         return layout.ACTIONS
     first = step.first_action + (1 if action.kind == layout.IF_NARROW else 0)
-    left = _act(machine, matrix_at(frame.usual, BLOCK, step.width), frame.end, first, step.actions_end)
+    left = _act(machine, block_of(frame), frame.end, first, step.actions_end)
     frame.end = left if left >= 0 else -1 - left
     return layout.DONE if left >= 0 else layout.ACTIONS
 

@@ -159,9 +159,10 @@ _NODE = dtype_of(Node)
 
 class Workspace:
     """The record of a machine, a block for each step, and the queue of facts that wait for a level, whose nodes hold
-    `words` each."""
+    `words` each. Variants start at up to `start_rows` facts at a time."""
 
-    def __init__(self, words: int = 0) -> None:
+    def __init__(self, words: int = 0, start_rows: int = BLOCK) -> None:
+        self.start_rows = start_rows
         self.machine = Machine()
         self.address = addressof(self.machine)
         self._places = self.address + Machine.relations.offset  # type: ignore[attr-defined]
@@ -193,8 +194,9 @@ class Workspace:
         blocks = list(self._blocks)
         blocks.extend(np.empty(0, np.int32) for _ in range(len(widths) - len(blocks)))
         for depth, width in enumerate(widths):
-            if len(blocks[depth]) < width * BLOCK:
-                blocks[depth] = np.empty(width * BLOCK, np.int32)
+            rows = BLOCK if depth else self.start_rows
+            if len(blocks[depth]) < width * rows:
+                blocks[depth] = np.empty(width * rows, np.int32)
         frames = Table(Frame, len(blocks))
         for frame, block in zip(frames, blocks, strict=True):
             frame.usual = address_of(block)

@@ -16,7 +16,7 @@ from elastalog.backends.kernel.compile.signatures import INT, inlined, int64, ma
 from elastalog.backends.kernel.execution.level_views import LEVELS
 from elastalog.backends.kernel.machine import inputs, layout
 from elastalog.backends.kernel.machine.bucket_queue import take_lowest, waiting_of
-from elastalog.backends.kernel.machine.drive import enter_next, leave, write_back
+from elastalog.backends.kernel.machine.drive import drive_at, enter_next, leave, write_back
 from elastalog.backends.kernel.machine.heads import (
     gain,
     gain_counts,
@@ -42,6 +42,7 @@ from elastalog.backends.kernel.machine.layout import (
 from elastalog.backends.kernel.machine.level_steps import gather_seen, gather_some_heads, probe_seen
 from elastalog.backends.kernel.machine.rederivation import gather_all, has_left, heads_to_seek, keep_sought
 from elastalog.backends.kernel.machine.rounds import driver, extend_indexes, has_delta, has_more, runner
+from elastalog.backends.kernel.machine.together import gain_together, lose_together, take_starts
 from elastalog.backends.kernel.store.annotations import DELTA, DELTA_LIST, LOSS_LIST, LOST, entry_of
 from elastalog.backends.kernel.store.bookkeeping import finish_entry, lose_fact, settle_at
 from elastalog.backends.kernel.store.count_vectors import MOST_STEPS
@@ -75,24 +76,28 @@ def _starts(machine, variant):
 
 @inlined
 def _has_more(machine, variant):
-    """Whether there is something left to start at; who goes through all facts finds out himself."""
-    return variant.seeks > 0 or has_more(machine, variant)
+    """Whether there is something left to start at; who goes through all facts finds out himself, who helps another is
+    given it."""
+    return machine.task == 0 and (variant.seeks > 0 or has_more(machine, variant))
 
 
 @piece
 def _gather(machine, variant, frame):
     """The next facts of the delta that the start sees, or the next lost heads, or of all facts."""
     machine.served = 0
+    most = drive_at(machine.drive, 0).most_started if variant.is_shared else int64(layout.BLOCK)
     if variant.seeks > 0:
-        return gather_all(machine, variant, frame)
+        return gather_all(machine, variant, frame, most)
     if variant.is_backward:
-        return gather_some_heads(machine, variant, frame, heads_to_seek(machine, variant))
-    return gather_seen(machine, variant, frame)
+        return gather_some_heads(machine, variant, frame, heads_to_seek(machine, variant, most))
+    return gather_seen(machine, variant, frame, most)
 
 
 @piece
 def _sink(machine, variant, frame):
     """Hands the last block to the head, or to one head after another, or says what is missing for that."""
+    if machine.task != 0 and machine.phase != layout.RECOVERING:
+        return _hand_on_together(machine, variant, frame)
     if variant.heads == 0:
         reason = _hand_on(machine, variant, variant.head, block_of(frame), frame.end)
         if reason != layout.DONE:
@@ -125,12 +130,42 @@ def _project(block, used, head, out):
 
 
 @piece
+def _hand_on_together(machine, variant, frame):
+    """Hands what is left of the last block to the head, as other threads do, or says what is missing for that."""
+    head = relation_at(machine.relations, variant.head)
+    block = block_of(frame)
+    begun = frame.begun
+    machine.full = variant.head
+    if machine.phase == layout.LOSING:
+        if machine.nodes_used + frame.end > machine.nodes_room:
+            return layout.NO_NODES
+        frame.begun = lose_together(block, begun, frame.end, variant.head, head, machine)
+    else:
+        reason = _can_wait(machine, block, frame.end)
+        if reason != layout.DONE:
+            return reason
+        frame.begun = gain_together(block, begun, frame.end, variant.head, head, machine)
+    machine.derived += frame.begun - begun
+    return layout.DONE if frame.begun == frame.end else layout.NO_ROOM
+
+
+@piece
+def _can_wait(machine, block, used):
+    """Whether there is room in the queue for the heads of a block, or what is missing."""
+    if machine.nodes_used + used > machine.nodes_room:
+        return layout.NO_NODES
+    # What was found backwards is offered as it was before the gains.
+    machine.highest = highest(block, used, block.shape[1] - (1 if machine.phase == layout.RECOVERING else 2))
+    return layout.DONE if machine.highest < machine.levels_room else layout.NO_LEVELS
+
+
+@piece
 def _hand_on(machine, variant, number, block, used):
     """Hands a block to a head, or says what is missing for that."""
     phase = machine.phase
     head = relation_at(machine.relations, number)
     machine.full = number
-    if head.touched_used + used > head.touched_room:
+    if phase != layout.RECOVERING and head.touched_used + used > head.touched_room:
         return layout.NO_ROOM
     is_dense = head.vectors != 0
     if is_dense and not has_counts(head, head.used + used, MOST_STEPS * used):
@@ -144,12 +179,9 @@ def _hand_on(machine, variant, number, block, used):
     else:
         if phase == layout.GAINING and head.used + used > head.room:
             return layout.NO_ROOM
-        if machine.nodes_used + used > machine.nodes_room:
-            return layout.NO_NODES
-        # What was found backwards is offered as it was before the gains.
-        machine.highest = highest(block, used, block.shape[1] - (1 if phase == layout.RECOVERING else 2))
-        if machine.highest >= machine.levels_room:
-            return layout.NO_LEVELS
+        reason = _can_wait(machine, block, used)
+        if reason != layout.DONE:
+            return reason
         if phase == layout.RECOVERING:
             if variant.seeks > 0:
                 first = variant_at(machine.variants, variant.seeks - 1).left
@@ -167,8 +199,9 @@ def _hand_on(machine, variant, number, block, used):
 
 @piece
 def _close_losses(machine):
-    """The delta has been propagated: its facts are lost. Heads that lost their last derivation are the next delta."""
-    is_more = False
+    """The delta has been propagated: its facts are lost. Heads that lost their last derivation are the next delta;
+    returns how many."""
+    found = 0
     for r in range(machine.relations_number):
         relation = relation_at(machine.relations, r)
         touched = touched_of(relation)
@@ -184,15 +217,16 @@ def _close_losses(machine):
             relation.delta_end = relation.losses
             for at in range(relation.delta, relation.delta_end):
                 entry_of(touched, touched[at, LOSS_LIST]).marks |= DELTA
-                is_more = True
+            found += relation.delta_end - relation.delta
         else:
             relation.delta = relation.delta_end
-    return is_more
+    return found
 
 
 @piece
 def _close_gains(machine):
-    """The delta has been propagated. The facts that wait for the lowest level settle at it and are the next delta."""
+    """The delta has been propagated. The facts that wait for the lowest level settle at it and are the next delta;
+    returns how many."""
     for r in range(machine.relations_number):
         relation = relation_at(machine.relations, r)
         touched = touched_of(relation)
@@ -206,7 +240,7 @@ def _close_gains(machine):
         level = take_lowest(machine)
         number = int64(waiting[level])
         waiting[level] = -1
-        is_more = False
+        found = 0
         while number >= 0:
             node = node_at(machine.nodes, number)
             number = int64(node.next)
@@ -215,12 +249,12 @@ def _close_gains(machine):
             if settle_at(entry_of(touched, node.entry), level):
                 entry_of(touched, relation.delta_end).deltas = node.entry
                 relation.delta_end += 1
-                is_more = True
+                found += 1
         if machine.levels_waiting == 0:
             machine.nodes_used = 0
-        if is_more:
-            return True
-    return False
+        if found > 0:
+            return found
+    return 0
 
 
 @piece
@@ -228,14 +262,29 @@ def _close(machine):
     if machine.phase == layout.RECOVERING:
         return layout.DONE
     machine.work += 1
-    is_more = _close_losses(machine) if machine.phase == layout.LOSING else _close_gains(machine)
-    if not is_more:
+    found = _close_losses(machine) if machine.phase == layout.LOSING else _close_gains(machine)
+    if found == 0:
         return layout.DONE
     machine.stage = layout.REOPENING
+    if found >= drive_at(machine.drive, 0).large:
+        return layout.LARGE
     return layout.CHECK if machine.work > machine.work_allowed else layout.GO_ON
 
 
-_drive = driver(_open, _starts, runner(_has_more, _gather, probe_seen, _sink), _close)
+_run = runner(_has_more, _gather, probe_seen, _sink)
+_drive = driver(_open, _starts, _run, _close)
+
+
+@piece
+def _help(machine):
+    """Runs a variant that another machine is at from what that one has gathered, as long as there is any."""
+    variant = variant_at(machine.variants, machine.variant)
+    while machine.at >= 0 or take_starts(machine, variant):
+        reason = _run(machine, variant)
+        if reason != layout.DONE:
+            return reason
+        machine.at = -1
+    return layout.DONE
 
 
 @piece
@@ -253,8 +302,11 @@ def _advance(machine):
 
 @operator(INT, INT)
 def advance(address):
-    """Runs a drive on, stratum after stratum, round after round; returns why it stops (`layout.DONE`)."""
+    """Runs a drive on, stratum after stratum, round after round, or helps with a variant (see `together`); returns why
+    it stops (`layout.DONE`)."""
     machine = machine_at(address, 0)
+    if machine.task != 0:
+        return _help(machine)
     reason = _advance(machine)
     if machine.part != layout.TO_ENTER:
         write_back(machine)

@@ -211,7 +211,7 @@ def give_out(turns, used, turn):
 
 
 @inlined
-def _without_gaps_at_end(turns, end):
+def without_gaps_at_end(turns, end):
     """Where rows end if what threads have not used of their turns is cut off there."""
     own = APART
     while own < turns.shape[0]:
@@ -233,7 +233,7 @@ def close_gaps(rows, table, shift, count, level, used, room, turns):
     mask = uint64(table.shape[0] - 1)
     # Threads also ask when there are no more.
     end = used + (min(turns[GIVEN], room) - used) // turns[TURN] * turns[TURN]
-    end = _without_gaps_at_end(turns, end)
+    end = without_gaps_at_end(turns, end)
     for own in range(APART, turns.shape[0], APART):
         while turns[own + OWN] < turns[own + OWN_END]:
             end -= 1
@@ -249,5 +249,5 @@ def close_gaps(rows, table, shift, count, level, used, room, turns):
                 slot = (slot + ONE) & mask
             table[slot] = entry_for(uint64(table[slot]), target, mask)
             turns[own + OWN] = target + 1
-            end = _without_gaps_at_end(turns, end)
+            end = without_gaps_at_end(turns, end)
     return end
