@@ -99,9 +99,8 @@ Action: TypeAlias = Fill | Copy | Compute | Generate | Keep | KeepEqual | KeepCo
 @dataclass(frozen=True, slots=True)
 class Gather:
     """The start: rows of a relation (the delta, all rows, or the heads of backward evaluation), or one row without
-    columns when
-    `relation` is None. `goal` is the goal whose relation is read, None for heads and for the single row.
-    `is_direct`: slots are the relation's columns and there is nothing to do, so the relation's own matrix serves."""
+    columns when `relation` is None. `goal` is the goal whose relation is read, None for heads and for the single
+    row."""
 
     relation: str | None
     goal: int | None
@@ -109,7 +108,6 @@ class Gather:
     slots: Mapping[str, int]
     width: int
     actions: tuple[Action, ...]
-    is_direct: bool
 
 
 @dataclass(frozen=True, slots=True)

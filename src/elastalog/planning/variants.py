@@ -180,8 +180,8 @@ def lay_out(
     layout = _place(drafts[0], {}, needs[0], () if last else results)
     actions = _actions(drafts[0], layout, is_sought)
     relation = clause.head if from_head else None if start is None else _atom(clause, start).relation
-    gather = _gather(relation, drafts[0], layout, actions, is_last=not last)
-    slots = gather.slots
+    slots = layout.slots
+    gather = steps.Gather(relation, start, tuple(layout.take), slots, layout.width, actions)
     probes = []
     for i, draft in enumerate(drafts[1:], 1):
         layout = _place(draft, slots, needs[i], results if i == last else ())
@@ -331,20 +331,6 @@ def _place(draft: _Draft, before: Mapping[str, int], needed: set[str], results: 
         else:
             slots[name] = slot
     return layout
-
-
-def _gather(
-    relation: str | None, draft: _Draft, layout: _Layout, actions: tuple[steps.Action, ...], is_last: bool
-) -> steps.Gather:
-    """The start, of which the relation's own matrix serves if nothing is to be done."""
-    goal, take, slots = draft.goal, layout.take, layout.slots
-    if relation is None or actions or is_last or steps.ROW in [column for column, _ in take]:
-        return steps.Gather(relation, goal, tuple(take), slots, layout.width, actions, is_direct=False)
-    slots = {name: column for name, column in draft.taken.items() if name in slots}
-    columns = slots.values()
-    return steps.Gather(
-        relation, goal, tuple([(c, c) for c in columns]), slots, max(columns, default=-1) + 1, actions, is_direct=True
-    )
 
 
 # --- actions -------------------------------------------------------------------------------------------------------

@@ -4,15 +4,8 @@
 from __future__ import annotations
 
 from elastalog.backends.kernel.compile.signatures import (
-    COLUMNS,
-    FLAG,
     GROUP,
-    INT,
-    KEYS,
     LOW,
-    MATRIX,
-    STATE,
-    WORDS,
     flattened,
     group_of_keys,
     group_of_numbers,
@@ -21,9 +14,7 @@ from elastalog.backends.kernel.compile.signatures import (
     inlined,
     int64,
     np_int32,
-    operator,
     prefetch,
-    types,
     uint64,
 )
 from elastalog.backends.kernel.execution.level_views import copy_columns, is_seen, level_before, level_now, state_of
@@ -222,10 +213,7 @@ def _join_postings(
     state[SKIPPED] += skipped
 
 
-@operator(
-    types.void, MATRIX, INT, INT, COLUMNS, INT, KEYS, INT, MATRIX, WORDS, MATRIX, COLUMNS, INT, WORDS, MATRIX,
-    INT, FLAG, FLAG, FLAG, COLUMNS, COLUMNS, COLUMNS, COLUMNS, MATRIX, STATE,
-)  # fmt: skip
+@inlined
 def join_levels(
     left, start, stop, key, kind, keys, shift, slots, pool, rows, columns, limit, level, touched,
     view, is_loss, is_flat, is_negated, keep, keep_place, take, take_place, out, state,

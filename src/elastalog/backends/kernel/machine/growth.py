@@ -62,12 +62,11 @@ from elastalog.backends.kernel.machine.shares import (
     take_back,
     take_share,
 )
-from elastalog.backends.kernel.store import inserting, set_table
+from elastalog.backends.kernel.store import inserting
 from elastalog.backends.kernel.store.memory import STATE_SIZE
-from elastalog.backends.kernel.store.set_table import FILLED, NEXT, USED, WITHIN
+from elastalog.backends.kernel.store.set_table import FILLED, NEXT, USED, WITHIN, is_present, member
 
 _join = piece(join.join)
-_member = piece(set_table.member)
 _insert = piece(inserting.insert)
 
 
@@ -134,7 +133,7 @@ def _gather(machine, variant, frame):
     row = machine.at
     filled = int64(0)
     while row < task.stop and filled < BLOCK:
-        if not is_checked or set_table.is_present(level, touched, row):
+        if not is_checked or is_present(level, touched, row):
             for c in range(variant.taken):
                 out[filled, place[c]] = rows[row, take[c]] if take[c] >= 0 else np_int32(row)
             for c in range(width - task.carried, width):
@@ -181,7 +180,7 @@ def probe_rows(machine, probe, frame, following, limit):
     progress[WITHIN] = frame.within
     if probe.kind == MEMBER:
         row_place = take_place[0] if probe.taken > 0 else int64(-1)
-        _member(
+        member(
             block_of(frame), frame.begun, frame.end, key, table_of(relation), relation.shift, rows, limit, is_checked,
             level, touched, is_negated, keep, keep_place, row_place, out, progress,
         )  # fmt: skip

@@ -154,7 +154,7 @@ def _probing(join: Any) -> Any:
 
 
 _probe_one = _probing(join_one)
-_probe_many = _probing(inlined(join_levels))
+_probe_many = _probing(join_levels)
 
 
 @inlined

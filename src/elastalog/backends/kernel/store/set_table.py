@@ -9,7 +9,6 @@ never moved, so row numbers identify facts.
 from __future__ import annotations
 
 from elastalog.backends.kernel.compile.signatures import (
-    COLUMNS,
     FLAG,
     GROUP,
     INT,
@@ -17,7 +16,6 @@ from elastalog.backends.kernel.compile.signatures import (
     MATRIX,
     NONE,
     ONE,
-    STATE,
     TABLE,
     WORDS,
     flattened,
@@ -241,10 +239,7 @@ def match(rows, start, stop, is_annotated, level, others, others_used, table, sh
         i += size
 
 
-@operator(
-    types.void, MATRIX, INT, INT, COLUMNS, TABLE, INT, MATRIX, INT, FLAG, WORDS, MATRIX, FLAG, COLUMNS,
-    COLUMNS, INT, MATRIX, STATE,
-)  # fmt: skip
+@piece
 def member(
     left, start, stop, key, table, shift, rows, limit, is_checked, level, touched, is_negated, keep, place,
     row_place, out, state,
