@@ -22,6 +22,7 @@ ONE = r"""
 import json, sys, time
 from pathlib import Path
 import elastalog
+import pyarrow.parquet as pq
 given = json.loads(sys.argv[1])
 marks, began = {"how": []}, time.perf_counter()
 def mark(what):
@@ -35,7 +36,8 @@ mark("open")
 if given["is_read_only"]:
     print(json.dumps(marks))
     sys.exit()
-given = {name: sorted(map(tuple, db[name])) for name in facts}
+tables = {name: pq.read_table(path) for name, path in facts.items()}
+given = {name: sorted(zip(*(column.to_pylist() for column in table.columns))) for name, table in tables.items()}
 def update(what, deleted, inserted):
     global began
     began = time.perf_counter()

@@ -60,6 +60,7 @@ EXTREMES: Mapping[str, tuple[int | float, ...]] = {
     "least_shared_growth": (0, 1),
     "machine_share_from": (0, 1),
     "thread_gain": (0.0, 1.0),
+    "update_thread_gain": (0.0, 1.0),
     "machine_work_of_share": (1,),
     "machine_least_share": (1,),
     "few_texts": (0, 3),

@@ -108,6 +108,8 @@ class Settings:
     """Rows from which several threads fill a set table."""
     thread_gain: float = 0.65
     """The power of the number of threads by which rounds that they share are faster: as measured with 2 to 16."""
+    update_thread_gain: float = 0.4
+    """The like for variants of updates that they share: rounds are opened and closed by one."""
     share_round_from: int = 60_000
     """Rows that a round is expected to look at from which several threads share it, and what they need is made."""
     share_update_from: int = 1 << 15

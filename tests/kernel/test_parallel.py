@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -335,6 +335,23 @@ def test_updates_that_threads_share(jobs: int, levels: str, starts: int, enumera
             shared = db._backend.updates.maintenance.scheduler._shared
             assert shared is not None
             assert shared._looked, "threads shared nothing"
+
+
+def test_what_threads_spare_an_update_says_nothing_of_what_a_derivation_costs() -> None:
+    edge = graph(60, 200, seed=2).tolist()
+    some = {"edge": [tuple(fact) for fact in edge[::5]]}
+    weights, efforts = [], []
+    with forced(share_update_from=0, work_between_checks=5):
+        for jobs in (1, 4):
+            with elastalog.open(CLOSURE, {"edge": edge}, engine="local", budget=None, jobs=jobs) as db:
+                watch, strategy = db._backend.watch, cast(Any, db._epochs.strategy)
+                before = watch.effort
+                db.apply(deleted=some)
+                efforts.append(watch.effort - before)
+                known = [known for known in strategy.costs._strata.values() if known.weighed]
+                weights.append(max(one.weight for one in known))
+    assert efforts[1] < 0.8 * efforts[0]
+    assert weights[0] / 2 < weights[1] < 2 * weights[0]
 
 
 @pytest.mark.usefixtures("_none_left")

@@ -60,6 +60,7 @@ class Watch:
         self.spared = 0
         self.rounds = 0
         self.touched = 0
+        self._helped = 0
         self._budget: int | None = None
         self._whole_budget: Callable[[], int | None] | None = None
         self._allowed = 0
@@ -68,6 +69,11 @@ class Watch:
         self._blocks = 0
         self._steps = 0
         self._look_from = 0.0
+
+    @property
+    def steps(self) -> int:
+        """Derivations and rows, but for those of updates that threads which shared them have spared one."""
+        return self.derivations + self.rows - self._helped
 
     def within(
         self, seconds: float | None, memory: int | None = None, asked: object = None
@@ -138,6 +144,7 @@ class Watch:
         effort = self.count(derivations, rows)
         if left < 1.0:
             self.effort -= int(effort * (1 - left))
+            self._helped += int((derivations + rows) * (1 - left))
         if self._budget is not None and self.effort > self._budget:
             budget = self._whole()
             if budget is not None and self.effort > budget:

@@ -339,7 +339,13 @@ def initial_facts(
         explicit[name] = [target.encode(name, rows)]
     if isinstance(facts, Mapping):
         loading = iter(()) if files is None else files.facts(target.dictionary, target.encode)
+        is_strict = not policy.lets_pass
         for name, rows in facts.items():
+            if (
+                type(rows) is list and is_strict
+            ):  # the usual kind first: to ask whether something is a path takes longer
+                explicit.setdefault(name, []).append(target.encode(name, rows))
+                continue
             if isinstance(rows, str | os.PathLike):
                 target.schema(name)  # there may be none
                 _, loaded = next(loading)

@@ -10,11 +10,11 @@ from typing import TypeVar
 from elastalog.analysis.listing import show_rule
 from elastalog.backends.kernel.backward import BackwardEvaluation
 from elastalog.backends.kernel.bootstrap.bodies import is_shareable
-from elastalog.backends.kernel.bootstrap.first_epoch import MOST_FOUND, ClauseCosts, FirstEpoch
+from elastalog.backends.kernel.bootstrap.first_epoch import ClauseCosts, FirstEpoch
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, evaluate_together, strata_beside
 from elastalog.backends.kernel.bootstrap.handover import Begun, OtherPlace
 from elastalog.backends.kernel.bootstrap.rounds import Task, Workers
-from elastalog.backends.kernel.relations import SIZES, KernelFacts
+from elastalog.backends.kernel.relations import KernelFacts
 from elastalog.backends.kernel.store import snapshot
 from elastalog.backends.kernel.store.crew import ALONE, Crew
 from elastalog.backends.kernel.store.memory import Matrix
@@ -29,6 +29,9 @@ from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
 
 T = TypeVar("T")
+_MOST_PLANS = 2_048
+"""Plans of one program, for relations of different sizes, beyond which no more is left to other sessions."""
+
 _LOOK_AHEAD = 256
 """Strata among which those are looked for that threads can share; an ontology has thousands."""
 
@@ -59,9 +62,6 @@ class KernelEvaluation(StrataContext):
         self._first_key: tuple[int, ...] | None = None
         self._last_lookups: dict[int, list[str]] | None = None
         self._last_readers: dict[str, int] | None = None
-        self._in_limited = frozenset(
-            name for kind in self.kinds.values() if kind.is_limited for name in kind.stratum.relations
-        )
 
     @property
     def backward(self) -> BackwardEvaluation:
@@ -92,6 +92,8 @@ class KernelEvaluation(StrataContext):
         strata, number = self.program.strata, stratum.number
         if stratum is strata[0]:
             self._evaluate_at_once()
+        if self.held.annotation.is_kept and number in self._ahead:
+            return self._ahead.pop(number)  # what was evaluated at once is done
         self._leave_elsewhere(lambda name: name not in stratum.relations)
         if number not in self._ahead:
             self._go_ahead(stratum)
@@ -116,7 +118,7 @@ class KernelEvaluation(StrataContext):
         """Evaluates all strata, if they are simple and another session of the program, with relations of like sizes,
         has left the code for that."""
         held, key = self.held, None
-        is_simple = {*map(type, self.kinds.values())} <= {Plain, Explicit} and not self.program.limits
+        is_simple = {Plain, Explicit}.issuperset(self.kinds_of) and not self.program.limits
         # A backend that holds the kernel may evaluate some strata itself.
         is_here = self.place is None and type(held.relations) is dict and self.watch.on_progress is None
         if is_simple and is_here and held.annotation.has_levels_only:
@@ -140,7 +142,7 @@ class KernelEvaluation(StrataContext):
     def _leave_code(self) -> None:
         """Leaves the code of all strata to other sessions of the program, if it has none of like sizes yet."""
         plans, strata = self.program.plans, []
-        if self._first_key is None or plans.get(("first", self._first_key)):
+        if self._first_key is None or plans.get(("first", self._first_key)) or len(plans) > _MOST_PLANS:
             return
         for stratum in self.program.strata:
             if stratum.clauses:
@@ -150,7 +152,6 @@ class KernelEvaluation(StrataContext):
                     return
                 strata.append((stratum, *code))
         plans.setdefault(("first", self._first_key), []).append(FirstEpoch(strata, self.held.relations))
-        plans[SIZES] = {name: min(relation.used, MOST_FOUND) for name, relation in self.held.relations.items()}
 
     def _go_ahead(self, stratum: LogicalStratum) -> None:
         """Evaluates a stratum together with later ones, if there are some that threads can share with it: plain ones,
@@ -219,9 +220,12 @@ class KernelEvaluation(StrataContext):
         held.relations[relation], held.explicit[relation] = snapshot.restored(
             relation, width, held.annotation.is_kept, facts, changes, held.crew
         )
-        if relation in self._in_limited:
+        limit = self.program.limits.get(relation)
+        if limit is not None and any(
+            relation in s.relations and self.program.is_limited(s) for s in self.program.strata
+        ):
             # A store does not say whether its evaluation was cut short; one that was has filled its relation.
-            self.is_complete &= held.size(relation) < self.program.limits.get(relation, held.size(relation) + 1)
+            self.is_complete &= held.size(relation) < limit
 
     def elsewhere(self) -> tuple[StratumElsewhere, ...]:
         """What strata cost in the other place, if there is one."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
-from typing import Final, TypeVar
+from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 
@@ -24,9 +25,6 @@ from elastalog.relations.facts import FactWords
 from elastalog.relations.pairs import Pairs
 
 T = TypeVar("T")
-
-SIZES: Final = "sizes"
-"""Of small programs, under this name among the plans: the sizes of relations in an earlier session."""
 
 
 class KernelFacts:
@@ -49,20 +47,25 @@ class KernelFacts:
         self.annotation = annotation
         self.crew = crew
         self._has_levels = annotation.support in (Support.LEVELS, Support.VECTORS)
-        expected = program.plans.get(SIZES, {})
         self.relations = {
-            name: KernelRelation(name, stored.width, annotation.is_kept, crew, expected.get(name, 0))
+            name: KernelRelation(name, stored.width, annotation.is_kept, crew)
             for name, stored in program.relations.items()
         }
         self.evicted: set[str] = set()
         if fetch is not None:
             resident = ResidentRelations(self.relations, fetch)
             self.relations, self.evicted = resident, resident.evicted
-        self.homes = Homes(self.relations, _hidden_in(program))
+        self._program = program
         self.equivalences, self._merged = _classes_of(program), program.merged
         self.set_aside: dict[str, tuple[KernelRelation, KernelRelation]] = {}
         self.vectors: dict[str, Vectors] = {}
         self.explicit: dict[str, int] = {}
+
+    @cached_property
+    def homes(self) -> Homes:
+        """What updates need to know of where relations are: many a session has none."""
+        hidden = frozenset(name for name, stored in self._program.relations.items() if stored.is_hidden)
+        return Homes(self.relations, hidden)
 
     def evict(self, relation: str) -> None:
         """The relation is elsewhere, from now on."""
@@ -194,7 +197,8 @@ class KernelFacts:
                     self._give(name, of.rows[: of.used][self.explicit_rows(of)])
         for name, is_on in guards.items():
             self._set_guard(name, is_on)
-        self.homes = Homes(self.relations, _hidden_in(program))
+        self._program = program
+        vars(self).pop("homes", None)
         self.equivalences, self._merged = _classes_of(program), program.merged
         self.evicted.update(evicted.intersection(program.relations))
 
@@ -236,10 +240,6 @@ class KernelFacts:
         elif self.annotation.is_kept:
             # A row, though absent, tells the planner how small the relation is.
             transaction.add_rows(self.relations[name], fact)
-
-
-def _hidden_in(program: LogicalProgram) -> frozenset[str]:
-    return frozenset(name for name, stored in program.relations.items() if stored.is_hidden)
 
 
 def _classes_of(program: LogicalProgram) -> dict[str, str]:

@@ -4,7 +4,7 @@ is decided once, when the program is known."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -70,8 +70,14 @@ class StrataContext:
         key = "kinds", self.held.annotation
         if key not in program.plans:
             program.plans[key] = [_kind_of(stratum, program, self.held) for stratum in program.strata]
-        kinds = zip(program.strata, program.plans[key], strict=True)
-        self.kinds: dict[int, StratumKind] = {stratum.number: kind(stratum, self) for stratum, kind in kinds}
+        self.kinds_of: list[type[StratumKind]] = program.plans[key]
+        vars(self).pop("kinds", None)
+
+    @cached_property
+    def kinds(self) -> dict[int, StratumKind]:
+        """The strata by number: made when one is evaluated by itself, or first updated."""
+        kinds = zip(self.program.strata, self.kinds_of, strict=True)
+        return {stratum.number: kind(stratum, self) for stratum, kind in kinds}
 
     @cached_property
     def workspace(self) -> Workspace:
@@ -487,9 +493,7 @@ class Merging(Plain):
         return MergingUpdate(self._merging_plan, stratum_delta, self.context.workspace)
 
 
-def _kind_of(
-    stratum: LogicalStratum, program: LogicalProgram, held: KernelFacts
-) -> Callable[[LogicalStratum, StrataContext], StratumKind]:
+def _kind_of(stratum: LogicalStratum, program: LogicalProgram, held: KernelFacts) -> type[StratumKind]:
     annotation = held.annotation
     if stratum.aggregate is not None:
         return Aggregate

@@ -130,7 +130,7 @@ class Elastic:
                 _skip(work, forecast)
                 return
             watch.allow(allowed, is_extended=costs.budget == AUTO)
-        effort, steps, touched = watch.effort, watch.derivations + watch.rows, watch.touched
+        effort, steps, touched = watch.effort, watch.steps, watch.touched
         try:
             backend.maintain(stratum, maintain, is_portable=True)
         except BudgetExceeded as exceeded:
@@ -147,8 +147,7 @@ class Elastic:
         finally:
             watch.allow(None)
         spent = watch.effort - effort
-        steps = watch.derivations + watch.rows - steps
-        costs.updated(stratum, features, spent, steps, watch.touched - touched or None)
+        costs.updated(stratum, features, spent, watch.steps - steps, watch.touched - touched or None)
         work.how, work.reason = How.UPDATE, counted(changes, "changed input") if forecast is None else forecast.why
         _tell(work, known.weight, known.bootstrap_of(features.inputs), features.facts, spent)
 

@@ -174,7 +174,7 @@ Learn = Callable[[LogicalStratum, int, float], None]
 
 def evaluate_all(backend: Backend, learn: Learn = lambda stratum, derivations, seconds: None) -> Work:
     """Evaluates the strata in order; what each cost is told to `learn`."""
-    done: list[StratumWork] = []
+    done: list[tuple[LogicalStratum, int, float]] = []
     for stratum in backend.program.strata:
         began = time.perf_counter()
         try:
@@ -183,8 +183,14 @@ def evaluate_all(backend: Backend, learn: Learn = lambda stratum, derivations, s
             raise _with_growing_rules(error, stratum, backend.program.checked.relations) from None
         seconds = time.perf_counter() - began
         learn(stratum, derivations, seconds)
-        done.append(StratumWork(stratum.number, stratum.relations, How.BOOTSTRAP, "first epoch", derivations, seconds))
-    return Work(done)
+        done.append((stratum, derivations, seconds))
+    work = Work()
+    work.defer(lambda: [_first_epoch(*each) for each in done], sum([derivations for _, derivations, _ in done]))
+    return work
+
+
+def _first_epoch(stratum: LogicalStratum, derivations: int, seconds: float) -> StratumWork:
+    return StratumWork(stratum.number, stratum.relations, How.BOOTSTRAP, "first epoch", derivations, seconds)
 
 
 def _with_growing_rules(

@@ -27,7 +27,7 @@ from elastalog.planning.logical import Clause, LogicalStratum
 from elastalog.relations.words import Dictionary
 from elastalog.settings import SETTINGS
 
-MOST_FOUND: Final = 4096
+_MOST_FOUND: Final = 4096
 """Facts that a stratum may find before it is left to rounds that look at sizes and have threads."""
 
 ClauseCosts = list[tuple[Clause, int, float]]
@@ -62,6 +62,8 @@ class FirstEpoch:
         keys = {key for each in self._strata for key in each.plan.keys}
         made = {(name, columns): relations[name].index_to_extend(columns) for name, columns in keys}
         self._patterns = {key: index.successor() for key, index in made.items() if index is not None}
+        own = (name for stratum, *_ in strata for name in stratum.relations)
+        self._sizes = {name: min(relations[name].used, _MOST_FOUND) for name in own}
         self._table = Table(machine_drive.Stratum, len(strata))
         self._numbers: Vector = np.zeros((2, len(strata)), np.int64)
         self._numbers[0] = 1  # all strata are reached, and none is barred
@@ -77,7 +79,7 @@ class FirstEpoch:
             stamp=0, strata=self._table.address, strata_number=len(strata), reached=address_of(self._numbers[0]),
             barred=address_of(self._numbers[1]), work_allowed=SETTINGS.work_between_checks,
         )  # fmt: skip
-        self._task = growth.GrowthTask(until=NO_LIMIT, most_work=NO_LIMIT, allowed=MOST_FOUND)
+        self._task = growth.GrowthTask(until=NO_LIMIT, most_work=NO_LIMIT, allowed=_MOST_FOUND)
 
     def run(
         self, relations: Mapping[str, KernelRelation], dictionary: Dictionary, watch: Watch
@@ -86,6 +88,8 @@ class FirstEpoch:
         clauses cost: all, or those up to one that has become too large, and is where it was left off (`begun`)."""
         drive, workspace = self._drive, spare_workspace()
         machine, began = workspace.machine, time.perf_counter()
+        for name, size in self._sizes.items():
+            relations[name].expect(size)
         for each in self._strata:
             each.plan.code.belong_to(dictionary)
             each.homes[:] = [unit().home if name == UNIT else relations[name].home for name in each.plan.names]

@@ -73,10 +73,13 @@ def hash_columns(rows, row, columns):
     return value * FINISH
 
 
+_addressof, _first_byte = ctypes.addressof, ctypes.c_char.from_buffer
+
+
 def address_of(array: npt.NDArray[Any]) -> int:
     """Where the elements of a contiguous array begin."""
     try:
-        return ctypes.addressof(ctypes.c_char.from_buffer(array))  # type: ignore[arg-type]  # quicker
+        return _addressof(_first_byte(array))  # type: ignore[arg-type]  # quicker
     except (TypeError, ValueError):  # it may not be written to, or is empty
         return int(array.__array_interface__["data"][0])
 

@@ -89,7 +89,7 @@ class SharedVariants:
         variant.started += stop - first
         variant.looked += self._looked
         machine.work_allowed = UNTIL_GATHERED
-        self._watch.derived(self._derived, self._looked, self._crew.number**-SETTINGS.thread_gain)
+        self._watch.derived(self._derived, self._looked, self._crew.number**-SETTINGS.update_thread_gain)
 
     def _can_share(self, served: MachineRun) -> bool:
         """Whether nothing is missing that a thread would have to make."""

@@ -76,8 +76,7 @@ class KernelRelation:
     touched_used: int = _described("touched_used")
     """How many entries the touched table has."""
 
-    def __init__(self, name: str, width: int, is_annotated: bool, crew: Crew = ALONE, expected: int = 0) -> None:
-        """`expected`: how many rows will come, if that is known."""
+    def __init__(self, name: str, width: int, is_annotated: bool, crew: Crew = ALONE) -> None:
         self.stamp = stamp = STAMPS.take()
         self.crew = crew
         self.laid_out = -1
@@ -86,18 +85,25 @@ class KernelRelation:
         self.name = name
         self.width = width
         self.is_annotated = is_annotated
-        room, slots = SETTINGS.first_rows, _FIRST_TABLE
-        if expected > room:
-            room += expected + expected // _SLACK
-            slots = slots_for(room)
-        self.rows: Matrix = np.empty((room, width), np.int32)
-        self._table: Vector = np.zeros(slots, np.uint32)
-        self.shift, self.full = 65 - slots.bit_length(), slots * MOST_TAKEN // 16
-        self.level: Vector = np.empty(room, np.int32) if is_annotated else NO_WORDS
-        self.count: Vector = np.empty(room, np.int32) if is_annotated else NO_WORDS
+        self._make_empty(SETTINGS.first_rows, _FIRST_TABLE)
         self.touched: Matrix = np.empty((16, TOUCHED_WIDTH), np.int32)
         self._indexes: dict[tuple[int, ...], Index] = {}
         self.state: Vector = state_vector()
+
+    def _make_empty(self, room: int, slots: int) -> None:
+        """Arrays for so many rows, of which there are none."""
+        self.rows: Matrix = np.empty((room, self.width), np.int32)
+        self._table: Vector = np.zeros(slots, np.uint32)
+        self.shift, self.full = 65 - slots.bit_length(), slots * MOST_TAKEN // 16
+        self.level: Vector = np.empty(room, np.int32) if self.is_annotated else NO_WORDS
+        self.count: Vector = np.empty(room, np.int32) if self.is_annotated else NO_WORDS
+
+    def expect(self, rows: int) -> None:
+        """So many rows will come, as far as is known: a relation without any has room for them."""
+        if rows > len(self.rows) and not self.used:
+            room = rows + rows // _SLACK + SETTINGS.first_rows
+            self.stamp = STAMPS.take()
+            self._make_empty(room, slots_for(room))
 
     @property
     def table(self) -> Vector:
