@@ -41,6 +41,12 @@ def test_equivalences_in_recursion_are_looked_at_ahead(seed: int) -> None:
     assert attack(["differential"], seed, 60.0, 1)["differential"].failed == {}
 
 
+@pytest.mark.parametrize("seed", [77110360, 77110439])
+def test_an_index_that_was_extended_where_it_is_is_known_as_a_whole(seed: int) -> None:
+    """Strategies that keep sets ran a variant over the index as it was before: facts were missing."""
+    assert attack(["differential"], seed, 60.0, 1)["differential"].failed == {}
+
+
 def test_links_that_need_more_room_are_alive() -> None:
     """The flags of a ranked stratum's links were written to the table from before it had grown."""
     assert attack(["lattices"], 88120198, 60.0, 1)["lattices"].failed == {}

@@ -248,8 +248,11 @@ class _HandingOn(MachineRun):
             self._goes_on()
             self._stamp = STAMPS.last  # last: a set table may have been made
             return
-        for (name, columns), index in zip(plan.keys, plan.indexes, strict=True):
-            index.is_missing = relations[name].lacks(columns)
+        for place, (name, columns) in enumerate(plan.keys):
+            if relations[name].lacks(columns):
+                plan.indexes[place].is_missing = 1
+            else:  # it may have been extended in place
+                plan.refresh_index(place, relations[name].index(columns))
 
     def _goes_on(self) -> bool:
         """Writes down how far relations go, if they are still the same."""
