@@ -116,6 +116,7 @@ def test_the_first_error_ends_a_script(program: str, text: str, code: str, place
     assert result.stderr.startswith(f"error[{code}]: ")
     assert f" --> <stdin>:{place}\n" in result.stderr
     assert f"= help: {help_line}\n" in result.stderr
+    assert result.stderr.endswith("the script ends here: commands after this one were not run\n")
 
 
 def test_what_was_committed_before_an_error_was_printed(program: str) -> None:

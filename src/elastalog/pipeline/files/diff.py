@@ -8,6 +8,7 @@ Text: one change a line, `+edge(1, 2).` or `-edge(3, 4).`, constants as in the l
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
@@ -69,6 +70,9 @@ def read_diff(
     """The update in a diff file, or in a folder of them. Bad lines are an ElastalogError that names each; with
     `keep_bad` they are kept apart instead. With `redeclare`, facts may belong to relations that the same file
     declares."""
+    text = str(path).strip()
+    if text[:1] in "+-" and "(" in text and not os.path.exists(path):
+        raise error("E0515.changes", text=shown(text))
     path = Path(path)
     if path.is_dir():
         parts = update_files(path)
