@@ -125,7 +125,7 @@ def test_variable_used_once_is_a_warning() -> None:
     ("rule", "advice"),
     [
         ("p(x) :- e(x, _), x = ann.", 'write `"ann"` if that is a string: as a variable it takes any value of `x`'),
-        ("p(x) :- e(x, x); e(x, _), k = x.", 'write `"k"` if that is a string: as a variable it takes any value of `x`'),
+        ("p(x) :- e(x, x); e(x, _), k=x.", 'write `"k"` if that is a string: as a variable it takes any value of `x`'),
         ("p(x) :- e(x, n), n = ann.", 'write `"ann"` if that is a string: as a variable it takes any value of `n`'),
         ("r(n) :- q(n), n = other.", "it takes any value of `n`: is the name right?"),
     ],
