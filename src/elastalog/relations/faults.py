@@ -56,7 +56,7 @@ def helps(code: str) -> str:
 
 _HELP = {
     ARITY: "give every row as many values as the relation has columns",
-    TYPE: "convert the column first, or declare the attribute with another type",
+    TYPE: "convert the values first, or declare the attribute with another type",
     RANGE: "use a value the type can hold, or declare the attribute as `symbol`",
     NULL: "drop or fill the missing values: a relation has none",
     ENCODING: "convert the text to UTF-8",
