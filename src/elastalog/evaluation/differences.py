@@ -12,7 +12,7 @@ from elastalog.backends.rows import places_in
 from elastalog.diagnostics.display import html_table
 from elastalog.diagnostics.messages import counted
 from elastalog.late import dataclass
-from elastalog.pipeline.spark.engine import make_frame
+from elastalog.pipeline.spark.for_sessions import make_frame
 from elastalog.relations.facts import FactWords, Relation
 from elastalog.relations.pairs import Rows
 from elastalog.relations.schema import Schema, schema_named

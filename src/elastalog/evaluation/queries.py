@@ -25,7 +25,7 @@ from elastalog.backends.rows import distinct_in_order
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.evaluation.strategies.protocol import evaluate_all
-from elastalog.pipeline.spark.engine import make_frame
+from elastalog.pipeline.spark.for_sessions import make_frame
 from elastalog.planning.logical import LogicalProgram, LogicalStratum
 from elastalog.planning.lower import lower
 from elastalog.relations.facts import FactWords, Relation

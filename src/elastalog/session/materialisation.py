@@ -30,7 +30,7 @@ from elastalog.pipeline.files.allowance import reading_within
 from elastalog.pipeline.files.loading import InputFiles, inputs_of
 from elastalog.pipeline.files.policy import BadRows, Report, report_of
 from elastalog.pipeline.files.read import place_of, read_path, read_rows
-from elastalog.pipeline.spark.engine import destination, is_spark_rows, read_facts_folder, read_spark_rows
+from elastalog.pipeline.spark.for_sessions import destination, is_spark_rows, read_facts_folder, read_spark_rows
 from elastalog.planning.equivalences import kept_as_classes
 from elastalog.planning.lower import lower
 from elastalog.planning.transition import Transition

@@ -37,7 +37,7 @@ from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import reading_within
 from elastalog.pipeline.files.loading import InputFiles, Source, inputs_of, sources_at, sources_in
 from elastalog.pipeline.files.policy import FAIL, MODES, BadRows, Mode
-from elastalog.pipeline.spark.engine import backend_maker, choose_spark
+from elastalog.pipeline.spark.for_sessions import backend_maker, choose_spark
 from elastalog.planning.demand import with_demand
 from elastalog.planning.needed_groups import may_await_groups
 from elastalog.program import Program, as_program, with_arithmetic

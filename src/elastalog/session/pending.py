@@ -17,7 +17,7 @@ from elastalog.evaluation.changes import Changes, Update
 from elastalog.evaluation.epochs import EpochRecord
 from elastalog.evaluation.pending import DraftUpdate, once_committed
 from elastalog.pipeline.files.policy import FAIL, BadChanges, BadRow, BadRows, Report
-from elastalog.pipeline.spark.engine import good_spark_rows, is_spark_rows
+from elastalog.pipeline.spark.for_sessions import good_spark_rows, is_spark_rows
 from elastalog.program import Program, RuleChange, RuleEdits, change_rules, difference, rule_texts
 from elastalog.relations.schema import Schema, schema_named, schemas_of
 

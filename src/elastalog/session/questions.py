@@ -19,7 +19,7 @@ from elastalog.diagnostics.diagnostic import error
 from elastalog.diagnostics.display import html_table
 from elastalog.evaluation.queries import PatternQuery, ask, asking, derived_by, planned_pattern
 from elastalog.late import dataclass
-from elastalog.pipeline.spark.engine import filed_in, make_frame
+from elastalog.pipeline.spark.for_sessions import filed_in, make_frame
 from elastalog.planning.logical import Clause
 from elastalog.provenance.fact import Fact
 from elastalog.relations.facts import Relation

@@ -24,7 +24,7 @@ from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
 from elastalog.evaluation.strategies.look_ahead import Marks
 from elastalog.evaluation.strategies.protocol import Work
 from elastalog.pipeline.files.policy import FAIL, MODES, BadRows, Mode
-from elastalog.pipeline.spark.engine import make_frame
+from elastalog.pipeline.spark.for_sessions import make_frame
 from elastalog.provenance.fact import Fact
 from elastalog.relations.facts import Relation
 from elastalog.relations.schema import Schema

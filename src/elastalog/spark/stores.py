@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from elastalog.folders.addresses import is_address
-from elastalog.pipeline.spark.engine import require_session
+from elastalog.pipeline.spark.for_sessions import require_session
 from elastalog.pipeline.spark.session import spark_session
 from elastalog.pipeline.spark.sinks import stored_relation, write_frame
 from elastalog.pipeline.spark.workplace import new_folder

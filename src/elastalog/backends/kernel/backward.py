@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import ChainMap
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -29,12 +28,24 @@ _SAMPLE = 1024
 """Facts of a relation that are looked at to plan: few are ever asked about, so that a plan must not cost much."""
 
 
+class _Heads(dict[str, KernelRelation]):
+    """The relations of facts whose derivations are looked for; all others are asked for whenever they are needed, since
+    there may be others in another epoch."""
+
+    def __init__(self, others: Mapping[str, KernelRelation]) -> None:
+        super().__init__()
+        self._others = others
+
+    def __missing__(self, name: str) -> KernelRelation:
+        return self._others[name]
+
+
 class BackwardEvaluation:
     """Plans each clause once, when first asked for. The facts need not be present. Raises LimitReached when the time of
     the watch is over."""
 
     def __init__(
-        self, program: LogicalProgram, relations: dict[str, KernelRelation], dictionary: Dictionary, watch: Watch
+        self, program: LogicalProgram, relations: Mapping[str, KernelRelation], dictionary: Dictionary, watch: Watch
     ) -> None:
         self._relations = relations
         self._dictionary = dictionary
@@ -45,9 +56,8 @@ class BackwardEvaluation:
                 self._clauses.setdefault(clause.head, []).append(clause)
         self._statistics = KernelStatistics(relations, _SAMPLE)
         self._enumerators: dict[int, Enumerator] = {}
-        self._heads: dict[str, KernelRelation] = {}
-        # Relations are looked up whenever they are needed: there may be others in another epoch.
-        self._setting = Setting(ChainMap(relations, self._heads), frozenset(), Workspace(), watch)
+        self._heads = _Heads(relations)
+        self._setting = Setting(self._heads, frozenset(), Workspace(), watch)
 
     def derivations(
         self, relation: str, words: Matrix, is_sought: Callable[[Clause], bool] | None = None
@@ -58,9 +68,10 @@ class BackwardEvaluation:
         for clause in self._clauses.get(relation, ()):
             if is_sought is not None and not is_sought(clause):
                 continue
-            result = self._of_clause(clause, heads.used)
-            if len(result.heads):
-                found.append(result)
+            rows = self._of_clause(clause, heads.used)
+            if rows is not None:
+                bodies = tuple([self._facts(scan.relation, rows[:, i]) for i, scan in enumerate(clause.scans, 1)])
+                found.append(ClauseDerivations(clause, rows[:, 0], bodies))
         return found
 
     def _heads_of(self, relation: str, words: Matrix) -> KernelRelation:
@@ -75,7 +86,9 @@ class BackwardEvaluation:
         heads.used = len(words)
         return heads
 
-    def _of_clause(self, clause: Clause, facts: int) -> ClauseDerivations:
+    def _of_clause(self, clause: Clause, facts: int) -> Matrix | None:
+        """The derivations by a clause: of each the number of the fact, and the rows of the body facts. None: there are
+        none."""
         enumerator = self._enumerators.get(clause.number)
         if enumerator is None:
             planned = plan_backward(clause, self._statistics, with_rows=True)
@@ -90,9 +103,9 @@ class BackwardEvaluation:
             blocks.append(block[:used, :width].copy())
 
         enumerator.of_rows(self._setting, (0, facts), keep)
-        rows = np.concatenate(blocks) if blocks else np.empty((0, width), np.int32)
-        bodies = tuple(self._facts(scan.relation, rows[:, i + 1]) for i, scan in enumerate(clause.scans))
-        return ClauseDerivations(clause, rows[:, 0], bodies)
+        if len(blocks) > 1:
+            return np.concatenate(blocks)
+        return blocks[0] if blocks else None
 
     def _facts(self, name: str, rows: Vector) -> FactWords:
         relation = self._relations[name]
