@@ -188,14 +188,15 @@ def _conversion(base: Base, value: Any) -> str:
     if isinstance(value, bool):
         return "there is no Boolean type: give 1 and 0, or texts"
     if base is Base.SYMBOL and hasattr(value, "isoformat"):
-        day, at_midnight, _ = (text := value.isoformat()).partition("T00:00:00")
+        text = value.isoformat()
         if text == "NaT":
             return faults.helps(faults.NULL)
-        call = "date().isoformat()" if at_midnight else "isoformat()"
-        return f'dates and times are texts: write `"{day if at_midnight else text}"`, in Python `day.{call}`'
+        day = text.removesuffix("T00:00:00")
+        call = "isoformat()" if day == text else "date().isoformat()"
+        return f'dates and times are texts: write `"{day}"`, in Python `day.{call}`'
     wanted = {Base.SYMBOL: str, Base.FLOAT: float}.get(base, int)
     try:
-        if isinstance(value, str) or (isinstance(value, numbers.Real) and (wanted is str or value == int(value))):
+        if isinstance(value, str) or (isinstance(value, numbers.Real) and (wanted is str or float(value).is_integer())):
             written, call = repr(wanted(value)).replace("'", '"'), f"{wanted.__name__}({value!r})"
             return f"write `{written}`, in Python `{call}`" if len(call) <= faults.MOST_SHOWN else ""
     except (ValueError, OverflowError):  # no number, one that is infinite, one of too many digits
