@@ -66,6 +66,13 @@ def test_names_of_columns_in_the_place_of_a_fact_are_told_of(
     assert told.endswith("if it is a header: `.input calls(headers=true)`")
 
 
+@pytest.mark.parametrize(("attributes", "first"), [("day: symbol, n: symbol", "day\tn"), ("d: symbol", "d")])
+def test_names_of_one_letter_are_told_of_if_they_are_exactly_those(tmp_path: Path, attributes: str, first: str) -> None:
+    (tmp_path / "t.facts").write_text(f"{first}\n")
+    with pytest.warns(UserWarning, match="E0527"):
+        elastalog.open(f".decl t({attributes})\n.input t", facts=tmp_path).close()
+
+
 @pytest.mark.parametrize(("first", "number"), [("ann\t30", 1), ("name\tage", 0), ("who\tyears", 0)])
 def test_a_fact_in_the_place_of_names_of_columns_is_told_of(
     tmp_path: Path, recwarn: pytest.WarningsRecorder, first: str, number: int
@@ -83,7 +90,7 @@ def test_a_fact_in_the_place_of_names_of_columns_is_told_of(
     [
         (CALLS + "(headers=true)", "calls.facts", "caller\tcallee\na\tb\n"),
         (CALLS, "calls.facts", "a\tb\ncaller\tcallee\n"),
-        (".decl s(x: symbol, y: symbol)\n.input s", "s.facts", "x\ty\n"),
+        (".decl s(x: symbol, y: symbol)\n.input s", "s.facts", "X\ty\n"),
         (".decl done()\n.input done", "done.facts", "()\n"),
         (CALLS, "calls.facts", ""),
     ],

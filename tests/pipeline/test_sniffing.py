@@ -84,9 +84,48 @@ def test_what_can_be_read_in_two_ways_is_an_error_that_shows_both(tmp_path: Path
     (found,) = error.value.diagnostics
     assert found.code == "E0528"
     assert [note.partition("the first fact is ")[2] for note in found.notes] == ["e('a', 'b')", "e('x', 'y')"]
+    assert '`.input e(filename="e.csv", rfc4180=true, headers=true)`' in (found.help or "")
     (tmp_path / "t.txt").write_text("a,b\tc\n")
     with pytest.raises(ElastalogError, match="E0528"):
         elastalog.open(".decl e(x: symbol, y: symbol)\n", {"e": tmp_path / "t.txt"})
+
+
+@pytest.mark.parametrize(
+    ("parameters", "name", "text", "facts"),
+    [
+        ("rfc4180=true, headers=true", "e.csv", "x,y\na,b\n", {("a", "b")}),
+        ("rfc4180=true", "e.csv", "x,y\na,b\n", {("x", "y"), ("a", "b")}),
+        ("rfc4180=true, headers=true", "e.csv", "from,to\na,b\n", {("a", "b")}),
+        ('delimiter=","', "e.tsv", "a\tb\n", {("a", "b")}),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*E0527")
+def test_what_the_program_says_of_a_file_holds_for_a_path_unless_it_cannot_be_read_so(
+    tmp_path: Path, parameters: str, name: str, text: str, facts: set[tuple[str, str]]
+) -> None:
+    (tmp_path / name).write_text(text)
+    program = f'.decl e(x: symbol, y: symbol)\n.input e(filename="e.csv", {parameters})\n'
+    assert set(elastalog.open(program, {"e": tmp_path / name})["e"]) == facts
+
+
+ORDER = ".decl order(id: number, customer: symbol, item: symbol, qty: number, due: symbol)\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "missing"),
+    [
+        ("ID;Kunde;Ware;Menge;Datum\n1;Müller;tea;3;2026-10-01\n", "columns `customer`, `item`, `qty`, `due`"),
+        ("id,customer,item,due\n1,ann,tea,2026-10-01\n", "column `qty`"),
+        ("id\n1\n", "columns `customer`, `item`, `qty`, `due`"),
+    ],
+)
+def test_a_header_without_a_column_is_told_of_at_once(tmp_path: Path, text: str, missing: str) -> None:
+    (tmp_path / "o.csv").write_text(text, encoding="utf-8")
+    with pytest.raises(ElastalogError) as error:
+        elastalog.open(ORDER, {"order": tmp_path / "o.csv"})
+    (found,) = error.value.diagnostics
+    assert (found.code, found.message) == ("E0518", f"the header has no {missing} of relation `order`")
+    assert ("the attributes:" if "columns" in missing else "the attribute:") in (found.help or "")
 
 
 def test_updates_take_paths_too(tmp_path: Path) -> None:
@@ -149,6 +188,13 @@ def test_facts_of_a_text_are_in_the_current_folder_and_none_are_said_to_be_so(
             'filename="d"',
             "id\tpackage\tneeds\ttimes\n1\ta\tb\t1\n",
             '`.input dep(filename="d", headers=true)`',
+        ),
+        ('filename="d"', "package;to\na;b\n", '`.input dep(filename="d", delimiter=";", headers=true)`'),
+        ('filename="d", rfc4180=true', "package\na\n", '`.input dep(filename="d", rfc4180=true, headers=true)`'),
+        (
+            'filename="d", delimiter=";"',
+            "package;to;how often\na;b;1\n",
+            '`.input dep(filename="d", delimiter=";", headers=true)`',
         ),
         ('filename="d"', '[["a", "b", 1]]\n', '`.input dep(IO=json, filename="d")`'),
         ('filename="d"', '{"package": "a"}\n', '`.input dep(filename="dep.jsonl")`'),

@@ -58,7 +58,7 @@ _HELP = {
     ARITY: "give every row as many values as the relation has columns",
     TYPE: "convert the values first, or declare the attribute with another type",
     RANGE: "use a value the type can hold, or declare the attribute as `symbol`",
-    NULL: "drop or fill the missing values: a relation has none",
+    NULL: "leave out rows with a missing value, or give a value in its place: a relation cannot hold null",
     ENCODING: "convert the text to UTF-8",
     QUOTING: 'write a quote inside a quoted field as `""`, and close every quoted field',
     NAMES: "name every column as it is declared, or none",

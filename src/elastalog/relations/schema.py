@@ -229,7 +229,8 @@ def _unmatched(
         unknown = [name for place, name in enumerate(names) if place not in places]
         wanted = f"name {'a column' if len(missing) == 1 else 'columns'} {', '.join(map(shown, missing))}, or rename"
         renamed = f"rename {_listed('column', unknown)}, or" if len(unknown) == len(missing) else wanted
-        advice = f"{renamed} the attribute: once one name matches, every attribute needs its column"
+        attributes = "attribute" if len(missing) == 1 else "attributes"
+        advice = f"{renamed} the {attributes}: once one name matches, every attribute needs its column"
     columns = columns_given(names)
     return finding("E0518", location=location, what=what, found=found, schema=schema, columns=columns, advice=advice)
 

@@ -24,7 +24,7 @@ from elastalog.relations import faults
 from elastalog.relations.faults import Fault, shown
 from elastalog.relations.limits import LEAST_NUMBER, MOST_NUMBER, MOST_UNSIGNED
 from elastalog.relations.rows import value_fault
-from elastalog.relations.schema import Column, Schema
+from elastalog.relations.schema import Column, Schema, goes_by_name
 
 
 class Kind(Enum):
@@ -68,7 +68,7 @@ class Format:
             is_rfc4180=is_rfc4180,
             is_gzip=is_gzip or _truth(parameters, "compress"),
             columns=tuple(int(column) for column in parameters.get("columns", "").split(":") if column.isdecimal()),
-            others=tuple((key, value) for key, value in parameters.items() if key not in _OF_TEXT),
+            others=tuple((key, value) for key, value in parameters.items() if key not in OF_TEXT),
         )
 
     @property
@@ -87,7 +87,7 @@ class Format:
         return self.kind is not Kind.PARQUET and (self.is_gzip or is_packed(path))
 
 
-_OF_TEXT = frozenset(("rfc4180", "delimiter", "headers", "columns"))
+OF_TEXT = frozenset(("rfc4180", "delimiter", "headers", "columns"))
 _KINDS = {".parquet": Kind.PARQUET, ".jsonl": Kind.JSON_LINES, ".ndjson": Kind.JSON_LINES}
 
 
@@ -122,9 +122,23 @@ def records_of(data: bytes, form: Format) -> Iterator[Record]:
     return _quoted_records(data, form.delimiter) if form.is_rfc4180 else _plain_records(data, form.delimiter)
 
 
+def bare(fields: Sequence[str]) -> list[str]:
+    """The fields of a header without blanks and quotes around them."""
+    return [field.strip(' "') for field in fields]
+
+
 def are_names(schema: Schema, fields: Sequence[str]) -> bool:
     """Whether fields are the names of the columns, but for case, blanks and quotes around them."""
-    return [field.strip(' "').casefold() for field in fields] == [name.casefold() for name in schema.names]
+    return [name.casefold() for name in bare(fields)] == [name.casefold() for name in schema.names]
+
+
+def reads_as_header(schema: Schema, fields: Sequence[str]) -> bool:
+    """Whether the fields of a line that is no fact are names: those of the columns, or one of them is and none of the
+    fields is a number."""
+    if all(column.base is Base.SYMBOL for column in schema.columns) and len(fields) == schema.arity:
+        return are_names(schema, fields)
+    has_numbers = any(INTEGER.fullmatch(field) or FLOAT.fullmatch(field) for field in fields)
+    return goes_by_name(schema.names, bare(fields)) and not has_numbers
 
 
 def _plain_records(data: bytes, delimiter: str) -> Iterator[Record]:
@@ -238,9 +252,11 @@ def _out_of_range(column: Column, text: str) -> Fault:
 
 def is_like_a_header(schema: Schema, first: Sequence[str]) -> bool:
     """Whether the fields of the first line are names of columns, and would be taken for a fact."""
-    # Where a name is no value, the line is a bad row; `x` and `y` are names of columns, and may well be values.
-    is_like_a_fact = all(column.base is Base.SYMBOL and len(column.name) > 1 for column in schema.columns)
-    return is_like_a_fact and are_names(schema, first)
+    # Where a name is no value, the line is a bad row; `X` and `Y` may well be values of columns `x` and `y`.
+    if any(column.base is not Base.SYMBOL for column in schema.columns):
+        return False
+    is_long = all(len(name) > 1 for name in schema.names)
+    return are_names(schema, first) if is_long else tuple(bare(first)) == schema.names
 
 
 def is_like_a_fact(schema: Schema, first: Sequence[str]) -> bool:
@@ -251,15 +267,24 @@ def is_like_a_fact(schema: Schema, first: Sequence[str]) -> bool:
     return not any(isinstance(value, Fault) for value in read)
 
 
+def first_record(data: bytes, form: Format) -> list[str]:
+    """The fields of the first record of a text without byte order mark; none if it is quoted wrongly."""
+    start = data if form.is_rfc4180 else data[: data.find(b"\n") + 1] or data
+    first = next((fields for _, _, fields in records_of(start, form)), [])
+    return [] if isinstance(first, Fault) else first
+
+
+def is_mistaken(data: bytes, schema: Schema, form: Format) -> bool:
+    """Whether names of columns stand in the place of the first fact, or a fact in the place of these."""
+    is_wrong = is_like_a_fact if form.has_header else is_like_a_header
+    return is_wrong(schema, first_record(data, form))
+
+
 def look_at(data: bytes, schema: Schema, file: str, form: Format) -> None:
     """Warns if names of columns stand in the place of the first fact, or a fact in the place of these."""
     if form.columns or not schema.arity:
         return
-    data = data.removeprefix(BYTE_ORDER_MARK)
-    start = data if form.is_rfc4180 else data[: data.find(b"\n") + 1] or data
-    first = next((fields for _, _, fields in records_of(start, form)), [])
-    is_wrong = is_like_a_fact if form.has_header else is_like_a_header
-    if not isinstance(first, Fault) and is_wrong(schema, first):
+    if is_mistaken(data.removeprefix(BYTE_ORDER_MARK), schema, form):
         key = "E0527.fact" if form.has_header else "E0527"
         parameters = replace(form, has_header=not form.has_header).parameters
         warn_of(finding(key, severity="warning", location=file, schema=schema.name, parameters=parameters))

@@ -24,7 +24,7 @@ from elastalog.analysis.program import Base, CheckedProgram, Relation
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, finding
 from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import allowance, unreadable
-from elastalog.pipeline.files.format import BYTE_ORDER_MARK, Format, Kind, is_like_a_header, medium
+from elastalog.pipeline.files.format import BYTE_ORDER_MARK, OF_TEXT, Format, Kind, is_like_a_header, medium
 from elastalog.pipeline.files.paths import find_facts, require_file
 from elastalog.pipeline.files.policy import BadRow, BadRows, Report, settle
 from elastalog.pipeline.files.read import FactsRead, read_input, read_path, tell_of_form
@@ -250,11 +250,19 @@ def sources_at(program: CheckedProgram, given: Mapping[str, object], policy: Bad
     found: list[Source] = []
     for name, path in given.items():
         if isinstance(path, str | os.PathLike) and name in program.relations:
-            schema = Schema.of(program.relations[name])
-            file = _plain_path(schema, Path(path))
+            schema, said = Schema.of(program.relations[name]), _said_of_text(program.relations[name])
+            file = _plain_path(schema, Path(path), said)
             understood = "" if file is None else described(file.form)
-            found.append(Source(name, file, partial(read_path, schema, path, policy), understood))
+            found.append(Source(name, file, partial(read_path, schema, path, policy, said), understood))
     return found
+
+
+def _said_of_text(relation: Relation) -> Mapping[str, str] | None:
+    """How the only `.input` of a relation says that its file is written; None if it says nothing."""
+    if len(relation.inputs) != 1:
+        return None
+    parameters = relation.inputs[0].parameters
+    return parameters if parameters.get("IO", "file") == "file" and not OF_TEXT.isdisjoint(parameters) else None
 
 
 class InputFiles:
@@ -327,7 +335,7 @@ def _plain_input(relation: Relation, root: Path) -> PlainFile | None:
         return None  # raised again in its turn
 
 
-def _plain_path(schema: Schema, path: Path) -> PlainFile | None:
+def _plain_path(schema: Schema, path: Path, said: Mapping[str, str] | None) -> PlainFile | None:
     """The file at a path if it looks as if it were of plain lines."""
     from elastalog.pipeline.files.sniffing import ENOUGH, sniffed
 
@@ -335,7 +343,7 @@ def _plain_path(schema: Schema, path: Path) -> PlainFile | None:
         if not path.is_file() or path.name.lower().removesuffix(".gz").endswith(".json"):
             return None
         with path.open("rb") as opened:
-            return plain_file(schema, path, sniffed(schema, opened.read(ENOUGH), str(path)))
+            return plain_file(schema, path, sniffed(schema, opened.read(ENOUGH), str(path), said))
     except (OSError, ElastalogError):
         return None  # raised again in its turn
 

@@ -191,11 +191,13 @@ def with_hints(schema: Schema, data: bytes, file: str, form: Format, bad: list[B
     return [hinted(row) for row in bad]
 
 
-def read_path(schema: Schema, path: str | os.PathLike[str], policy: BadRows) -> FactsRead:
+def read_path(
+    schema: Schema, path: str | os.PathLike[str], policy: BadRows, said: Mapping[str, str] | None = None
+) -> FactsRead:
     """The facts of a file or a folder that is given for a relation. How a text file is written is found out by looking
-    at it, and said in the report and on the log. A folder has the file of the relation, or one of its parts in each
-    file."""
-    (table, bad, converted), files, understood = facts_at(schema, path)
+    at it and at what the program says (see `sniffed`), and told in the report and on the log. A folder has the file of
+    the relation, or one of its parts in each file."""
+    (table, bad, converted), files, understood = facts_at(schema, path, said)
     report = settle(policy, schema.name, files, table.num_rows, bad, converted)
     return FactsRead(table, replace(report, understood=understood))
 
@@ -205,16 +207,18 @@ def tell_of_form(relation: str, files: Sequence[str], understood: str) -> None:
     log.info("facts of `%s` from %s: %s", relation, ", ".join(files[:3]), understood)
 
 
-def facts_at(schema: Schema, path: str | os.PathLike[str]) -> tuple[_Read, list[str], str]:
+def facts_at(
+    schema: Schema, path: str | os.PathLike[str], said: Mapping[str, str] | None = None
+) -> tuple[_Read, list[str], str]:
     """What is read of a file or a folder before bad rows are dealt with, from which files, and how they are written."""
     files = _files_at(schema.name, Path(path))
-    found = [_looked_at(schema, file) for file in files]
+    found = [_looked_at(schema, file, said) for file in files]
     names, told = [str(file) for file in files], "; ".join(dict.fromkeys(how for _, how in found))
     tell_of_form(schema.name, names, told)
     return _together(schema, (read for read, _ in found)), names, told
 
 
-def _looked_at(schema: Schema, file: Path) -> tuple[_Read, str]:
+def _looked_at(schema: Schema, file: Path, said: Mapping[str, str] | None) -> tuple[_Read, str]:
     if file.is_dir():
         return _read_parquet_folder(schema, file), "a folder of Parquet files"
     if file.name.lower().removesuffix(".gz").endswith(".json"):
@@ -225,7 +229,7 @@ def _looked_at(schema: Schema, file: Path) -> tuple[_Read, str]:
 
     is_gzip = Format.of({}, file.name).is_packed_at(file)
     data = file_bytes(file, is_gzip)
-    form = sniffed(schema, data, str(file))
+    form = sniffed(schema, data, str(file), said)
     return _read_bytes(schema, data, str(file), form), described(form) + (", gzip" if is_gzip else "")
 
 

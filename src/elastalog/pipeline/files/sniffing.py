@@ -3,15 +3,24 @@ says nothing, since none speaks of them, and for the hints about rows that canno
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from pathlib import PurePath
 
 from elastalog.analysis.program import Base
 from elastalog.diagnostics.diagnostic import ElastalogError, error
 from elastalog.late import dataclass
-from elastalog.pipeline.files.format import BYTE_ORDER_MARK, Format, Kind, are_names, records_of
+from elastalog.pipeline.files.format import (
+    BYTE_ORDER_MARK,
+    Format,
+    Kind,
+    are_names,
+    bare,
+    first_record,
+    is_mistaken,
+    reads_as_header,
+)
 from elastalog.pipeline.files.text import read_text
-from elastalog.relations.faults import Fault
 from elastalog.relations.schema import Schema, goes_by_name
 
 LOOKED_AT = 64 << 10
@@ -29,21 +38,35 @@ class Reading:
     facts: tuple[tuple[object, ...], ...]
 
 
-def sniffed(schema: Schema, data: bytes, file: str) -> Format:
-    """How a file is written. If no way makes facts of all its first lines: as its name says. Raises ElastalogError if
-    there are several ways, and they make different facts."""
+def sniffed(schema: Schema, data: bytes, file: str, said: Mapping[str, str] | None = None) -> Format:
+    """How a file is written: as the parameters of the relation's directive say, if that makes facts of all its first
+    lines, and the first is not mistaken for a header or a fact. If no way does: with the delimiter that suits the first
+    line best. Raises ElastalogError if there are several ways, and they make different facts."""
     start = Format.of({}, file)
     if start.kind is not Kind.TEXT or not schema.arity or not data.strip():
         return start
+    sample = _sample(data)
+    meant = Format.of(said, file) if said else None
+    if meant is not None and not is_mistaken(sample, schema, meant) and _reading(schema, sample, meant) is not None:
+        return meant
     found = list(readings(schema, data, file))
     if not found:
-        form = _by_name(file)
-        first = next((fields for _, _, fields in records_of(data.removeprefix(BYTE_ORDER_MARK), form)), [])
-        is_headed = not isinstance(first, Fault) and are_names(schema, first)
-        return replace(form, has_header=is_headed)
+        return meant or _likeliest(schema, sample, file)
+    if meant is not None and any(reading.form == meant for reading in found):
+        return meant
     if any(other.facts != found[0].facts for other in found):
         raise _ambiguous(schema, file, found)
     return found[0].form
+
+
+def _likeliest(schema: Schema, sample: bytes, file: str) -> Format:
+    """How a file is probably meant that cannot be read as a whole: its faults are those of this form."""
+    form, first = _by_name(file), first_record(sample, _by_name(file))
+    for other in _forms(sample, file):
+        fields = first_record(sample, other)
+        if abs(len(fields) - schema.arity) < abs(len(first) - schema.arity):
+            form, first = other, fields
+    return replace(form, has_header=reads_as_header(schema, first))
 
 
 def setting_for(schema: Schema, data: bytes, file: str, form: Format) -> str:
@@ -57,8 +80,7 @@ def setting_for(schema: Schema, data: bytes, file: str, form: Format) -> str:
     if found is None or found.form == form:
         return ""
     meant = replace(found.form, others=form.others)
-    first = next((fields for _, _, fields in records_of(data.removeprefix(BYTE_ORDER_MARK), meant)), [])
-    if not isinstance(first, Fault) and goes_by_name(schema.names, [field.strip(' "') for field in first]):
+    if goes_by_name(schema.names, bare(first_record(data.removeprefix(BYTE_ORDER_MARK), meant))):
         meant = replace(meant, has_header=True)  # even if another column has another name: that is said next
     return f"say how the file is written: `.input {schema.name}({meant.parameters})`"
 
@@ -76,11 +98,16 @@ def described(form: Format) -> str:
 
 def readings(schema: Schema, data: bytes, file: str) -> Iterator[Reading]:
     """The ways to read a file that make facts of all its first lines, the likeliest first."""
+    sample = _sample(data)
+    for form in _forms(sample, file):
+        yield from _with_and_without_header(schema, sample, form)
+
+
+def _sample(data: bytes) -> bytes:
     sample = data.removeprefix(BYTE_ORDER_MARK)
     if len(sample) > LOOKED_AT:
         sample = sample[: sample.rfind(b"\n", 0, LOOKED_AT) + 1] or sample[:LOOKED_AT]
-    for form in _forms(sample, file):
-        yield from _with_and_without_header(schema, sample, form)
+    return sample
 
 
 def _by_name(file: str) -> Format:
@@ -109,11 +136,10 @@ def _forms(sample: bytes, file: str) -> Iterator[Format]:
 
 
 def _with_and_without_header(schema: Schema, sample: bytes, form: Format) -> Iterator[Reading]:
-    first = next((fields for _, _, fields in records_of(sample, form)), [])
-    if isinstance(first, Fault):
+    first = first_record(sample, form)
+    if not first:
         return
-    names = [field.strip(' "') for field in first]
-    if goes_by_name(schema.names, names):
+    if goes_by_name(schema.names, bare(first)):
         found = _reading(schema, sample, replace(form, has_header=True))
         if found is not None:
             yield found
@@ -141,8 +167,10 @@ def _reading(schema: Schema, sample: bytes, form: Format) -> Reading | None:
 
 def _ambiguous(schema: Schema, file: str, found: list[Reading]) -> ElastalogError:
     other = next(one for one in found if one.facts != found[0].facts)
+    headed = found[0] if found[0].form.has_header else other
+    advised = replace(headed.form, others=(("filename", PurePath(file).name),))
     return error(
-        "E0528", location=file, file=file, schema=schema.name, parameters=other.form.parameters,
+        "E0528", location=file, file=file, schema=schema.name, parameters=advised.parameters,
         form=described(found[0].form), fact=f"{schema.name}{found[0].facts[0]!r}", other=described(other.form),
         other_fact=f"{schema.name}{other.facts[0]!r}",
     )  # fmt: skip

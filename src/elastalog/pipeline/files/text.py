@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from elastalog.analysis.program import Base, Value
 from elastalog.pipeline.files.allowance import allowance
-from elastalog.pipeline.files.format import BYTE_ORDER_MARK, Format, are_names, parser_of, records_of
+from elastalog.pipeline.files.format import BYTE_ORDER_MARK, Format, bare, parser_of, reads_as_header, records_of
 from elastalog.pipeline.files.policy import BadRow
 from elastalog.relations import faults
 from elastalog.relations.arrays import lengths_of_texts, numbers_of_array, typed_array
@@ -64,7 +64,7 @@ def _named_in_header(data: bytes, schema: Schema, form: Format) -> Format:
 
 def _names_in(header: bytes, form: Format) -> list[str]:
     _, raw, fields = next(records_of(header.decode("utf-8", "replace").encode(), form), (0, b"", [""]))
-    return [n.strip(' "') for n in (raw.decode().split(form.delimiter) if isinstance(fields, Fault) else fields)]
+    return bare(raw.decode().split(form.delimiter) if isinstance(fields, Fault) else fields)
 
 
 def read_lines(schema: Schema, data: bytes, file: str, form: Format, first_line: int) -> tuple[pa.Table, list[BadRow]]:
@@ -268,13 +268,17 @@ def _with_whole_records(fields: list[str], delimiter: str) -> list[str]:
 
 def _likely_need(schema: Schema, fields: list[str], parsers: list[Callable[[str], Value | Fault]], form: Format) -> str:
     """What a file may need, one of whose rows is no fact: its first line has names, or its columns another order."""
-    if are_names(schema, fields):
-        meant = replace(form, has_header=True).parameters
-        return f"if the file begins with the names of its columns: `.input {schema.name}({meant})`"
+    if reads_as_header(schema, fields):
+        return _header_is_meant(schema, form)
     if order := _suitable_order(fields, parsers):
         meant = replace(form, columns=tuple(order)).parameters
         return f"if the columns of the file are in another order: `.input {schema.name}({meant})`"
     return ""
+
+
+def _header_is_meant(schema: Schema, form: Format) -> str:
+    meant = replace(form, has_header=True).parameters
+    return f"if the file begins with the names of its columns: `.input {schema.name}({meant})`"
 
 
 def _suitable_order(fields: list[str], parsers: list[Callable[[str], Value | Fault]]) -> list[int]:
@@ -293,6 +297,8 @@ def _suitable_order(fields: list[str], parsers: list[Callable[[str], Value | Fau
 def _wrong_number(schema: Schema, fields: list[str], form: Format) -> Fault:
     """The fault of a row with another number of fields than columns, and what its text is likely to need."""
     fault = faults.wrong_number(len(fields), "field", schema.arity)
+    if not form.has_header and reads_as_header(schema, fields):
+        return Fault(fault.code, fault.reason, _header_is_meant(schema, form))
     if len(fields) > schema.arity:
         meant = replace(form, columns=tuple(range(schema.arity))).parameters
         return Fault(
@@ -306,7 +312,7 @@ def _wrong_number(schema: Schema, fields: list[str], form: Format) -> Fault:
     if found is None:
         return fault
     why = f" (it holds no {'tab' if form.delimiter == chr(9) else repr(form.delimiter)})"
-    is_headed = form.has_header or are_names(schema, fields[0].split(found))
+    is_headed = form.has_header or reads_as_header(schema, fields[0].split(found))
     meant = replace(form, delimiter=found, is_rfc4180=found == ",", has_header=is_headed).parameters
     advice = f"say how the file is written: `.input {schema.name}({meant})`"
     return Fault(fault.code, fault.reason + why, advice)
