@@ -56,7 +56,7 @@ def helps(code: str) -> str:
 
 _HELP = {
     ARITY: "give every row as many values as the relation has columns",
-    TYPE: "convert the column first, or declare the attribute with another type",
+    TYPE: "convert the values first, or declare the attribute with another type",
     RANGE: "use a value the type can hold, or declare the attribute as `symbol`",
     NULL: "leave out rows with a missing value, or give a value in its place: a relation cannot hold null",
     ENCODING: "convert the text to UTF-8",
