@@ -314,7 +314,7 @@ def _no_value(line: str, position: int, sign: str, schema: Schema, index: int) -
     met = re.match(r"\s*([\w?]+|\S?)", line[position:])
     there = f"found {shown(met[1])}" if met and met[1] else "the line ends"
     example = f"{sign}{schema.name}({', '.join(_EXAMPLES.get(each.base, '1') for each in schema.columns)})."
-    advice = f"write it as `{example}`; texts stand in double quotes"
+    advice = f"write it as `{example}`; strings stand in double quotes"
     return BadLineError(f"expected {wanted} at column {_column(line, position)}, {there}", advice=advice)
 
 
