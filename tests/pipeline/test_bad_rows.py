@@ -84,7 +84,7 @@ AGE = Schema("age", (Column("name", Base.SYMBOL), Column("city", Base.SYMBOL), C
             b"ann\trome\t\n",
             "leave the row out, and keep optional values in a relation of their own: `elastalog explain-error E0502`",
         ),
-        (b"ann\trome\tseventy\n", "convert the column first, or declare the attribute with another type"),
+        (b"ann\trome\tseventy\n", "convert the values first, or declare the attribute with another type"),
     ],
 )
 def test_the_help_says_in_which_order_the_columns_would_suit(tmp_path, row, advice):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -91,6 +92,53 @@ def test_there_and_back_again() -> None:
         for types in ({"day": "bool"}, {"day": "no type"}, {"visitors": np.int8}, {"night": "bool"}):
             with pytest.raises(ElastalogError):
                 db["opening"].to_arrow(types=types)
+
+
+DAY = datetime(2026, 11, 1)
+
+
+@pytest.mark.parametrize("times", [[DAY, DAY], [DAY, None], [DAY, DAY.replace(hour=9)], [None]])
+@pytest.mark.parametrize("how", ["pandas", "arrow", "file", "apply"])
+def test_timestamps_that_are_all_midnights_are_warned_of_and_can_come_back_as_dates(tmp_path, how, times):
+    table = pa.table({"day": pa.array(times, pa.timestamp("ns"))})
+    parquet.write_table(table, tmp_path / "got.parquet")
+    facts = {"pandas": table.to_pandas(), "arrow": table, "file": tmp_path / "got.parquet", "apply": []}[how]
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        db = elastalog.open(".decl got(day: symbol)", {"got": facts}, bad_rows="skip")
+        if how == "apply":
+            db.apply({"got": table.drop_null()})
+    are_dates = times[0] is not None and DAY.replace(hour=9) not in times
+    assert ["E0536" in str(one.message) for one in told] == [True] * are_dates
+    if are_dates:
+        assert db["got"].to_arrow(types={"day": "date32"})["day"].to_pylist() == [DAY.date()]
+    elif times[0]:
+        with pytest.raises(ElastalogError, match=r"timestamp\[us\]"):
+            db["got"].to_arrow(types={"day": "date32"})
+
+
+@pytest.mark.parametrize(
+    ("row", "advice"),
+    [
+        ((DAY.date(), 1), 'write `"2026-11-01"`, in Python `day.isoformat()`'),
+        ((pd.Timestamp(DAY), 1), 'write `"2026-11-01"`, in Python `day.date().isoformat()`'),
+        ((DAY.replace(hour=9), 1), 'write `"2026-11-01T09:00:00"`, in Python `day.isoformat()`'),
+        ((pd.NaT, 1), "drop or fill the missing values"),
+        ((5, 1), 'write `"5"`, in Python `str(5)`'),
+        (("tea", 8.0), "write `8`, in Python `int(8.0)`"),
+        (("tea", "12"), "write `12`, in Python `int('12')`"),
+        (("tea", 8.5), "convert the values first, or declare the attribute with another type"),
+        ((10**5000, 1), "convert the values first"),
+        (("tea", "9" * 5000), "convert the values first"),
+        (("tea", float("nan")), "convert the values first"),
+    ],
+)
+def test_a_value_of_another_type_is_refused_with_what_to_write(row, advice):
+    db = elastalog.open(".decl stock(name: symbol, number: number)")
+    for rows in ([row], [dict(zip(("name", "number"), row, strict=True))]):
+        with pytest.raises(ElastalogError) as told:
+            db.apply({"stock": rows})
+        assert advice in told.value.diagnostics[0].help
 
 
 def test_a_missing_number_of_a_data_frame_is_a_missing_value() -> None:

@@ -23,7 +23,7 @@ from elastalog.relations import faults
 from elastalog.relations.faults import Fault, shown
 from elastalog.relations.limits import MOST_EXACT_INTEGER_IN_FLOAT, MOST_NUMBER
 from elastalog.relations.rows import value_fault
-from elastalog.relations.schema import Column, Schema, column_order
+from elastalog.relations.schema import Column, Schema, column_order, warn_of_midnights
 from elastalog.relations.words import ARROW_TYPES
 
 pc = late.module("pyarrow.compute")
@@ -60,6 +60,8 @@ def as_base_column(
     if pa.types.is_null(kind):
         return array.cast(ARROW_TYPES[column.base])
     if not _suits(column.base, kind):
+        if column.base is Base.SYMBOL and pa.types.is_timestamp(kind) and _are_midnights(array):
+            warn_of_midnights(schema, column, location)
         array = as_base_values(column.base, array)
         kind = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
     if not _suits(column.base, kind):
@@ -190,6 +192,13 @@ def as_base_values(base: Base, array: pa.ChunkedArray) -> pa.ChunkedArray:
             if pa.types.is_decimal(kind):
                 return _as_integers(array)
             return _as_whole(array) if pa.types.is_floating(kind) else array
+
+
+def _are_midnights(times: pa.ChunkedArray) -> bool:
+    """Whether every timestamp, in UTC if they have a zone, is the beginning of a day; False if there is none."""
+    kind = pa.timestamp(times.type.unit)
+    in_utc = times.cast(kind)
+    return bool(pc.all(pc.equal(in_utc.cast(pa.date32()).cast(kind), in_utc)).as_py() and len(times) > times.null_count)
 
 
 def _as_iso_text(array: pa.ChunkedArray) -> pa.ChunkedArray:

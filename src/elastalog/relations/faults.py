@@ -56,14 +56,14 @@ def helps(code: str) -> str:
 
 _HELP = {
     ARITY: "give every row as many values as the relation has columns",
-    TYPE: "convert the column first, or declare the attribute with another type",
+    TYPE: "convert the values first, or declare the attribute with another type",
     RANGE: "use a value the type can hold, or declare the attribute as `symbol`",
     NULL: "leave out rows with a missing value, or give a value in its place: a relation cannot hold null",
     ENCODING: "convert the text to UTF-8",
     QUOTING: 'write a quote inside a quoted field as `""`, and close every quoted field',
     NAMES: "name every column as it is declared, or none",
     CHANGE: "write one change per line, as `+edge(1, 2).`, `-edge(3, 4).` or `+rule: path(x, y) :- edge(x, y).`;"
-    " texts stand in double quotes",
+    " strings stand in double quotes",
     UNKNOWN: "name a relation that the program declares",
     OPERATION: "write `+` for an insertion, `-` for a deletion",
     RDF: "write it as the format has it; `--bad-rows` says what happens to statements that are wrong",

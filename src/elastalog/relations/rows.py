@@ -179,10 +179,29 @@ def _shown(value: object, written: Callable[[object], str] = repr) -> str:
 
 def _type_fault(column: Column, value: object) -> Fault:
     kind = type(value).__name__
-    return Fault(
-        faults.TYPE, f"`{column.name}` is declared as {column.base.value}, but given as {kind} {_shown(value)}",
-        "there is no Boolean type: give 1 and 0, or texts" * isinstance(value, bool),
-    )  # fmt: skip
+    reason = f"`{column.name}` is declared as {column.base.value}, but given as {kind} {_shown(value)}"
+    return Fault(faults.TYPE, reason, _conversion(column.base, value))
+
+
+def _conversion(base: Base, value: Any) -> str:
+    """What to write instead of a value of another type; empty if that is not known."""
+    if isinstance(value, bool):
+        return "there is no Boolean type: give 1 and 0, or texts"
+    if base is Base.SYMBOL and hasattr(value, "isoformat"):
+        text = value.isoformat()
+        if text == "NaT":
+            return faults.helps(faults.NULL)
+        day = text.removesuffix("T00:00:00")
+        call = "isoformat()" if day == text else "date().isoformat()"
+        return f'dates and times are texts: write `"{day}"`, in Python `day.{call}`'
+    wanted = {Base.SYMBOL: str, Base.FLOAT: float}.get(base, int)
+    try:
+        if isinstance(value, str) or (isinstance(value, numbers.Real) and (wanted is str or float(value).is_integer())):
+            written, call = repr(wanted(value)).replace("'", '"'), f"{wanted.__name__}({value!r})"
+            return f"write `{written}`, in Python `{call}`" if len(call) <= faults.MOST_SHOWN else ""
+    except (ValueError, OverflowError):  # no number, one that is infinite, one of too many digits
+        pass
+    return ""
 
 
 def _range_fault(column: Column, value: object) -> Fault:

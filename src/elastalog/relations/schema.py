@@ -151,15 +151,26 @@ def column_order(
 
 
 def warn_of_left_out(schema: Schema, names: Iterable[str], location: str | None) -> None:
-    """Warns of columns that are left out since the relation has none of their names, if there are any; once for a
-    folder of Parquet files, which stands for one file."""
+    """Warns of columns that are left out since the relation has none of their names, if there are any."""
     if not (listed := list(names)):
         return
-    if location is not None:
-        location = next((str(path) for path in PurePath(location).parents if path.suffix == ".parquet"), location)
+    location = _whole(location)
     columns = _listed("column", listed[:8]) + f" and {len(listed) - 8} more" * (len(listed) > 8)
     update = PurePath(location or "FILE").name.partition(":")[0] if "op" in listed else None
     warn_of(finding("E0535", severity="warning", location=location, columns=columns, schema=schema, update=update))
+
+
+def warn_of_midnights(schema: Schema, column: Column, location: str | None) -> None:
+    """Warns of a column of timestamps that are probably meant as dates: as texts they differ from those of dates."""
+    location, name = _whole(location), column.name
+    warn_of(finding("E0536", severity="warning", location=location, column=name, relation=schema.name, schema=schema))
+
+
+def _whole(location: str | None) -> str | None:
+    """A folder of Parquet files stands for one file: it is warned of once."""
+    if location is None:
+        return None
+    return next((str(path) for path in PurePath(location).parents if path.suffix == ".parquet"), location)
 
 
 def goes_by_name(declared: Iterable[str], given: Iterable[str]) -> bool:

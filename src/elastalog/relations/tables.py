@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from elastalog import late
 from elastalog.diagnostics.arguments import require_one_of
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, error
 from elastalog.relations import faults
@@ -26,6 +27,7 @@ from elastalog.relations.schema import Column, Schema, column_order
 from elastalog.relations.words import Dictionary
 from elastalog.settings import SETTINGS
 
+pc = late.module("pyarrow.compute")
 _DICTIONARY = pa.dictionary(pa.int32(), pa.string()).id
 
 
@@ -78,12 +80,19 @@ def with_types(table: pa.Table, types: Mapping[str, Any]) -> pa.Table:
         try:
             kind = given if isinstance(given, pa.DataType) else pa.type_for_alias(given)
             place = table.column_names.index(name)
-            table = table.set_column(place, name, table.column(place).cast(kind))
+            table = table.set_column(place, name, _cast(table.column(place), kind))
         except (AttributeError, ValueError, TypeError, pa.ArrowInvalid, pa.ArrowNotImplementedError) as fault:
             told = f"column `{name}` cannot be given as {given}: {str(fault).splitlines()[0]}"
-            advice = 'name an Arrow type that its values have, as "date32", "timestamp[us]", "bool"'
+            advice = 'name an Arrow type that its values have, such as "timestamp[us]", "timestamp[ns]", "date32"'
             raise ElastalogError([Diagnostic(faults.TYPE, told, help=advice)]) from None
     return table
+
+
+def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """The column in a type. Texts of midnights may become dates; other times of a day are not cut off."""
+    if pa.types.is_date(kind) and pa.types.is_string(column.type):
+        column = pc.replace_substring_regex(column, r"T00:00:00(\.0+)?Z?$", "")
+    return column.cast(kind)
 
 
 def _column_of_words(column: Column, words: Words, dictionary: Dictionary) -> pa.Array:
