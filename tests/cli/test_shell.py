@@ -107,6 +107,7 @@ def test_nothing_is_echoed(program: str) -> None:
         ("commit; insert edge(1)", "E0607", "1:16", "write `edge(x, y)`"),
         ("insert edge(1, X)", "E0608", "1:8", message("E0608").helps[0]),
         ('insert edge(1, "x")', "E0610", "1:16", "write a number"),
+        ('insert edge(1, "6")', "E0610", "1:16", "write it without quotes: `6`"),
         ("insert edge(1, 2),", "E0652", "1:19", "remove the comma, or add a fact after it"),
         ("commit now", "E0652", "1:8", "write `commit`"),
         ("start; start", "E0652", "1:13", "end it with `commit`, or drop it with `rollback`"),

@@ -165,8 +165,16 @@ def _term(
                 return value
     raise error(
         "E0610", argument.span, source=source, attribute=attribute.name, relation=relation.name, kind=base.article,
-        otherwise=or_else,
+        otherwise=or_else, bare=_unquoted(argument, base),
     )  # fmt: skip
+
+
+def _unquoted(argument: syntax.Term, base: Base) -> str | None:
+    """The number that a string spells where one is wanted."""
+    if type(argument) is not syntax.String or base not in (Base.NUMBER, Base.UNSIGNED, Base.FLOAT):
+        return None
+    is_whole = argument.value.removeprefix("-" * (base is not Base.UNSIGNED)).isdecimal()
+    return argument.value if is_whole and argument.value.isascii() else None
 
 
 def _named(term: syntax.Term, named: Mapping[str, float]) -> float | None:

@@ -16,6 +16,7 @@ from elastalog.analysis.scopes import pieces
 from elastalog.diagnostics.messages import counted, quoted
 from elastalog.syntax import tree
 from elastalog.syntax.keywords import TEXT_TESTS
+from elastalog.syntax.tree import nodes_of
 
 if TYPE_CHECKING:
     from elastalog.analysis.type_reports import Proposals
@@ -299,7 +300,7 @@ class _ClauseResolver:
         names = (variable.name, self.equated.get(variable.name))
         return any(
             type(term) is tree.Variable and term.name in names and attribute.type_name == "symbol"
-            for atom in body
-            if type(atom) is tree.Atom and atom.relation in self.declarations
+            for atom in nodes_of(tree.Atom, tuple(body))
+            if atom.relation in self.declarations
             for term, attribute in zip(atom.arguments, self.declarations[atom.relation].attributes, strict=False)
         )
