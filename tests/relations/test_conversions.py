@@ -123,7 +123,7 @@ def test_timestamps_that_are_all_midnights_are_warned_of_and_can_come_back_as_da
         ((DAY.date(), 1), 'write `"2026-11-01"`, in Python `day.isoformat()`'),
         ((pd.Timestamp(DAY), 1), 'write `"2026-11-01"`, in Python `day.date().isoformat()`'),
         ((DAY.replace(hour=9), 1), 'write `"2026-11-01T09:00:00"`, in Python `day.isoformat()`'),
-        ((pd.NaT, 1), "drop or fill the missing values"),
+        ((pd.NaT, 1), "a missing value"),
         ((5, 1), 'write `"5"`, in Python `str(5)`'),
         (("tea", 8.0), "write `8`, in Python `int(8.0)`"),
         (("tea", "12"), "write `12`, in Python `int('12')`"),
