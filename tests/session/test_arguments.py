@@ -88,7 +88,7 @@ SLIPS: list[tuple[Callable[[Session], object], str, str]] = [
     (lambda db: db.suggest(["path(3, 4)"], rejected=1), "E0617", "rejected elements are given in a list, not 1 (int)"),
     (lambda db: db.suggest(["path(3, 4)"], weights=[1]), "E0617", "weights are numbers by element, not [1] (list)"),
     (lambda db: db.suggest(["path(3, 4)"], time_limit="1s"), "E0612", "`time_limit` cannot be '1s'"),
-    (lambda db: db.forecast([(1, 2)]), "E0617", "inserted facts are a mapping from relations to rows, not [(1, 2)]"),
+    (lambda db: db.forecast([1]), "E0617", "inserted facts are a mapping from relations to rows, not [1] (list)"),
     (lambda db: db.apply({}, "edge"), "E0617", "deleted facts are a mapping from relations to rows, not 'edge' (str)"),
     (lambda db: db.update(source=1), "E0617", "`source` is a text, not 1 (int)"),
     (lambda db: db.update("s", batch=[1]), "E0617", "`batch` is a text or a number, not [1] (list)"),
