@@ -107,3 +107,10 @@ def test_a_division_by_zero_is_a_warning() -> None:
     program = Program.parse(text)
     assert [(found.code, found.severity) for found in program.warnings] == [("E0325", "warning")] * 2
     assert Program.parse(".decl n(x: number)\nn(10 / 2). // 1/0\n").warnings == ()
+
+
+def test_a_store_in_the_place_of_a_program_is_told_of(tmp_path: Path) -> None:
+    (tmp_path / "CURRENT").touch()
+    with pytest.raises(ElastalogError) as raised:
+        Program.load(tmp_path)
+    assert f'elastalog.open(store="{tmp_path}")' in str(raised.value.diagnostics[0].help)

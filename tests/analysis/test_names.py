@@ -122,8 +122,25 @@ def test_variable_used_once_is_a_warning() -> None:
 
 
 @pytest.mark.parametrize(
+    ("rule", "advice"),
+    [
+        ("p(x) :- e(x, _), x = ann.", 'write `"ann"` if that is a string: as a variable it takes any value of `x`'),
+        ("p(x) :- e(x, x); e(x, _), k=x.", 'write `"k"` if that is a string: as a variable it takes any value of `x`'),
+        ("p(x) :- e(x, n), n = ann.", 'write `"ann"` if that is a string: as a variable it takes any value of `n`'),
+        ("r(n) :- q(n), n = other.", "it takes any value of `n`: is the name right?"),
+    ],
+)  # fmt: skip
+def test_variable_used_once_in_an_equality_is_a_warning(rule: str, advice: str) -> None:
+    declared = ".decl e(x: symbol, y: symbol)\n.decl p(x: symbol)\n.decl q(n: number)\n.decl r(n: number)\n"
+    _, found = check_text(f"{declared}.input e\n.input p\n.input q\n.input r\n{rule}")
+    assert [(d.code, d.severity, d.help) for d in found] == [("E0324", "warning", advice)]
+
+
+@pytest.mark.parametrize(
     "rule",
     [
+        "path(x, y) :- edge(x, z), y = z.",
+        "path(x, x) :- edge(x, _), x = _y.",
         "path(x, x) :- edge(x, _).",
         "path(x, x) :- edge(x, _y).",
         "path(x, y) :- edge(x, y).",
@@ -243,7 +260,7 @@ def test_the_innermost_is_meant_and_others_are_unknown_outside() -> None:
             "there is no null: write `!relation(x, _)` for a fact that is not there (of records: `nil`)",
         ),
         ("q(x) :- n(X, _).", "did you mean `X`? Names are case-sensitive"),
-        ("q(1) :- n(ann, _).", 'write `"ann"` if that is a text, otherwise `_`'),
+        ("q(1) :- n(ann, _).", 'write `"ann"` if that is a string, otherwise `_`'),
         ("q(x) :- n(x, other).", "write `_`, or `_other` to keep the name"),
         ('q("a").\n.input q(file="x")', "did you mean `filename`?"),
         ("p(x) :- SELECT x FROM n.", "ask for the facts that fit a pattern: `SELECT * FROM edge` is `edge(x, y)`"),

@@ -95,6 +95,7 @@ def test_wrong_usage() -> None:
     unknown = run("chekc")
     assert unknown.exit_code == 2
     assert "Did you mean 'check'?" in unknown.stderr
+    assert "Did you mean 'explain' or 'whynot'?" in run("why", "p.dl").stderr
 
 
 @pytest.mark.parametrize("command", COMMANDS)

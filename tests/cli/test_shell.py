@@ -93,6 +93,15 @@ def test_nothing_is_echoed(program: str) -> None:
     [
         ("comit", "E0651", "1:1", "did you mean `commit`?"),
         ("edge(1, 2)", "E0651", "1:1", "write `insert`, `delete` or `query` before `edge`"),
+        (
+            "SELECT * FROM edge;",
+            "E0651",
+            "1:1",
+            "`query edge(x, y)` finds the facts that fit a pattern, as `SELECT * FROM edge` does",
+        ),
+        ("?- edge(1, X).", "E0651", "1:1", "write `query` in the place of `?-`"),
+        ("show tables", "E0651", "1:1", "`relations` lists them, and `query` shows facts"),
+        ("update edge", "E0651", "1:1", "`delete` the fact as it was and `insert` the new one, then `commit`"),
         ("insert", "E0652", "1:7", "write it as `insert edge(1, 2)`"),
         ("\n\ninsert edge(1, 2), egde(3, 4)", "E0606", "3:20", "did you mean `edge`?"),
         ("commit; insert edge(1)", "E0607", "1:16", "write `edge(x, y)`"),
@@ -116,6 +125,7 @@ def test_the_first_error_ends_a_script(program: str, text: str, code: str, place
     assert result.stderr.startswith(f"error[{code}]: ")
     assert f" --> <stdin>:{place}\n" in result.stderr
     assert f"= help: {help_line}\n" in result.stderr
+    assert result.stderr.endswith("the script ends here: commands after this one were not run\n")
 
 
 def test_what_was_committed_before_an_error_was_printed(program: str) -> None:

@@ -50,6 +50,13 @@ def test_nothing_is_an_empty_update(text):
     assert plain(parse_diff(text, "u.diff", SCHEMAS)) == ({}, {})
 
 
+@pytest.mark.parametrize("text", ["+edge(1, 2).", "-edge(1, 2).\n" * 1000])
+def test_changes_in_the_place_of_a_path_are_told_from_one(text):
+    with pytest.raises(ElastalogError, match=r"edge\(1, 2\).* is a change, not the path of a file") as error:
+        read_diff(text, SCHEMAS)
+    assert '`db.apply({"edge": [(1, 2)]})`' in error.value.diagnostics[0].help
+
+
 def test_windows_line_ends():
     assert plain(parse_diff('+edge(1,"a").\r\n-edge(2,"b").\r\n', "u", SCHEMAS)) == (
         {"edge": [(1, "a")]},

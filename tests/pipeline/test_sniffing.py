@@ -128,6 +128,18 @@ def test_a_header_without_a_column_is_told_of_at_once(tmp_path: Path, text: str,
     assert ("the attributes:" if "columns" in missing else "the attribute:") in (found.help or "")
 
 
+def test_a_header_of_other_names_is_no_bad_row_whatever_others_are(tmp_path: Path) -> None:
+    (tmp_path / "o.csv").write_text("no;who;what;how many;until\n1;ann;tea;3;\n2;bob;tea;;x9\n")
+    with pytest.raises(ElastalogError) as error:
+        elastalog.open(ORDER, {"order": tmp_path / "o.csv"})
+    (found,) = error.value.diagnostics
+    assert (found.location, found.message) == (
+        f"{tmp_path / 'o.csv'}:3",
+        "bad row for `order`: an empty field is not a number (`qty`)",
+    )
+    assert (found.help or "").startswith("leave the row out")
+
+
 def test_updates_take_paths_too(tmp_path: Path) -> None:
     (tmp_path / "more.csv").write_text('package,needs,times\n"c, d",e,2\n')
     (tmp_path / "bad.csv").write_text("package,needs,times\nx,y,3\nx,y,many\n")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 import tracemalloc
 import warnings
 from pathlib import Path
@@ -41,6 +43,25 @@ def test_the_second_time_the_store_is_opened_and_a_warning_says_that_facts_are_n
     asked = run("query", tmp_path / "reach.store", "path(2, X)", "-F", tmp_path / "facts")
     assert (asked.stdout, asked.stderr.count("has its own facts, so -F was not read")) == ("3\n", 1)
     assert run("query", tmp_path / "reach.store", "path(2, X)").stderr == ""
+
+
+def test_an_input_that_was_edited_since_the_store_was_made_is_told_of(tmp_path: Path) -> None:
+    (tmp_path / "one.dl").write_text(".decl one(x: number)\n.input one\n")
+    (tmp_path / "one.facts").write_text("1\n")
+
+    def again() -> elastalog.Session:
+        return elastalog.open(tmp_path / "one.dl", store=tmp_path / "one.store")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        again().close()
+        again().close()
+    os.utime(tmp_path / "one.facts", (time.time() + 10,) * 2)
+    with pytest.warns(
+        UserWarning, match=r"so `one\.facts`, edited since, was not read again: .* with `db\.apply"
+    ) as told:
+        again().close()
+    assert told[0].filename == __file__
 
 
 @pytest.mark.parametrize(("facts", "retention"), [({"edge": [(1, 2)]}, None), (None, 5)])

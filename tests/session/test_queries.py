@@ -255,3 +255,10 @@ def test_answers_are_those_of_all_facts(columns: str, limits: tuple[int, int], m
         left = {**given, "a": set(db["a"])}
         again = {tuple(fact) for fact in evaluate(tree, {n: set(rows) for n, rows in left.items()})["answer"]}
         assert set(db.query(f"answer({columns}) :- {QUERIES[columns]}")) == again
+
+
+def test_a_relation_alone_is_told_of_with_its_attributes() -> None:
+    with elastalog.open(".decl may_take(student: symbol, course: symbol)\n.input may_take", facts={}) as db:
+        with pytest.raises(ElastalogError) as raised:
+            db.query('may_take, !may_take("a", "b")')
+        assert [(d.code, d.help) for d in raised.value.diagnostics] == [("E0114", "write `may_take(student, course)`")]

@@ -265,3 +265,53 @@ def test_patterns_hold_floats_that_have_no_literal() -> None:
         for text, number in (("nan", 1), ("inf", 2)):
             (element,) = db.suggest(unwanted=[f"g({text}, _)"], over="facts").elements
             assert str(element[1]) == f"f({text}, {number})"
+
+
+ACCESS = """
+.decl user(name: symbol)
+user("ann"). user("bob"). user("eve"). user("jü").
+.decl member(who: symbol, group: symbol)
+member("ann", "admins"). member("bob", "interns"). member("eve", "guests"). member("admins", "staff").
+member("interns", "staff"). member("jü", "staff").
+.decl grant(group: symbol, action: symbol, resource: symbol)
+grant("staff", "read", "wiki"). grant("admins", "write", "wiki"). grant("staff", "read", "payroll").
+.decl deny(who: symbol, action: symbol, resource: symbol)
+deny("interns", "read", "payroll").
+.decl belongs(who: symbol, group: symbol)
+belongs(x, x) :- user(x).
+belongs(x, h) :- belongs(x, g), member(g, h).
+.decl denied(who: symbol, action: symbol, resource: symbol)
+denied(u, a, r) :- user(u), belongs(u, g), deny(g, a, r).
+.decl may(who: symbol, action: symbol, resource: symbol)
+may(u, a, r) :- user(u), belongs(u, g), grant(g, a, r), !denied(u, a, r).
+.output may
+"""
+
+
+def test_a_candidate_without_side_effects_is_suggested_though_its_values_are_new() -> None:
+    with elastalog.open(ACCESS) as db:
+        denied = 'deny("ann", "read", "payroll")'
+        found = db.suggest(unwanted=['may("ann", "read", "payroll")'], candidates=[denied])
+        assert [*map(str, found.insert)] == [denied]
+        assert not found.delete
+        assert found.side_effects is not None
+        assert found.side_effects.number == 0
+
+
+def test_of_equal_repairs_that_of_the_candidates_is_suggested() -> None:
+    program = """
+        .decl reached(x: number)
+        .decl closed(x: number)
+        .input closed
+        .decl alarm()
+        .output alarm
+        .decl step(x: number, y: number)
+        .input step
+        reached(1).
+        reached(y) :- reached(x), step(x, y), !closed(y).
+        alarm() :- reached(30).
+    """
+    with elastalog.open(program, facts={"step": [(n, n + 1) for n in range(1, 30)]}) as db:
+        for candidates in (["closed(17)"], ["closed(77)", "-step(9, 10)"]):
+            found = db.suggest(unwanted=["alarm()"], candidates=candidates)
+            assert [f"{'-' * (element.sign == '+')}{element.fact}" for element in found.elements] == candidates[-1:]

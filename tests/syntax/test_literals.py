@@ -139,6 +139,12 @@ def test_wrong_literals(text: str, expected: tuple[str, str, str]) -> None:
     assert findings(f"p() :- {text}.") == [expected]
 
 
+@pytest.mark.parametrize("text", ["not q(x)", "not(q(x))", "not (q(x))", "NOT(q(x), r(x))"])
+def test_negation_in_words_is_told_of(text: str) -> None:
+    word = text[:3]
+    assert findings(f"p() :- {text}.") == [("E0115", f"negation is written `!`, not `{word}`", word)]
+
+
 def test_an_atom_without_parentheses_is_read_as_one() -> None:
     assert findings("p :- q, !r.") == [
         ("E0114", "the atom `p` has no parentheses", "p"),

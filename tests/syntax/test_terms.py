@@ -170,6 +170,7 @@ def test_aggregates_nest() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
+        ("p(max, 1).", ("E0121", "the aggregate `max` has no body", "max")),
         ("p(count).", ("E0121", "the aggregate `count` has no body", "count")),
         ("p() :- x = count { q(x) }.", ("E0121", "the aggregate `count` has no body", "count")),
         ("p() :- x = sum y.", ("E0121", "the aggregate `sum` has no body", "sum")),

@@ -140,10 +140,10 @@ class _RuleGrounder:
         texts = {v.name for v in variables_in((self.rule.head, *body), is_deep=True) if v.base is Base.SYMBOL}
         quotes = f'write `"{written_name(name)[:60]}"`' if name in texts and name[0].islower() else ""
         if not self.rule.body:
-            advice = f"{quotes or 'write a constant'}: every name is a variable, and texts stand in double quotes"
+            advice = f"{quotes or 'write a constant'}: every name is a variable, and strings stand in double quotes"
         else:
             advice = f"add a positive atom with {written} to the body" + (
-                f", or {quotes} if it is a text" * bool(quotes)
+                f", or {quotes} if it is a string" * bool(quotes)
             )
             if self.is_only_negated(name):
                 advice += ", or write `_` if its value does not matter"

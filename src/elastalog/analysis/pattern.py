@@ -75,7 +75,7 @@ def _parse(text: str, program: CheckedProgram, named: Mapping[str, float], or_el
         raise error("E0606", atom.relation_span, source=source, name=atom.relation, advice=advice)
     arity, given = relation.arity, len(atom.arguments)
     if given != arity:
-        form = _written(relation)
+        form = written_atom(relation)
         raise error("E0607", atom.span, source=source, relation=relation.name, arity=arity, given=given, form=form)
     terms = tuple(_term(source, relation, i, argument, named, or_else) for i, argument in enumerate(atom.arguments))
     return Pattern(relation.name, terms)
@@ -99,7 +99,7 @@ def _only_atom(source: Source, relations: Mapping[str, Relation]) -> syntax.Atom
     if not source.text.strip(" .\t\r\n"):
         raise error("E0609", whole, source=source, what="an atom")
     if (name := source.text.strip()) in relations:
-        raise error("E0609.alone", whole, source=source, name=name, form=_written(relations[name]))
+        raise error("E0609.alone", whole, source=source, name=name, form=written_atom(relations[name]))
     tree, found = parse(source if source.text.rstrip().endswith(".") else Source(source.name, source.text + "."))
     errors = [_of_atom(d, source) for d in found if d.severity == "error"]
     if errors:
@@ -127,7 +127,8 @@ def _of_atom(error: Diagnostic, source: Source) -> Diagnostic:
     return replace(error, labels=labels, help=advice, source=source)
 
 
-def _written(relation: Relation) -> str:
+def written_atom(relation: Relation) -> str:
+    """The form of a relation's atoms, with the names of its attributes."""
     return f"{relation.name}({', '.join(attribute.name for attribute in relation.attributes)})"
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from elastalog.analysis import program as checked
 from elastalog.analysis.check import check
+from elastalog.analysis.pattern import written_atom
 from elastalog.analysis.program import CheckedProgram, Value, variables_in
 from elastalog.analysis.values import NIL, Branch, Record
 from elastalog.analysis.variables import variables_of
@@ -72,7 +73,7 @@ def check_query(text: str, types: syntax.Tree, program: CheckedProgram, paramete
     name = free_name(ANSWER, program)
     source, shift = _as_clause(text, name)
     tree, found = parse(source)
-    _refuse(found, text, shift)
+    _refuse(found, text, shift, program)
     clause = _only_clause(tree, text)
     if not shift and clause.heads[0].relation in program.relations and not list(nodes_of(syntax.Atom, clause.body)):
         raise _wrong(text, "E0618.head", form=", ".join(part.strip() for part in text.split(":-", 1)))
@@ -88,7 +89,7 @@ def parameters_in(text: str, program: CheckedProgram) -> tuple[str, ...]:
     relations."""
     source, shift = _as_clause(text, free_name(ANSWER, program))
     tree, found = parse(source)
-    _refuse(found, text, shift)
+    _refuse(found, text, shift, program)
     clause = _only_clause(tree, text)
     for atom in nodes_of(syntax.Atom, clause.body):
         if atom.relation not in program.relations:
@@ -111,7 +112,7 @@ def _checked(
     """A clause as the only one of a program, which defines what is declared."""
     declarations = (*_types(types), *_declarations(program), declared)
     asked, found = check(syntax.Tree(source, (*declarations, clause)))
-    _refuse(found, text, shift)
+    _refuse(found, text, shift, program)
     assert asked is not None
     return asked
 
@@ -250,7 +251,7 @@ def _with_columns(asked: CheckedProgram, name: str, columns: tuple[str, ...], te
 # --- diagnostics ---------------------------------------------------------------------------------------------------
 
 
-def _refuse(found: tuple[Diagnostic, ...], text: str, shift: int) -> None:
+def _refuse(found: tuple[Diagnostic, ...], text: str, shift: int, program: CheckedProgram) -> None:
     """Raises the errors among findings, as ones about the text of the query. Other labels than the primary ones lead to
     declarations, which stand elsewhere."""
     source = Source("<query>", text)
@@ -261,7 +262,12 @@ def _refuse(found: tuple[Diagnostic, ...], text: str, shift: int) -> None:
             message = fault.message
             if any(label.span.start >= len(text) for label in labels):  # the dot was put there by `_as_clause`
                 message = message.replace("found `.`", "found the end")
-            errors.append(replace(fault, message=message, labels=labels, source=source))
+            advice = fault.help
+            if fault.code == "E0114":
+                span = labels[0].span
+                relation = program.relations.get(text[span.start : span.end])
+                advice = advice if relation is None else f"write `{written_atom(relation)}`"
+            errors.append(replace(fault, message=message, help=advice, labels=labels, source=source))
     if errors:
         raise ElastalogError(errors)
 

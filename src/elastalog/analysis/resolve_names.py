@@ -67,13 +67,16 @@ class _ClauseResolver:
         self.arities = {name: len(declaration.attributes) for name, declaration in declarations.items()}
         self.undeclared: set[str] = set()
         self.proposals = cache(partial(_proposals, draft))
-        # The variables of the clause; the value is the only occurrence if that is in a positive atom of the body.
+        # The variables of the clause; the value is the only occurrence if that is in a positive atom of the body, or in
+        # `x = y`. And, for those in the latter, the other one.
         self.variables: dict[str, tree.Variable | None] = {}
+        self.equated: dict[str, str] = {}
 
     def resolve(self, clause: tree.Clause) -> Shape | None:
         """The shape of the clause. None when it is at fault, its faults reported."""
         errors = self.findings.count
         variables = self.variables = {}
+        self.equated = {}
         shape = Shape.FLAT if len(clause.heads) == 1 else Shape.SPLIT
         pending: _Pending = []
         arities = self.arities
@@ -149,6 +152,10 @@ class _ClauseResolver:
                 case tree.NegatedGroup():
                     is_nested = True
                     pending.extend(negate(node.body, node.span))
+                case tree.Comparison("=", tree.Variable() as left, tree.Variable() as right):
+                    self.equated |= {left.name: right.name, right.name: left.name}
+                    self.see(left)
+                    self.see(right)
                 case tree.Comparison():
                     self.push_operands((node.left, node.right), "a comparison", pending)
                 case tree.Disjunction():
@@ -161,9 +168,12 @@ class _ClauseResolver:
         self.check_atom(atom)
         for term in atom.arguments:
             if type(term) is tree.Variable:
-                self.variables[term.name] = None if term.name in self.variables else term
+                self.see(term)
             else:
                 pending.append(term)
+
+    def see(self, variable: tree.Variable) -> None:
+        self.variables[variable.name] = None if variable.name in self.variables else variable
 
     def push_operands(self, terms: tuple[tree.Term, ...], where: str, pending: _Pending) -> None:
         for term in terms:
@@ -279,13 +289,16 @@ class _ClauseResolver:
         is_text = name[0].islower() and (
             any(other[0].isupper() for other in self.variables) or self.is_symbol(variable, body)
         )
-        null = NO_NULL if name.lower() == "null" else None
-        self.findings.warning("E0324", variable.span, name=name, text=name if is_text else None, null=null)
+        self.findings.warning(
+            "E0324", variable.span, name=name, text=name if is_text else None, other=self.equated.get(name),
+            null=NO_NULL if name.lower() == "null" else None,
+        )  # fmt: skip
 
     def is_symbol(self, variable: tree.Variable, body: Iterable[tree.Literal]) -> bool:
-        """Whether a variable stands where an atom of a body has a symbol."""
+        """Whether a variable, or one that is equal to it, stands where an atom of a body has a symbol."""
+        names = (variable.name, self.equated.get(variable.name))
         return any(
-            term is variable and attribute.type_name == "symbol"
+            type(term) is tree.Variable and term.name in names and attribute.type_name == "symbol"
             for atom in body
             if type(atom) is tree.Atom and atom.relation in self.declarations
             for term, attribute in zip(atom.arguments, self.declarations[atom.relation].attributes, strict=False)

@@ -55,6 +55,9 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
 
 COMMANDS: Final = {name: home for group in GROUPS.values() for name, home in group.items()}
 
+_MEANT: Final = {"why": "explain' or 'whynot", "why-not": "whynot", "ask": "query"}
+"""Commands that are looked for by a name of another kind."""
+
 
 class LazyGroup(click.Group):
     """Imports the module of a subcommand only when it runs, or when `--help` describes it."""
@@ -95,7 +98,7 @@ class LazyGroup(click.Group):
         except click.UsageError as fault:
             from elastalog.diagnostics.nearest import nearest
 
-            near = nearest(args[0], COMMANDS) if args else None
+            near = (_MEANT.get(args[0]) or nearest(args[0], COMMANDS)) if args else None
             if near is not None:
                 raise click.UsageError(f"{fault.message} Did you mean '{near}'?", ctx) from None
             raise

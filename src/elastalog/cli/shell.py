@@ -118,6 +118,7 @@ def _run_script(state: ShellState, console: Console) -> None:
             except ElastalogError as error:
                 sys.stdout.flush()
                 console.show(_at_line(error, statement).diagnostics)
+                console.say("the script ends here: commands after this one were not run")
                 sys.exit(LIMIT if isinstance(error, LimitReached) else AT_FAULT)
             except KeyboardInterrupt:
                 click.echo(f"interrupted: epoch {state.session.epoch} stands", err=True)

@@ -389,7 +389,7 @@ def verify(store: str, recompute: bool, functors: str | None, console: Console) 
         console.show(found)
         if any(diagnostic.severity == "error" for diagnostic in found):
             sys.exit(AT_FAULT)
-        told = f"{files} files are as they were written"
+        told = f"{files} files match their checksums"
         if recompute:
             with reading(store, functors=functors) as session:
                 verification = session.verify()
@@ -399,7 +399,7 @@ def verify(store: str, recompute: bool, functors: str | None, console: Console) 
                 sys.exit(AT_FAULT)
             told += f"; epoch {session.epoch}, computed anew with sorted joins, has the same facts"
             if verification.same_way:
-                told += f" ({', '.join(verification.same_way)}: computed as before)"
+                told += f" ({', '.join(verification.same_way)}: by the same algorithm as before)"
         console.say(told)
 
 

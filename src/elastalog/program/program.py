@@ -217,7 +217,10 @@ def read_program_text(path: str) -> str:
     """The text of a program file. Raises ElastalogError when it cannot be read, is too large, or is not UTF-8."""
     try:
         if (Path(path) / "CURRENT").is_file():
-            raise _unreadable(path, "it is a store", "`show`, `query`, `explain`, `debug` and `apply` take stores")
+            advice = (
+                f'in Python, `elastalog.open(store="{path}")`; `show`, `query`, `explain`, `debug` and `apply` take it'
+            )
+            raise _unreadable(path, "it is a store", advice)
         if Path(path).is_dir():
             raise _unreadable(path, "it is a folder", "give the program file inside it")
         with open(path, "rb") as file:

@@ -122,7 +122,7 @@ class Rendered(ABC):
 
 
 LEAST_BY_STRATUM = "each recursive part as low as possible"
-BY_RANKS = f"{LEAST_BY_STRATUM}, except where better values replace others"
+BY_RANKS = f"{LEAST_BY_STRATUM}, except for values that replaced worse ones"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -63,7 +63,7 @@ _HELP = {
     QUOTING: 'write a quote inside a quoted field as `""`, and close every quoted field',
     NAMES: "name every column as it is declared, or none",
     CHANGE: "write one change per line, as `+edge(1, 2).`, `-edge(3, 4).` or `+rule: path(x, y) :- edge(x, y).`;"
-    " texts stand in double quotes",
+    " strings stand in double quotes",
     UNKNOWN: "name a relation that the program declares",
     OPERATION: "write `+` for an insertion, `-` for a deletion",
     RDF: "write it as the format has it; `--bad-rows` says what happens to statements that are wrong",

@@ -35,7 +35,7 @@ from elastalog.evaluation.strategies import STRATEGIES
 from elastalog.folders.addresses import is_address, without_secrets
 from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import reading_within
-from elastalog.pipeline.files.loading import InputFiles, Source, inputs_of, sources_at, sources_in
+from elastalog.pipeline.files.loading import InputFiles, Source, edited_since, inputs_of, sources_at, sources_in
 from elastalog.pipeline.files.policy import FAIL, MODES, BadRows, Mode
 from elastalog.pipeline.spark.for_sessions import backend_maker, choose_spark
 from elastalog.planning.demand import with_demand
@@ -158,7 +158,7 @@ def open(  # noqa: A001  # its public name
         budget=budget, on_progress=on_progress, make_backend=backend_maker(engine, cluster, limits.device_memory),
         functors=functors, libraries=tuple(libraries), on_cluster=cluster is not None, spark=spark or cluster,
     )  # fmt: skip
-    parsed = None if program is None else lambda: as_program(program)
+    parsed = None if program is None else cache(lambda: as_program(program))
     given = Given(parsed, facts, kept, policy, engine, strategy, levels)
     with within(limits.time):
         if not is_address(kept.path):
@@ -203,9 +203,14 @@ def _session(given: Given, store: Path | None, files: FileSystem | None, setting
         if retention is not None and history.store is not None:
             history.store.keep_epochs(retention)
         if facts is not None and (not isinstance(facts, Mapping) or facts):
+            unread, advice = "`facts` were not read", "leave them out, and "
+        else:
+            edited = "" if read_only or facts is not None else _edited_inputs(given, materialisation, history)
+            unread, advice = f"{edited} not read again" if edited else "", ""
+        if unread:
             place = without_secrets(str(given.store.path))
-            told = f"the store {place} is there, at epoch {materialisation.epoch}, so `facts` were not read:"
-            advice = "leave them out, and add or remove facts with `db.apply(…)` or `db.update()`"
+            told = f"the store {place} is there, at epoch {materialisation.epoch}, so {unread}:"
+            advice += "add or remove facts with `db.apply(…)` or `db.update()`"
             warnings.warn(f"{told} {advice}", UserWarning, stacklevel=4)
         return Session(materialisation, history, heartbeats=heartbeats, policy=given.policy)
     if given.program is None:
@@ -359,6 +364,17 @@ def _open_store(
         store.close()
         raise
     return materialisation, History(materialisation, store, is_as_stored=is_as_stored)
+
+
+def _edited_inputs(given: Given, materialisation: Materialisation, history: History) -> str:
+    """The inputs beside the program that were edited since its store was made, as far as the store goes back."""
+    if given.program is None or history.store is None or not inputs_of(materialisation.program.checked):
+        return ""
+    folder = Path(given.program().tree.source.name).parent
+    made = history.store.manifest.snapshots[0].entry.timestamp
+    names = edited_since(materialisation.program.checked, folder, made)
+    verb = "was" if len(names) == 1 else "were"
+    return ", ".join(f"`{name}`" for name in names) + f", edited since, {verb}" if names else ""
 
 
 def _announce_compilation() -> None:

@@ -55,6 +55,8 @@ FIRST = 8
 effects that are named."""
 MOST_COMPARED = 10
 """Repairs of one size whose side effects are compared."""
+PREFERRED = 1 - 1e-3
+"""What candidates that the user offers weigh when most of them are wanted among as many changes."""
 A_MOMENT = 0.5
 """Seconds that side effects, and the search for repairs with fewer, may always take; otherwise as many as the search
 has."""
@@ -87,31 +89,41 @@ class RepairSearch:
     def _with_fewest_side_effects(
         self, found: Suggestion, asked: Inquiry, patterns: Sequence[Pattern], seconds: float
     ) -> Suggestion:
-        """Looks for repairs of the same size without an element of those known."""
+        """Looks for repairs of the same size: one with the most candidates that the user offers, and then without an
+        element of those known. Of equal ones, that with more of these candidates is preferred."""
         end = time.monotonic() + seconds
         likely = Likely(self.relation)
+        is_offering = found.over == "facts" and self.given is not None
+        offered = {one.fact for one in given_candidates(self.given, self.now)} if is_offering else set()
 
-        def drawbacks(one: Suggestion) -> tuple[int, int] | None:
-            """How many facts to insert are unlike those that are there, and how many side effects it has."""
-            strange = [] if one.over == "update" else [fact for fact in one.insert if not likely.is_one(fact)]
-            return None if one.side_effects is None else (len(strange), one.side_effects.number)
+        def drawbacks(one: Suggestion) -> tuple[int, ...] | None:
+            """How many facts to insert are unlike those that are there, and not the user's idea; how many side effects
+            it has; and how many of its elements are not offered, if any are."""
+            is_ours = one.over == "facts" and not offered
+            strange = sum(not likely.is_one(fact) for fact in one.insert) if is_ours else 0
+            others = sum(element.fact not in offered for element in one.elements) if offered else 0
+            return None if one.side_effects is None else (strange, one.side_effects.number, others)
 
-        best, compared, rejected, pending = found, 1, list(asked.rejected), deque(found.elements)
-        while pending and compared < MOST_COMPARED and any(drawbacks(best) or ()):
+        best, rejected, pending = found, list(asked.rejected), deque(found.elements)
+        compared = {frozenset(found.elements)}
+        is_first = bool(offered) and not asked.weights
+        while (is_first or pending) and len(compared) < MOST_COMPARED and any(drawbacks(best) or ()):
             left = end - time.monotonic()
             if left <= 0:
                 break
-            without = [*rejected, pending.popleft()]
+            if is_first:
+                wanted, is_first = replace(asked, weights=dict.fromkeys(offered, PREFERRED)), False
+            else:
+                wanted = replace(asked, rejected=[*rejected, pending.popleft()])
             try:
-                other = self._leaving_nothing(
-                    replace(asked, rejected=without, time_limit=left, on_progress=None), patterns
-                )
+                other = self._leaving_nothing(replace(wanted, time_limit=left, on_progress=None), patterns)
             except ElastalogError:
                 self.now.watch.check()  # raises if it is a limit of the user
                 continue
             if not _is_as_small(other, found, bool(asked.weights)):
                 continue
-            rejected, compared = without, compared + 1
+            rejected = list(wanted.rejected)
+            compared.add(frozenset(other.elements))
             pending += [element for element in other.elements if element not in pending]
             best = min(best, other, key=lambda one: drawbacks(one) or (math.inf,))
         if best.side_effects is None:
@@ -120,7 +132,7 @@ class RepairSearch:
         return replace(
             best,
             **{name: getattr(found, name) for name in ("minimum", "bound", "why_not_proven", "rejected")},
-            side_effects=best.side_effects._replace(compared=compared),
+            side_effects=best.side_effects._replace(compared=len(compared)),
         )
 
     def _leaving_nothing(self, asked: Inquiry, patterns: Sequence[Pattern]) -> Suggestion:

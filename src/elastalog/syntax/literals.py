@@ -140,6 +140,12 @@ class LiteralParser(TermParser):
     def named_literal(self, index: int, text: str) -> Literal:
         """Reads a literal that begins with a name."""
         follow = self.texts[index + 1]
+        if text in _NEGATION_HABITS:
+            # A relation may be called `not`; but no argument of it is an atom.
+            is_around_atom = follow == "(" and self.kinds[index + 2] == NAME and self.texts[index + 3] == "("
+            if is_around_atom or self.kinds[index + 1] == NAME:
+                self.report_habit(index, f"negation is written `!`, not `{text}`", "!")
+                return self.negated(index)
         if follow == "(":
             if text in ENDS and not self.is_declared(text):
                 return self.constraint()
@@ -149,9 +155,6 @@ class LiteralParser(TermParser):
                 return atom
             call = Call(atom.relation, atom.arguments, atom.relation_span, atom.span)
             return self.comparison(self.operators_after(call))
-        if text in _NEGATION_HABITS and self.kinds[index + 1] == NAME:
-            self.report_habit(index, f"negation is written `!`, not `{text}`", "!")
-            return self.negated(index)
         if follow == "." and self.is_qualified(index):
             return self.qualified_atom()
         return self.comparison(self.term()) if self.continues_term(follow) else self.bare_atom()

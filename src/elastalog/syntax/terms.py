@@ -239,7 +239,8 @@ class TermParser(Cursor):
         index = self.position
         self.enter(index)
         self.position = index + 1
-        target = None if self.texts[index] == "count" else self.term()
+        is_bare = self.texts[index] == "count" or self.texts[index + 1] in (",", ")")
+        target = None if is_bare else self.term()
         aggregate = self.aggregate_of(index, target)
         self.depth -= 1
         return aggregate
@@ -249,7 +250,7 @@ class TermParser(Cursor):
         word = self.texts[index]
         shape = "count : { ... }" if word == "count" else f"{word} x : {{ ... }}"
         if not self.skip_if(":"):
-            other = f"`{word}` cannot name a variable or a relation"
+            other = f'`{word}` cannot name a variable or a relation, and the string is `"{word}"`'
             if word in ("min", "max") and target is not None:
                 best = "least" if word == "min" else "greatest"
                 other = f"a column `{word} number` keeps the {best} of what rules derive, also in recursion"

@@ -134,11 +134,19 @@ COMMANDS: Final[tuple[Command, ...]] = (*UPDATES, *_READING, *EXPLAINING, *DEBUG
 
 BY_NAME: Final[dict[str, Command]] = {name: c for c in COMMANDS for name in (c.name, *c.aliases)}
 
+_HABITS: Final = {
+    "select": "`query edge(x, y)` finds the facts that fit a pattern, as `SELECT * FROM edge` does",
+    "?": "write `query` in the place of `?-`",
+    "show": "`relations` lists them, and `query` shows facts",
+    "update": "`delete` the fact as it was and `insert` the new one, then `commit`",
+}
+"""Commands of other languages, and what is written here."""
+
 
 def find_command(name: str, place: Piece) -> Command:
     """The command of a name; an error at its place if there is none."""
     found = BY_NAME.get(name)
     if found is None:
-        advice = did_you_mean(name, BY_NAME) or "`help` lists the commands"
+        advice = _HABITS.get(name.lower()) or did_you_mean(name, BY_NAME) or "`help` lists the commands"
         raise place.error("E0651", f"there is no command `{name[:60]}`", advice=advice)
     return found

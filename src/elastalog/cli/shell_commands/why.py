@@ -176,7 +176,7 @@ def _fact(state: ShellState, command: str, arguments: Piece) -> tuple[str, tuple
 EXPLAINING: Final = (
     Command("explain R(1, 2)", "show why a fact holds", _explain, aliases=("why",)),
     Command("subproof N", "go on where the last proof was cut", _subproof),
-    Command("whynot R(1, 2)", "show why a fact does not hold, or, for R(1, X), no other that fits", _whynot),
+    Command("whynot R(1, 2)", "show why a fact does not hold, or, for R(1, X), why no other fact fits", _whynot),
     Command("explainnegation R(1, 2)", "the same, for a rule and values that you choose", _explainnegation),
     Command("rule [R] N", "show a rule", _rule),
     Command("setdepth N", "show proofs to this depth", _setdepth),

@@ -8,6 +8,7 @@ Text: one change a line, `+edge(1, 2).` or `-edge(3, 4).`, constants as in the l
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
@@ -69,6 +70,9 @@ def read_diff(
     """The update in a diff file, or in a folder of them. Bad lines are an ElastalogError that names each; with
     `keep_bad` they are kept apart instead. With `redeclare`, facts may belong to relations that the same file
     declares."""
+    text = str(path).strip()
+    if text[:1] in "+-" and "(" in text and not os.path.exists(path):
+        raise error("E0515.changes", text=shown(text))
     path = Path(path)
     if path.is_dir():
         parts = update_files(path)
@@ -310,7 +314,7 @@ def _no_value(line: str, position: int, sign: str, schema: Schema, index: int) -
     met = re.match(r"\s*([\w?]+|\S?)", line[position:])
     there = f"found {shown(met[1])}" if met and met[1] else "the line ends"
     example = f"{sign}{schema.name}({', '.join(_EXAMPLES.get(each.base, '1') for each in schema.columns)})."
-    advice = f"write it as `{example}`; texts stand in double quotes"
+    advice = f"write it as `{example}`; strings stand in double quotes"
     return BadLineError(f"expected {wanted} at column {_column(line, position)}, {there}", advice=advice)
 
 

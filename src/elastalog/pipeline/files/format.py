@@ -137,8 +137,12 @@ def reads_as_header(schema: Schema, fields: Sequence[str]) -> bool:
     fields is a number."""
     if all(column.base is Base.SYMBOL for column in schema.columns) and len(fields) == schema.arity:
         return are_names(schema, fields)
-    has_numbers = any(INTEGER.fullmatch(field) or FLOAT.fullmatch(field) for field in fields)
-    return goes_by_name(schema.names, bare(fields)) and not has_numbers
+    return goes_by_name(schema.names, bare(fields)) and not has_numbers(fields)
+
+
+def has_numbers(fields: Sequence[str]) -> bool:
+    """Whether any field is a number: nobody calls a column `30`."""
+    return any(INTEGER.fullmatch(field) or FLOAT.fullmatch(field) for field in fields)
 
 
 def _plain_records(data: bytes, delimiter: str) -> Iterator[Record]:
@@ -260,7 +264,7 @@ def is_like_a_header(schema: Schema, first: Sequence[str]) -> bool:
 
 
 def is_like_a_fact(schema: Schema, first: Sequence[str]) -> bool:
-    """Whether the fields of the first line are values, not all of them texts: nobody calls a column `30`."""
+    """Whether the fields of the first line are values, not all of them texts."""
     if len(first) != schema.arity or all(column.base is Base.SYMBOL for column in schema.columns):
         return False
     read = (parser_of(column)(text) for column, text in zip(schema.columns, first, strict=True))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from io import FileIO
@@ -20,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from elastalog.analysis.program import Base, CheckedProgram, Relation
+from elastalog.analysis.program import Base, CheckedProgram, Directive, Relation
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, finding
 from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import allowance, unreadable
@@ -203,12 +204,31 @@ def is_missing(relation: Relation, root: str) -> bool:
         return False
     for directive in relation.inputs:
         if directive.parameters.get("IO", "file") == "file":
-            named = directive.parameters.get("filename")
             try:
-                _ = find_facts(root, relation.name) if named is None else require_file(root, relation.name, named)
+                _file_of(relation, directive, root)
             except ElastalogError as error:
                 return error.diagnostics[0].code == "E0510"
     return False
+
+
+def _file_of(relation: Relation, directive: Directive, root: Path | str) -> Path:
+    """The file that a directive names. Raises ElastalogError if it is not there."""
+    named = directive.parameters.get("filename")
+    if named is None:
+        return find_facts(root, relation.name)
+    return require_file(root, relation.name, named, is_confined=directive.is_confined)
+
+
+def edited_since(program: CheckedProgram, root: Path, moment: float) -> list[str]:
+    """The files of the program's inputs in a folder that were written after a moment, in seconds since 1970."""
+    found: list[str] = []
+    for relation in inputs_of(program):
+        for directive in relation.inputs:
+            if directive.parameters.get("IO", "file") == "file":
+                with suppress(ElastalogError, OSError):  # what is not there was not edited
+                    file = _file_of(relation, directive, root)
+                    found += [file.name] if file.stat().st_mtime > moment else []
+    return found
 
 
 def not_needed(relations: Sequence[Relation]) -> Diagnostic:
@@ -321,15 +341,10 @@ def _plain_input(relation: Relation, root: Path) -> PlainFile | None:
     if len(directives) != 1:
         return None
     parameters = directives[0].parameters
-    named = parameters.get("filename")
     try:
         if medium(parameters, ("file", parameters.get("IO", "file"))) != "file":
             return None
-        path = (
-            find_facts(root, relation.name)
-            if named is None
-            else require_file(root, relation.name, named, is_confined=directives[0].is_confined)
-        )
+        path = _file_of(relation, directives[0], root)
         return plain_file(Schema.of(relation), path, Format.of(parameters, path.name))
     except ElastalogError:
         return None  # raised again in its turn

@@ -17,6 +17,7 @@ from elastalog.pipeline.files.format import (
     are_names,
     bare,
     first_record,
+    has_numbers,
     is_mistaken,
     reads_as_header,
 )
@@ -66,7 +67,10 @@ def _likeliest(schema: Schema, sample: bytes, file: str) -> Format:
         fields = first_record(sample, other)
         if abs(len(fields) - schema.arity) < abs(len(first) - schema.arity):
             form, first = other, fields
-    return replace(form, has_header=reads_as_header(schema, first))
+    # Names of another kind stand above numbers.
+    second = first_record(sample.partition(b"\n")[2], form)
+    is_headed = reads_as_header(schema, first) or (not has_numbers(first) and has_numbers(second))
+    return replace(form, has_header=is_headed)
 
 
 def setting_for(schema: Schema, data: bytes, file: str, form: Format) -> str:

@@ -246,9 +246,9 @@ def _row(
     for parse, text in zip(parsers, fields, strict=True):
         value = parse(text)
         if isinstance(value, Fault):
-            # A number that is too large is one, whatever other columns could hold.
-            advice = "" if value.code == faults.RANGE else _likely_need(schema, fields, parsers, form)
-            return Fault(value.code, value.reason, advice or value.advice)
+            # A number that is too large is one, whatever other columns could hold; an empty field has its own advice.
+            is_plain = value.code == faults.RANGE or value.advice
+            return value if is_plain else replace(value, advice=_likely_need(schema, fields, parsers, form))
         row.append(value)
     return row
 
