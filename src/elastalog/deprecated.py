@@ -30,6 +30,10 @@ INSTEAD: Final = {
     "insert": ": write `db.apply({relation: rows})`, or `insert` of an update, `with db.update() as update:`",
     "delete": ": write `db.apply(deleted={relation: rows})`, or `delete` of an update, `with db.update() as update:`",
     "undo": ": apply the opposite, `db.apply(inserted, deleted)`; the shell and the workbench have `undo`",
+    "columns": ": `relation.schema.names` has the names",
+    "to_list": ": write `list(relation)`",
+    "to_dicts": ": write `relation.to_arrow().to_pylist()`",
+    "to_csv": ": write `relation.to_pandas().to_csv(path, index=False)`",
     "relations": ": `db.schemas` has them by name, and `db[name]` is one",
 }
 """What to write instead of a member that there never was, for those who expect it."""

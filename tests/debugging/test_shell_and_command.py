@@ -54,7 +54,7 @@ def test_suggest_and_localise(program: Path) -> None:
         "  insert edge(1, 2)",
         "  delete edge(5, 6)",
         "side effects: 1 fact appears: +path(1, 3)",
-        "`apply` does it; `reject edge(1, 2)` looks for another",
+        "`apply` does it; `reject edge(1, 2)` looks for another repair",
         "the faults come from 2 of 3 elements of epoch 2 (verified, minimum):",
         "  -edge(1, 2)",
         "  +edge(5, 6)",

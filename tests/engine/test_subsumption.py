@@ -235,7 +235,7 @@ def test_why_not_says_by_which_fact_it_was_beaten() -> None:
     with elastalog.open(PATHS, facts={"edge": EDGES}) as db:
         absence = db.why_not("far(1, 4)")
         assert absence.headline == "far(1, 4) does not hold, although a rule gives it:"
-        assert absence.notes == ("superseded by far(1, 3): far(x, a) <= far(x, b) :- b < a.",)
+        assert absence.notes == ("superseded by far(1, 3), as `far(x, a) <= far(x, b) :- b < a.` says",)
         assert "superseded by far(1, 3)" in absence.to_tree()
         assert '"notes"' in absence.to_json()
         missing = db.why_not("far(7, 1)")

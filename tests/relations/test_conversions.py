@@ -123,7 +123,7 @@ def test_timestamps_that_are_all_midnights_are_warned_of_and_can_come_back_as_da
         ((DAY.date(), 1), 'write `"2026-11-01"`, in Python `day.isoformat()`'),
         ((pd.Timestamp(DAY), 1), 'write `"2026-11-01"`, in Python `day.date().isoformat()`'),
         ((DAY.replace(hour=9), 1), 'write `"2026-11-01T09:00:00"`, in Python `day.isoformat()`'),
-        ((pd.NaT, 1), "drop or fill the missing values"),
+        ((pd.NaT, 1), "a missing value"),
         ((5, 1), 'write `"5"`, in Python `str(5)`'),
         (("tea", 8.0), "write `8`, in Python `int(8.0)`"),
         (("tea", "12"), "write `12`, in Python `int('12')`"),
@@ -139,6 +139,40 @@ def test_a_value_of_another_type_is_refused_with_what_to_write(row, advice):
         with pytest.raises(ElastalogError) as told:
             db.apply({"stock": rows})
         assert advice in told.value.diagnostics[0].help
+
+
+FRAME = pd.DataFrame({"x": ["a"], "y": ["b"]})
+LATE = '.decl late(c: symbol, n: number)\nlate("x", 7).\nlate("x", 8).\n.decl edge(x: symbol, y: symbol)'
+
+
+@pytest.mark.parametrize(
+    ("call", "code", "advice"),
+    [
+        (lambda db: db.explain("late(x, _)"), "E0608", 'if `x` is a text, write `"x"`'),
+        (lambda db: db.explain('late("x", N)'), "E0608", "`query` finds all"),
+        (lambda db: db.explain("late", ("x", 7)), "E0609", '`("late", (…))`'),
+        (lambda db: db.query("?- late(C, N)."), "E0618", "leave `?-` out"),
+        (lambda db: db.query("late(C, N) :- N > 5"), "E0618", "write `late(C, N), N > 5`"),
+        (
+            lambda db: db.apply({"edge": FRAME.set_index("x")}),
+            "E0518",
+            "give `frame.reset_index()`: the index has",
+        ),
+        (lambda db: db.apply({"edge": FRAME.itertuples()}), "E0501", "`itertuples(index=False)`"),
+        (lambda db: db.apply({"edge": {"x": ["a"], "y": ["b"]}}), "E0502", "`pandas.DataFrame(…)`"),
+    ],
+)
+def test_a_habit_of_elsewhere_is_told_what_to_write_here(call, code, advice):
+    with elastalog.open(LATE) as db, pytest.raises(ElastalogError) as told:
+        call(db)
+    assert told.value.diagnostics[0].code == code
+    assert advice in told.value.diagnostics[0].help
+
+
+@pytest.mark.parametrize("name", ["columns", "to_list", "to_dicts", "to_csv"])
+def test_a_relation_says_what_to_write_for_a_member_of_data_frames(name):
+    with elastalog.open(LATE) as db, pytest.raises(AttributeError, match=f"no attribute {name!r}: .*`.*relation"):
+        getattr(db["late"], name)
 
 
 def test_a_missing_number_of_a_data_frame_is_a_missing_value() -> None:

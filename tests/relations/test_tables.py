@@ -173,12 +173,12 @@ BAD = {
     "not UTF-8": (pa.table({"x": [1, 2, 3], "y": NOT_UTF8}), "E0505", "row 2 given for `edge`: `y` is not UTF-8"),
     "row of text": (["ab"], "E0502", "row 1 given for `edge`: `'ab'` is str, not a tuple"),
     "row of a number": ([(1, "a"), 5], "E0502", "row 2 given for `edge`: `5` is int, not a tuple"),
-    "no rows at all": (5, "E0502", "facts given for `edge`: int is not a set of rows"),
-    "text": ("edge", "E0502", "facts given for `edge`: str is not a set of rows"),
+    "no rows at all": (5, "E0502", "facts of `edge` are given as rows, not as int"),
+    "text": ("edge", "E0502", "facts of `edge` are given as rows, not as str"),
     "one dimension": (
         np.array([1, 2]),
         "E0502",
-        "facts given for `edge`: ndarray with 1 dimensions is not a set of rows",
+        "facts of `edge` are given as rows, not as ndarray with 1 dimensions",
     ),
     "arrow floats": (
         pa.table({"x": [1.5], "y": ["a"]}),

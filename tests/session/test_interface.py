@@ -322,6 +322,9 @@ def test_a_file_with_a_header_that_half_fits_is_told_of_the_header(tmp_path: Pat
     [
         (".decl p(x: int)\np(1).", "the type is called `number`"),
         (".decl p(x: String)\n", "the type is called `symbol`"),
+        (".decl p(x: date)\n", 'dates are texts such as `"2026-01-31"`: the type is called `symbol`'),
+        ("decl p(x: symbol)\n", "directives begin with a period: `.decl`"),
+        ('.decl p(x: symbol)\np("1") :- p(x), x > 3.', 'compare numbers, as in `to_number(x)`, or texts, as in `"3"`'),
         (".decl p(x: place)\n", "declare it, for example `.type place <: symbol`"),
         ('p("a").', "a text of one line is read by `Program.parse(text)`"),
         ("prog.dl", "check the path, relative to the current folder"),

@@ -250,7 +250,7 @@ def test_repair_on_the_command_line(tmp_path: Path) -> None:
     )
     inserted = debug("--missing", "path(1, 9)", "--candidate", "edge(3, 9)")
     assert inserted.stdout.splitlines()[1] == "  insert edge(3, 9)"
-    assert inserted.stderr == "note: `--reject 'edge(3, 9)'` looks for another\n"
+    assert inserted.stderr == "note: `--reject 'edge(3, 9)'` looks for another repair\n"
     weighed = debug("--unwanted", "path(1, 3)", "--weight", "edge(1, 2)=5")
     assert weighed.stdout.splitlines()[1] == "  delete edge(2, 3)"
     assert debug("--unwanted", "path(1, 3)", "--weight", "edge(1, 2)").exit_code == 2

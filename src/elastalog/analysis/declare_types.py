@@ -18,9 +18,10 @@ BASE_TYPES: dict[str, TypeMeaning] = {
 }
 
 
+_DATES = ("date", "datetime", "timestamp")
 _ELSEWHERE = {
     **dict.fromkeys(("int", "integer", "int32", "int64", "long", "bigint", "bool", "boolean"), "number"),
-    **dict.fromkeys(("string", "str", "text", "varchar", "char", "date", "datetime"), "symbol"),
+    **dict.fromkeys(("string", "str", "text", "varchar", "char", *_DATES), "symbol"),
     **dict.fromkeys(("double", "real", "decimal", "float64"), "float"),
     **dict.fromkeys(("uint", "uint64", "nat", "natural"), "unsigned"),
 }
@@ -92,7 +93,9 @@ def types_below(program: Tree, tops: Iterable[str]) -> set[str]:
 
 def report_unknown_type(name: str, span: Span, candidates: list[str], findings: Findings) -> None:
     """E0203, with the nearest name."""
-    findings.error("E0203", span, name=name, near=findings.nearest(name, candidates), here=_ELSEWHERE.get(name.lower()))
+    near, known = findings.nearest(name, candidates), name.lower()
+    day = '"2026-01-31"' if known in _DATES else None
+    findings.error("E0203", span, name=name, near=near, here=_ELSEWHERE.get(known), day=day)
 
 
 def _parents_first(known: dict[str, TypeDeclaration], findings: Findings) -> list[str]:

@@ -75,6 +75,8 @@ def check_query(text: str, types: syntax.Tree, program: CheckedProgram, paramete
     tree, found = parse(source)
     _refuse(found, text, shift, program)
     clause = _only_clause(tree, text)
+    if not shift and clause.heads[0].relation in program.relations and not list(nodes_of(syntax.Atom, clause.body)):
+        raise _wrong(text, "E0618.head", form=", ".join(part.strip() for part in text.split(":-", 1)))
     clause = _bound(clause, parameters, text, shift)
     columns, clause = _columns_of_body(clause) if shift else _columns_of_head(clause)
     clause = replace(clause, heads=(syntax.Atom(name, (), _NOWHERE, _NOWHERE),), plan=None)
@@ -123,6 +125,8 @@ def _as_clause(text: str, name: str) -> tuple[Source, int]:
     body = text.rstrip().removesuffix(".")
     if not body.strip():
         raise _wrong(text, "E0618.empty")
+    if body.lstrip().startswith("?-"):
+        raise _wrong(text, "E0618.prompt")
     tokens, _ = tokenize(Source("<query>", body))
     if ":-" in tokens.texts:
         return Source("<query>", f"{body}\n."), 0
@@ -289,7 +293,7 @@ def parameter_values(parameters: Mapping[str, object]) -> dict[str, Value]:
 def _parameter_name(name: object) -> str:
     if isinstance(name, str):
         return name.removeprefix("?")
-    raise wrong_kind("a parameter is named by a text", name, 'give a mapping, as `parameters={"from": 1}`')
+    raise wrong_kind("a parameter is named by a text", name, 'give a mapping, such as `parameters={"from": 1}`')
 
 
 def _parameter(name: str, value: object) -> Value:

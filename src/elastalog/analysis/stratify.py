@@ -5,7 +5,7 @@ Strata are the components of relations that depend on each other (`Dependencies`
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from heapq import heapify, heappop, heappush
@@ -42,16 +42,17 @@ def stratify(draft: Draft) -> Outcome:
     dependencies = collect_dependencies(draft.relations, draft.typed_rules)
     ordered = in_order(components(dependencies.uses), dependencies.uses)
     component_of = {name: index for index, component in enumerate(ordered) for name in component}
-    reported: dict[int, set[Span]] = {}
+    reported: Counter[int] = Counter()
+    shown: set[Span] = set()  # every cycle once, whichever of its uses is at fault
     for use in dependencies.strict_uses:
         component = component_of[use.head]
         if component_of[use.body] != component:
             continue
-        shown = reported.setdefault(component, set())
-        if use.span in shown or len(shown) >= _MOST_REPORTS_PER_COMPONENT:
+        if use.span in shown or reported[component] >= _MOST_REPORTS_PER_COMPONENT:
             continue
-        shown.add(use.span)
+        reported[component] += 1
         steps = _shortest_path(use.body, use.head, dependencies.uses, set(ordered[component]))
+        shown.update([use.span, *(span for _, _, span in steps)])
         _report(use, steps, _improving(use, draft), findings)
     return replace(draft, components=tuple(ordered)), findings.diagnostics
 

@@ -96,9 +96,13 @@ class TypeReports:
 
     def comparison(self, comparison: tree.Comparison, left: Kind, right: Kind) -> NoReturn:
         one, other = comparison.left, comparison.right
+        advice = self.constant_advice(other, right, left)
+        if type(other) is tree.Integer and left is Base.SYMBOL:
+            text = self.text(other)[:40]
+            advice = f'compare numbers, as in `to_number({self.text(one)[:40]})`, or texts, as in `"{text}"`'
         self.fail(
             "E0303", one.span, other.span, *self.origin(one, left), *self.origin(other, right), left=left, right=right,
-            operator=comparison.operator.removeprefix(NOT), advice=self.constant_advice(other, right, left),
+            operator=comparison.operator.removeprefix(NOT), advice=advice,
         )  # fmt: skip
 
     def call(self, call: tree.Call, functor: Functor, term: tree.Term, found: Kind, expected: Kind) -> NoReturn:

@@ -410,7 +410,7 @@ def debug(program: str, options: SessionOptions, asked: Search, at: int | None, 
             )
         click.echo(_shown(answer, console, asked.proofs))
         if not asked.localise and not asked.applies and answer.elements:
-            console.say(f"note: `--reject '{answer.elements[0].fact}'` looks for another")
+            console.say(f"note: `--reject '{answer.elements[0].fact}'` looks for another repair")
         if asked.applies:
             changes = repair.apply()
             console.say(f"epoch {session.epoch}: {counted(changes.impact, 'change')}")

@@ -137,7 +137,7 @@ class Asking:
 
     def weights(self, given: Mapping[Any, Any], known: Elements) -> dict[WordFact, float]:
         """What elements weigh; one that several patterns fit, or that is named besides, weighs what the last says."""
-        require_mapping("weights are numbers by element", given, 'give a mapping, as `{"edge(1, 2)": 2}`')
+        require_mapping("weights are numbers by element", given, 'give a mapping, such as `{"edge(1, 2)": 2}`')
         found = {}
         for element, weight in given.items():
             is_number = isinstance(weight, int | float) and not isinstance(weight, bool)

@@ -81,7 +81,8 @@ class DraftUpdate(ABC):
 
 def by_relation(side: Literal["inserted", "deleted"], given: Mapping[str, Any] | None) -> Iterable[tuple[str, Any]]:
     """The rows of one side of an update. Raises WrongArgument unless they are given by relation."""
-    require_mapping(f"what is {side} is given by relation", given, 'give a mapping, as `{"edge": [(1, 2)]}`')
+    what = f"{side} facts are a mapping from relations to rows"
+    require_mapping(what, given, 'give a mapping, such as `{"edge": [(1, 2)]}`')
     return () if given is None else given.items()
 
 

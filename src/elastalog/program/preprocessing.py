@@ -364,7 +364,7 @@ def preprocessing(
     for folder in folders:
         require_path("a folder to search is named by its path", folder, "give a text or a `Path`")
     if macros is not None and not isinstance(macros, Mapping):
-        raise wrong_kind("`macros` maps names to texts", macros, 'give a mapping, as in `macros={"SIZE": 3}`')
+        raise wrong_kind("`macros` maps names to texts", macros, 'give a mapping, such as `macros={"SIZE": 3}`')
     named = tuple((str(name), _text(value)) for name, value in (macros or {}).items())
     return Preprocessing(tuple(os.fspath(folder) for folder in folders), named, is_on)
 

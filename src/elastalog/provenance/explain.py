@@ -102,7 +102,7 @@ class Explainer:
         and `bindings` restrict the search."""
         require_number("limit", limit, 1, whole=True, or_none=False)
         require_number("rule", rule, 1, whole=True)
-        require_mapping("`bindings` are values by variable", bindings, 'give a mapping, as `{"y": 3}`')
+        require_mapping("`bindings` are values by variable", bindings, 'give a mapping, such as `{"y": 3}`')
         return self._now().absence(fact, limit, rule, bindings or {})
 
     def explain_pattern(
@@ -111,7 +111,7 @@ class Explainer:
         """Why no further fact fits a pattern."""
         require_number("limit", limit, 1, whole=True, or_none=False)
         require_number("rule", rule, 1, whole=True)
-        require_mapping("`bindings` are values by variable", bindings, 'give a mapping, as `{"y": 3}`')
+        require_mapping("`bindings` are values by variable", bindings, 'give a mapping, such as `{"y": 3}`')
         return self._now().pattern(pattern, written, limit, rule, bindings or {})
 
     def _now(self) -> _OfEpoch:
@@ -267,7 +267,7 @@ class _OfEpoch:
         if is_given or fact.relation in self._reading.ranked:
             what = "superseded by" if is_given else "there is a better one,"
             for other, rule in islice(dominating(fact, program, self._look_up, self._reading.ordinal), 1):
-                yield f"{what} {other}: {rule.text}"
+                yield f"{what} {other}, as `{rule.text}` says"
         if declared.is_equivalence:
             left, right = (self._class_size(fact.relation, value) for value in fact.values)
             yield f"{_in_class(fact.values[0], left)}, {_in_class(fact.values[1], right)}, and nothing connects them"

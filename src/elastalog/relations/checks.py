@@ -27,6 +27,8 @@ from elastalog.relations.schema import Column, Schema, column_order, warn_of_mid
 from elastalog.relations.words import ARROW_TYPES
 
 pc = late.module("pyarrow.compute")
+INDEX = b"elastalog.index"
+"""Under which a table says, a line each, what columns the index of its data frame has."""
 
 
 def columns_in_order(
@@ -37,7 +39,9 @@ def columns_in_order(
         names = table.column_names
     except UnicodeDecodeError:  # names are foreign bytes; then columns go by position
         names = [f"�{i}" for i in range(table.num_columns)]
-    return [table.column(i) for i in column_order(schema, names, location=location, apart=apart, warns=warns)]
+    index = (table.schema.metadata or {}).get(INDEX, b"").decode().split("\n")
+    order = column_order(schema, names, location=location, apart=apart, warns=warns, index=index)
+    return [table.column(i) for i in order]
 
 
 def as_base_column(

@@ -11,6 +11,7 @@ import numpy as np
 
 from elastalog.analysis.program import Value
 from elastalog.analysis.values import sort_key
+from elastalog.deprecated import Renamed
 from elastalog.diagnostics import quota
 from elastalog.diagnostics.arguments import require_number, require_one_of, require_package, stays_here
 from elastalog.diagnostics.diagnostic import InternalError
@@ -70,7 +71,7 @@ FrameMaker: TypeAlias = "Callable[[Relation, bool, Any], Any]"
 """Makes a Spark DataFrame of a relation, with annotations or without, in a Spark session or in the running one."""
 
 
-class Relation:
+class Relation(Renamed):
     """The facts of a relation, or the answers to a query. `len`, iteration over tuples of Python values, `in`,
     conversion to Arrow, pandas and polars; anything that speaks the Arrow stream protocol can read it directly.
 

@@ -8,6 +8,7 @@ import numbers
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -211,7 +212,9 @@ def _range_fault(column: Column, value: object) -> Fault:
 def _arity_fault(schema: Schema, row: Sequence[Any]) -> Fault | None:
     if len(row) == schema.arity:
         return None
-    return faults.wrong_number(len(row), "value", schema.arity)
+    fault = faults.wrong_number(len(row), "value", schema.arity)
+    is_indexed = getattr(row, "_fields", ())[:1] == ("Index",)  # a row of pandas
+    return replace(fault, advice="leave the index out: `itertuples(index=False)`") if is_indexed else fault
 
 
 def first_fault(schema: Schema, row: Sequence[Any]) -> Fault | None:

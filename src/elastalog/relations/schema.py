@@ -124,11 +124,13 @@ def column_order(
     location: str | None = None,
     apart: Sequence[str] = (),
     warns: bool = True,
+    index: Sequence[str] = (),
 ) -> list[int]:
     """For every column of the relation, the place of the one given for it.
 
     `what`: what has the columns, for diagnostics. `apart`: columns of the schema that are found by their names and say
-    nothing of the others, such as the `op` of a table of changes. `warns`: whether to warn of columns left out."""
+    nothing of the others, such as the `op` of a table of changes. `warns`: whether to warn of columns left out.
+    `index`: columns that a data frame has as its index."""
     if tuple(names) == schema.names:
         return list(range(len(names)))
     places = places_by_name(schema.names, names)
@@ -144,7 +146,7 @@ def column_order(
         places = [places[i] if i not in open_columns else next(rest, None) for i in range(schema.arity)]
     found = [place for place in places if place is not None]
     if len(found) < schema.arity:
-        raise ElastalogError([_unmatched(schema, names, places, what, location)])
+        raise ElastalogError([_unmatched(schema, names, places, what, location, index)])
     if warns and len(names) > schema.arity:
         warn_of_left_out(schema, [name for place, name in enumerate(names) if place not in found], location)
     return found
@@ -217,7 +219,12 @@ def columns_given(names: Sequence[str]) -> str:
 
 
 def _unmatched(
-    schema: Schema, names: Sequence[str], places: Sequence[int | None], what: str, location: str | None
+    schema: Schema,
+    names: Sequence[str],
+    places: Sequence[int | None],
+    what: str,
+    location: str | None,
+    index: Sequence[str],
 ) -> Diagnostic:
     missing = [name for name, place in zip(schema.names, places, strict=True) if place is None]
     twice = [name for name, number in Counter(names).items() if number > 1 and name in missing]
@@ -231,6 +238,8 @@ def _unmatched(
         renamed = f"rename {_listed('column', unknown)}, or" if len(unknown) == len(missing) else wanted
         attributes = "attribute" if len(missing) == 1 else "attributes"
         advice = f"{renamed} the {attributes}: once one name matches, every attribute needs its column"
+    if set(missing) <= set(index):
+        advice = f"give `frame.reset_index()`: the index has {_listed('column', missing)}"
     columns = columns_given(names)
     return finding("E0518", location=location, what=what, found=found, schema=schema, columns=columns, advice=advice)
 

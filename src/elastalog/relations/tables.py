@@ -19,7 +19,7 @@ from elastalog.diagnostics.arguments import require_one_of
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, error
 from elastalog.relations import faults
 from elastalog.relations.arrays import array_of_numbers
-from elastalog.relations.checks import as_base_column, columns_in_order, faults_of
+from elastalog.relations.checks import INDEX, as_base_column, columns_in_order, faults_of
 from elastalog.relations.limits import WIDE, Words
 from elastalog.relations.records import as_struct
 from elastalog.relations.rows import columns_of_rows, row_diagnostic
@@ -171,7 +171,9 @@ def _table_of_pandas(frame: Any) -> pa.Table | None:
         return None
     if not columns:
         return table_of_columns(pa.schema([]), len(frame), [])
-    return pa.Table.from_arrays(columns, names=[str(name) for name in frame.columns])
+    index = [str(name) for name in frame.index.names if name is not None]
+    table = pa.Table.from_arrays(columns, names=[str(name) for name in frame.columns])
+    return table.replace_schema_metadata({INDEX: "\n".join(index)}) if index else table
 
 
 def _checked_columns(schema: Schema, given: list[pa.ChunkedArray]) -> list[pa.ChunkedArray]:
@@ -221,8 +223,9 @@ def _words_of_numpy(schema: Schema, rows: np.ndarray, dictionary: Dictionary) ->
 
 def _not_rows(schema: Schema, rows: Any) -> ElastalogError:
     shape = f" with {rows.ndim} dimensions" if isinstance(rows, np.ndarray) else ""
-    given = f"{type(rows).__name__}{shape}"
-    return error("E0502.rows", location=schema.name, relation=schema.name, given=given, schema=schema)
+    given, name = f"{type(rows).__name__}{shape}", schema.name
+    frame = "pandas.DataFrame(…)" if isinstance(rows, Mapping) else None
+    return error("E0502.rows", location=name, relation=name, given=given, schema=schema, frame=frame)
 
 
 def words_of_few_tuples(schema: Schema, rows: list[Any], dictionary: Dictionary) -> Words | None:

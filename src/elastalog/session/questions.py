@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from elastalog.analysis.listing import show_rule
 from elastalog.analysis.pattern import Free, parse_pattern
+from elastalog.analysis.program import Base
 from elastalog.analysis.query import Query, check_query, parameter_values
 from elastalog.backends.protocol import Backend, Placed, StratumElsewhere
 from elastalog.backends.watch import memory_as_limit
@@ -114,7 +115,10 @@ class Reader:
         found = list(islice((Fact(pattern.relation, values) for values in facts if pattern.fits(values)), _FEW + 1))
         if len(found) != 1:
             first = ", ".join(map(str, found[:_FEW])) + ", …" * (len(found) > _FEW)
-            raise error("E0608.several" if found else "E0608.none", pattern=str(written).strip(), first=first)
+            columns = zip(pattern.terms, now.schema(pattern.relation).columns, strict=True)
+            names = (term.name for term, column in columns if isinstance(term, Free) and column.base is Base.SYMBOL)
+            key, name = "E0608.several" if found else "E0608.none", next(filter(None, names), None)
+            raise error(key, pattern=str(written).strip(), first=first, name=name)
         return found[0]
 
     def query(self, text: str, parameters: Mapping[str, object]) -> Relation:

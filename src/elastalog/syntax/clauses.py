@@ -6,7 +6,7 @@ from dataclasses import is_dataclass, replace
 
 from elastalog.diagnostics.source import Span
 from elastalog.syntax.cursor import MOST_NESTED, UnreadableItemError
-from elastalog.syntax.keywords import AGGREGATES
+from elastalog.syntax.keywords import AGGREGATES, DIRECTIVES
 from elastalog.syntax.literals import LiteralParser
 from elastalog.syntax.tokens import DIRECTIVE, END, INTEGER, KEYWORD, NAME
 from elastalog.syntax.tree import Atom, Body, Clause, Item, Negation, Plan, Subsumption, parts_of
@@ -73,9 +73,9 @@ class ClauseParser(LiteralParser):
             if follow in (".", ",", ":-"):
                 return self.bare_atom()
             name, found = self.describe(index)[1:-1], self.describe(index + 1)
-            advice = (
-                "write a rule: `SELECT x FROM edge` is `answer(x) :- edge(x, _).`" if name.lower() == "select" else None
-            )
+            advice = f"directives begin with a period: `.{name}`" if name in DIRECTIVES else None
+            if name.lower() == "select":
+                advice = "write a rule: `SELECT x FROM edge` is `answer(x) :- edge(x, _).`"
             raise self.failure("E0110.name", self.span_of(index + 1), name=name, found=found, advice=advice)
         if kind == KEYWORD:
             raise self.reserved(index, "the name of a relation")

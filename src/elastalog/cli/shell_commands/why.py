@@ -226,7 +226,7 @@ def _suggest_again(state: ShellState, arguments: Piece) -> None:
         )
     _show_answer(state, asked.suggestion)
     if asked.suggestion.elements:
-        state.say(f"`apply` does it; `reject {asked.suggestion.elements[0].fact}` looks for another")
+        state.say(f"`apply` does it; `reject {asked.suggestion.elements[0].fact}` looks for another repair")
 
 
 def _reject(state: ShellState, arguments: Piece) -> None:
