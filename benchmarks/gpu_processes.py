@@ -4,7 +4,8 @@
 a new process for each, the engines by turns, and takes the least seconds: until the package is imported, until the
 session is open (from Parquet), until a first fact is explained, and until a first update is done. With `--first` the
 caches of the user are empty before the first of them, as after an installation. A process is ended after `--limit`
-seconds; one with a wrong count fails. On a machine with a GPU it writes benchmarks/results/gpu_processes.json.
+seconds; one with a wrong count fails. With `--program FILE` that program is run over the facts of the workloads, and
+all its counts are printed. On a machine with a GPU it writes benchmarks/results/gpu_processes.json.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -38,6 +40,8 @@ for name, size in given["sizes"].items():
     if len(db[name]) != size:
         sys.exit(f"{name} has {len(db[name]):,} facts, not {size:,}")
 mark("opened")
+if not given["sizes"]:
+    marks["facts"] = {name: len(db[name]) for name in db}
 marks["places"] = [one.why for one in db.statistics().places if one.where == "gpu"]
 marks["device"] = round(sum(one.seconds for one in db.statistics().elsewhere), 3)
 if given["relation"]:
@@ -67,6 +71,7 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=60.0)
     parser.add_argument("--first", action="store_true")
     parser.add_argument("--logs", type=Path)
+    parser.add_argument("--program", type=Path)
     given = parser.parse_args()
     data = data_folder(given.data)
     results: dict[str, Any] = {}
@@ -77,6 +82,9 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             facts = _files(case, data, Path(folder))
             relation, changed = UPDATED.get(case.name, ("path", "edge") if "closure" in case.name else ("", ""))
+            if given.program:
+                case = replace(case, name=f"{given.program.stem} {case.name}", program=given.program, sizes={})
+                relation = ""
             runs: dict[str, list[dict[str, Any]]] = {engine: [] for engine in given.engines}
             for number, engine in product(range(given.repeats), given.engines):
                 log = "" if given.logs is None else str(given.logs / f"{case.name}-{engine}.log")

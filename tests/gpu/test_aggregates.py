@@ -177,7 +177,7 @@ def test_without_room_the_kernel_folds(
     for _ in claims.each():
         assert _state(elastalog.open(program, facts=facts, engine="gpu", levels=levels)) == expected
     assert sum("has no room" in record.getMessage() for record in caplog.records) == every > 20
-    assert 0 < _folds(caplog) < 2 * every
+    assert 0 < _folds(caplog) <= 2 * every
 
 
 def test_what_folding_cost_is_in_the_statistics() -> None:

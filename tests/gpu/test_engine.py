@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import elastalog
-from elastalog.backends.gpu import arrays, found, place
+from elastalog.backends.gpu import arrays, found, place, rounds
 from elastalog.planning.lower import lower
 from elastalog.settings import SETTINGS
 from tests.closures import CLOSURE
@@ -114,6 +114,41 @@ def test_without_room_the_kernel_takes_over(
     for _ in claims.each():
         assert _state(elastalog.open(CLOSURE, facts=CYCLE, engine="gpu")) == expected
     assert sum("has no room" in record.getMessage() for record in caplog.records) == every
+
+
+STRATA = """
+.decl edge(x: number, y: number)
+.decl road(x: number, y: number)
+.decl path(x: number, y: number)
+path(x, y) :- edge(x, y).
+path(x, z) :- path(x, y), edge(y, z).
+.decl both(x: number, y: number)
+both(x, y) :- path(x, y), path(y, x).
+.decl reached(x: number, n: number)
+reached(x, n) :- edge(x, _), n = count : { path(x, _) }.
+.decl onward(x: number, y: number)
+onward(x, y) :- both(x, y).
+onward(x, z) :- onward(x, y), road(y, z), !path(x, z).
+"""
+
+
+@pytest.mark.parametrize("patience", [NEVER, 0], ids=["all of path", "the first facts of path"])
+def test_what_a_stratum_leaves_there_is_not_sent_again(monkeypatch: pytest.MonkeyPatch, patience: int) -> None:
+    monkeypatch.setattr(SETTINGS, "device_patience", patience)
+    monkeypatch.setattr(rounds, "FEW", 0 if patience else NEVER)
+    monkeypatch.setattr(rounds, "INDEXED", NEVER)
+    facts = {"edge": [(n, (n + 1) % 40) for n in range(40)], "road": [(n, n + 40) for n in range(80)]}
+    here = elastalog.open(STRATA, facts=facts, engine="local")
+    sent: list[int] = []
+    send = arrays.Carrier.send
+    monkeypatch.setattr(arrays.Carrier, "send", lambda self, array: sent.append(len(array)) or send(self, array))
+    there = elastalog.open(STRATA, facts=facts, engine="gpu")
+    assert _state(there) == _state(here)
+    assert len(there["path"]) == len(there["both"]) == 1600
+    assert max(sent) == 80 if patience else 1520 <= max(sent) < 1600
+    for side in (there, here):  # a stratum that is evaluated anew in an update sees what is there then
+        side.apply(deleted={"edge": [(3, 4)]}, inserted={"road": [(200, 201)]})
+    assert _state(there) == _state(here)
 
 
 def test_it_says_that_there_is_no_gpu(caplog: pytest.LogCaptureFixture) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+from typing import cast
 
 import numpy as np
 import pytest
 
 from elastalog.backends.gpu.arrays import Arrays, NoRoom
 from elastalog.backends.gpu.place import DevicePlace
+from elastalog.backends.gpu.sorted_facts import SortedIndex
 from elastalog.backends.watch import Watch
 from elastalog.planning.logical import LogicalStratum
 from elastalog.planning.lower import lower
@@ -80,6 +82,15 @@ def test_small_strata_stay_in_this_process_and_the_log_says_why(
         few = _reason(stratum, least - 1, caplog, is_asked=is_asked)
         assert few.endswith(f"{least - 1:,} facts are not worth the transfer, {least:,} would be")
         assert "has no room" in _reason(stratum, least, caplog, is_asked=is_asked)
+
+
+@pytest.mark.parametrize("size", [100, 500])
+def test_a_pass_over_what_is_there_goes_there(size: int) -> None:
+    place = DevicePlace(Arrays(np, is_device=True), Dictionary(), PROGRAM.checked.source, Watch(), is_asked=False)
+    place._left["e"] = cast(SortedIndex, range(size))
+    assert place._is_worth_it(PASS, 600, size) == (size == 500)
+    place.leave(lambda name: name != "e")
+    assert not place._left
 
 
 def test_the_twin_takes_everything(caplog: pytest.LogCaptureFixture) -> None:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from elastalog.analysis.program import Base
 from elastalog.backends.gpu.arrays import Array, Arrays, Carrier
 from elastalog.backends.gpu.packing import Keys, Packing, Range, packing_of
-from elastalog.backends.gpu.sorted_facts import in_order, segments
+from elastalog.backends.gpu.sorted_facts import SortedIndex, in_order, segments
 from elastalog.backends.kernel.execution.aggregates import Folded
 from elastalog.late import dataclass
 from elastalog.planning.logical import AggregateRule
@@ -34,15 +34,26 @@ def why_not(rule: AggregateRule) -> str | None:
 
 
 def folded(
-    rule: AggregateRule, members: Matrix, levels: Vector | None, arrays: Arrays, carrier: Carrier, words: Dictionary
+    rule: AggregateRule,
+    members: Matrix,
+    left: SortedIndex | None,
+    levels: Vector | None,
+    arrays: Arrays,
+    carrier: Carrier,
+    words: Dictionary,
 ) -> Folded | None:
-    """What `fold` of the kernel makes of members, of which there are some; the level of a group is one more than the
-    highest of its members, if they have any. None if a value is not narrow."""
-    targets = () if rule.target is None else (rule.target,)
-    coming = [carrier.send(members[:, column]) for column in (*range(rule.groups), *targets)]
-    coming_levels = None if levels is None else carrier.send(levels.astype(np.int32))
-    columns = [arrived() for arrived in coming]
-    if targets and int(columns[-1].max()) >= WIDE:
+    """What `fold` of the kernel makes of members, of which there are some, and of which strata before may have left
+    all there; the level of a group is one more than the highest of its members, if they have any. None if a value is
+    not narrow."""
+    wanted = [*range(rule.groups), *(() if rule.target is None else (rule.target,))]
+    if left is not None and len(left) == len(members) and levels is None and wanted:
+        arrays.claim(4 * len(wanted) * len(left))
+        columns, coming_levels = left.packing.columns(left.new, wanted, arrays), None
+    else:
+        coming = [carrier.send(members[:, column]) for column in wanted]
+        coming_levels = None if levels is None else carrier.send(levels.astype(np.int32))
+        columns = [arrived() for arrived in coming]
+    if rule.target is not None and int(columns[-1].max()) >= WIDE:
         return None
     groups = _sorted_groups(columns, rule.groups, arrays)
     found = np.empty((len(groups.starts), rule.groups + 1), np.int32)

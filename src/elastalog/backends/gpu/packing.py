@@ -174,11 +174,17 @@ class _Groups:
 
 
 def ranges_of(
-    stratum: LogicalStratum, facts: Mapping[str, npt.NDArray[np.int32]], dictionary: Dictionary
+    stratum: LogicalStratum,
+    facts: Mapping[str, npt.NDArray[np.int32]],
+    known: Mapping[str, Packing],
+    dictionary: Dictionary,
 ) -> dict[str, tuple[Range, ...]]:
     """The ranges that the columns of all relations of a stratum will have, its own and those that it reads, from the
-    facts that are given."""
+    facts that are given, and from how those are packed that are there already."""
     groups = _Groups()
+    for name, packing in known.items():
+        for column, (_, _, span) in zip(packing.order, packing.places, strict=True):
+            groups.add((name, column), span.least, span.least + (1 << span.bits) - 1)
     for name, words in facts.items():
         for column in range(words.shape[1]):
             if len(words):

@@ -26,6 +26,7 @@ from elastalog.settings import SETTINGS
 
 if TYPE_CHECKING:  # what evaluates is imported when something is evaluated: with `auto`, that is rare
     from elastalog.backends.gpu.arrays import Arrays, Carrier
+    from elastalog.backends.gpu.sorted_facts import SortedIndex
 
 T = TypeVar("T")
 
@@ -81,6 +82,8 @@ class DevicePlace:
         self._chunk_given = chunk
         self._why = ""
         self._failed: set[int] = set()
+        self._left: dict[str, SortedIndex] = {}
+        """What strata evaluated there have left for those that read it: the first facts of a relation."""
         self.costs: dict[int, StratumElsewhere] = {}
         self.placed: dict[int, Placed] = {}
 
@@ -120,7 +123,8 @@ class DevicePlace:
         size = sum(map(len, facts.values()))
         may_begin = stratum.is_recursive and levels is None and not limits.keys() & set(stratum.relations)
         if self.is_asked or not may_begin:
-            if not self._is_worth_it(stratum, size):
+            there = 0 if levels is not None else sum(len(self._left.get(name, ())) for name in stratum.reads)
+            if not self._is_worth_it(stratum, size, there):
                 return None
         elif not self._is_large(stratum, facts, size):
             self._leave(stratum, "begun here; a GPU goes on with what takes long")
@@ -162,25 +166,32 @@ class DevicePlace:
         statistics = _statistics(known)
         before = self._watch.derivations
 
-        def run(carrier: Carrier) -> tuple[Begun, Mapping[str, int]]:
+        def run(carrier: Carrier) -> tuple[Begun, Mapping[str, int], dict[str, SortedIndex]]:
+            self._watch.derivations = before
+            left = {name: self._left[name] for name in self._left.keys() & facts.keys() if levels is None}
             rounds = StratumRounds(
-                stratum, facts, self._arrays, self._dictionary, self._source, statistics, self._watch,
+                stratum, facts, left, self._arrays, self._dictionary, self._source, statistics, self._watch,
                 self._chunk, carrier, levels, given,
             )  # fmt: skip
             begun = rounds.run(limits, self._goes_to_the_end)
-            return begun, rounds.bytes()
+            return begun, rounds.bytes(), rounds.left() if levels is None else {}
 
         done = self._tried(stratum, run)
         if done is None:
             self._watch.derivations = before
             return None
-        (begun, sizes), seconds = done
+        (begun, sizes, left), seconds = done
+        self._left |= left
         self._note(stratum, seconds, begun.rounds, begun.derivations, sizes)
         rest = "" if begun.is_done else "; the small rounds that follow in this process"
         began = self._why if given else ""
         what = f"{begun.rounds:,} rounds, {begun.derivations:,} derivations{rest}"
         self._tell(stratum, "gpu", f"{self._where}{began}: {what}")
         return begun
+
+    def leave(self, is_read: Callable[[str], bool]) -> None:
+        for name in [name for name in self._left if not is_read(name)]:
+            del self._left[name]
 
     def fold(
         self, stratum: LogicalStratum, members: npt.NDArray[np.int32], levels: npt.NDArray[np.int32] | None
@@ -195,9 +206,12 @@ class DevicePlace:
             return None
         if not self._is_worth_it(stratum, len(members)):
             return None
-        done = self._tried(
-            stratum, lambda carrier: folded(rule, members, levels, self._arrays, carrier, self._dictionary)
-        )
+
+        def run(carrier: Carrier) -> Folded | None:
+            left = self._left.get(rule.members)
+            return folded(rule, members, left, levels, self._arrays, carrier, self._dictionary)
+
+        done = self._tried(stratum, run)
         if done is None:
             return None
         found, seconds = done
@@ -221,12 +235,13 @@ class DevicePlace:
                 return False
         return self._is_there()
 
-    def _is_worth_it(self, stratum: LogicalStratum, size: int) -> bool:
-        """Whether a stratum that reads and holds so many facts goes to the device; if not, the log says so."""
+    def _is_worth_it(self, stratum: LogicalStratum, size: int, there: int = 0) -> bool:
+        """Whether a stratum that reads and holds so many facts, of which some are there, goes to the device; if not,
+        the log says so."""
         if self.is_asked and self._given is not None and not self._given.is_device:
             return True  # NumPy takes the place of a device for the sake of those who want to see that happen
         is_pass = not stratum.is_recursive and not stratum.is_folded
-        if is_pass and not self.is_asked:
+        if is_pass and not self.is_asked and there < size / 2:
             self._leave(stratum, "without recursion, it is not worth the transfer")
             return False
         least = (
@@ -254,12 +269,15 @@ class DevicePlace:
         try:
             return do(carrier), time.perf_counter() - began
         except out_of_memory() as fault:
-            self._tell(
-                stratum, "kernel", f"in this process: the device has no room, or failed ({type(fault).__name__})"
-            )
-            return None
+            why = type(fault).__name__
         finally:
             carrier.close()
+        if self._left:
+            log.info("stratum %d: the device has no room beside what strata before have left there", stratum.number)
+            self._left.clear()
+            return self._tried(stratum, do)
+        self._leave(stratum, f"the device has no room, or failed ({why})")
+        return None
 
     @property
     def _where(self) -> str:

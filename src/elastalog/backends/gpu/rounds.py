@@ -36,13 +36,23 @@ INDEXED = 10_000
 class DeviceRelation:
     """The facts of a relation, in every order that somebody needs; `delta` are those of the latest round."""
 
-    def __init__(self, arrays: Arrays, words: Array, ranges: tuple[Range, ...], is_own: bool) -> None:
+    def __init__(
+        self, arrays: Arrays, words: Array, ranges: tuple[Range, ...], is_own: bool, left: SortedIndex | None = None
+    ) -> None:
         self._arrays = arrays
         self._ranges = ranges
         self._is_own = is_own
         self._kept: set[tuple[int, ...]] = set()
         natural = tuple(range(words.shape[1]))
-        self.natural = SortedIndex(arrays, packing_of(natural, ranges), [words[:, column] for column in natural])
+        packing = packing_of(natural, ranges)
+        if left is None or len(words) or left.packing != packing:
+            columns = [words[:, column] for column in natural]
+            if left is not None:
+                arrays.claim(2 * 4 * len(natural) * len(left))
+                there = left.packing.columns(left.new, natural, arrays)
+                columns = [arrays.module.concatenate(parts) for parts in zip(there, columns, strict=True)]
+            left = SortedIndex(arrays, packing, columns)
+        self.natural = left
         self._indexes = {natural: self.natural}
         self.delta: Keys = self.natural.new
         if is_own:
@@ -168,14 +178,16 @@ class _Arriving:
 
 
 class StratumRounds:
-    """The evaluation of one stratum; `facts` are those of all its relations (of its own the explicit ones). `levels`:
-    those of the relations that it reads, where levels are global; a relation without any is at level 0. `given`: what
-    rounds have found of its own relations so far, if it has been begun elsewhere."""
+    """The evaluation of one stratum; `facts` are those of all its relations (of its own the explicit ones). `left`:
+    what strata before have left here of those that it reads, the first of these facts in another order. `levels`: those
+    of the relations that it reads, where levels are global; a relation without any is at level 0. `given`: what rounds
+    have found of its own relations so far, if it has been begun elsewhere."""
 
     def __init__(
         self,
         stratum: LogicalStratum,
         facts: Mapping[str, Matrix],
+        left: Mapping[str, SortedIndex],
         arrays: Arrays,
         dictionary: Dictionary,
         source: Source,
@@ -193,7 +205,8 @@ class StratumRounds:
         self._carrier = carrier
         self._given = given or {}
         facts = {**facts, **{name: one.facts.words for name, one in self._given.items()}}
-        ranges = ranges_of(stratum, facts, dictionary)
+        facts = {name: words[len(left.get(name, ())) :] for name, words in facts.items()}
+        ranges = ranges_of(stratum, facts, {name: index.packing for name, index in left.items()}, dictionary)
         growing = frozenset(stratum.relations)
         self._is_global = levels is not None
         if levels is not None:
@@ -211,7 +224,8 @@ class StratumRounds:
         }
         """Relations that grow here, as negations see them: they are known to the end."""
         self._relations = {
-            name: DeviceRelation(arrays, arrived(), ranges[name], name in growing) for name, arrived in first.items()
+            name: DeviceRelation(arrays, arrived(), ranges[name], name in growing, left.get(name))
+            for name, arrived in first.items()
         }
         self._arriving = [
             _Arriving(arrays, self._relations[name], facts[name], there) for name, there in (levels or {}).items()
@@ -234,6 +248,11 @@ class StratumRounds:
     def bytes(self) -> dict[str, int]:
         """What the facts of each relation take."""
         return {name: relation.bytes for name, relation in self._relations.items()}
+
+    def left(self) -> dict[str, SortedIndex]:
+        """What strata that come may find here of its own relations."""
+        own = self._stratum.relations
+        return {name: self._relations[name].natural.settle() for name in own if len(self._relations[name].natural)}
 
     def _index(self, relation: str, columns: tuple[int, ...], is_negated: bool) -> SortedIndex:
         relations = self._whole if is_negated and relation in self._whole else self._relations

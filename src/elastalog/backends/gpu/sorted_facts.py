@@ -169,6 +169,11 @@ class SortedIndex:
     def _nothing(self) -> Keys:
         return tuple(self._arrays.module.empty(0, np.int64) for _ in range(self.packing.parts))
 
+    def settle(self) -> SortedIndex:
+        """No round brings facts any more."""
+        self.old = self.new
+        return self
+
     def start(self) -> None:
         """All facts are of the first round."""
         self.old = self._nothing()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from elastalog.analysis.listing import show_rule
 from elastalog.backends.kernel.bootstrap.bodies import is_shareable
@@ -26,9 +26,6 @@ from elastalog.planning.goals import constructor_of, last_lookups
 from elastalog.planning.logical import Clause, LogicalProgram, LogicalStratum, Test
 from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
-
-if TYPE_CHECKING:
-    pass
 
 T = TypeVar("T")
 _LOOK_AHEAD = 256
@@ -57,6 +54,7 @@ class KernelEvaluation(StrataContext):
         # Derivations of strata that were evaluated before their turn.
         self._ahead: dict[int, int] = {}
         self._last_lookups: dict[int, list[str]] | None = None
+        self._last_readers: dict[str, int] | None = None
         self._in_limited = frozenset(
             name for kind in self.kinds.values() if kind.is_limited for name in kind.stratum.relations
         )
@@ -86,10 +84,12 @@ class KernelEvaluation(StrataContext):
 
     def bootstrap(self, stratum: LogicalStratum) -> int:
         """Evaluates a stratum in the first epoch. Returns the derivations enumerated."""
+        self._leave_elsewhere(lambda name: name not in stratum.relations)
         if stratum.number not in self._ahead:
             self._go_ahead(stratum)
         ahead = self._ahead.pop(stratum.number, None)
-        derivations = self.evaluate(stratum) if ahead is None else ahead
+        derivations = self._evaluated(stratum) if ahead is None else ahead
+        self._leave_elsewhere(lambda name: self._last_reader(name) > stratum.number)
         for ranked in self.known_ranks.values():
             ranked.commit()
         if not self.held.annotation.is_kept:
@@ -126,6 +126,23 @@ class KernelEvaluation(StrataContext):
     def evaluate(self, stratum: LogicalStratum, variants: StratumVariants | None = None) -> int:
         """Brings a stratum, whose relations hold their explicit facts, to its fixpoint; with the variants of an
         earlier evaluation, if given. Returns the derivations enumerated."""
+        self._leave_elsewhere(lambda name: False)  # it may have changed since
+        derivations = self._evaluated(stratum, variants)
+        self._leave_elsewhere(lambda name: False)
+        return derivations
+
+    def _leave_elsewhere(self, is_kept: Callable[[str], bool]) -> None:
+        """Of what another place has evaluated only some relations stay there."""
+        if self.place is not None:
+            self.place.leave(is_kept)
+
+    def _last_reader(self, relation: str) -> int:
+        """The number of the last stratum that reads a relation, -1 if none does."""
+        if self._last_readers is None:
+            self._last_readers = {name: stratum.number for stratum in self.program.strata for name in stratum.reads}
+        return self._last_readers.get(relation, -1)
+
+    def _evaluated(self, stratum: LogicalStratum, variants: StratumVariants | None = None) -> int:
         before = self.watch.derivations
         try:
             self.kinds[stratum.number].evaluate(variants)

@@ -142,3 +142,7 @@ class OtherPlace(Protocol):
     ) -> Folded | None:
         """What an aggregate makes of all members of its groups; with their levels, if these are global. None: it is
         better folded here, or could not be there."""
+
+    def leave(self, is_read: Callable[[str], bool]) -> None:
+        """Of the relations evaluated there so far only those stay for strata to come that are going to be read, and
+        do not change till then."""

@@ -64,7 +64,7 @@ def evaluate(
     """Fills the aggregate's relation, which is empty, but for numbers that were given before. `elsewhere` may fold it
     in another place."""
     members, target = relations[rule.members], relations[rule.relation]
-    rows = present_now(members)
+    rows = slice(0, members.used) if members.is_settled else present_now(members)
     if rule.is_numbering:
         number_all(rule, members.rows[rows], relations, dictionary, program)
         return
@@ -83,7 +83,7 @@ def evaluate(
 def _folded(
     rule: AggregateRule,
     members: KernelRelation,
-    rows: Vector,
+    rows: Vector | slice,
     dictionary: Dictionary,
     program: LogicalProgram,
     is_global: bool,
@@ -224,7 +224,9 @@ def _joined(relation: KernelRelation, columns: tuple[int, ...], left: Matrix, ke
     return np.concatenate(found)
 
 
-def _levels(rule: AggregateRule, members: KernelRelation, rows: Vector, results: Matrix, is_global: bool) -> Vector:
+def _levels(
+    rule: AggregateRule, members: KernelRelation, rows: Vector | slice, results: Matrix, is_global: bool
+) -> Vector:
     """The level of each result."""
     if not is_global:
         return np.ones(len(results), np.int32)
