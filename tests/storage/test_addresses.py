@@ -14,6 +14,7 @@ from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.folders.addresses import is_address
 from elastalog.pipeline.remote import RemoteFolder
 from elastalog.storage.errors import StoreDamaged
+from elastalog.storage.fetching import copy_of
 from tests.commands import run
 from tests.object_store import Bucket
 
@@ -56,6 +57,15 @@ def test_a_store_at_an_address_is_read_at_any_epoch(bucket: Bucket, store: Path)
     result = run("query", bucket.address("store"), "path(1, X)")
     assert result.exit_code == 0, result.output
     assert "3" in result.stdout
+
+
+def test_a_store_that_is_made_anew_at_an_address_is_another_one(bucket: Bucket) -> None:
+    for number in (1, 2):
+        bucket.clear()
+        with elastalog.open(f"// {number}\n{PROGRAM}", {"edge": [(number, 5)]}, store=bucket.address("store")) as db:
+            db.apply({"edge": [(5, number)]})
+        with elastalog.open(store=elastalog.Store(copy_of(bucket.address("store")), read_only=True)) as db:
+            assert set(db["edge"]) == {(number, 5), (5, number)}
 
 
 def test_stores_that_are_opened_again_and_again_leave_no_files_open(bucket: Bucket, store: Path) -> None:

@@ -48,10 +48,13 @@ def fetch_store(address: str) -> FetchedStore:
 def copy_of(address: str) -> Path:
     """The folder of this process with the copy of a store, up to date."""
     known = next((store for store in _fetched.values() if store.remote.given == address), None)
-    if known is None:
-        return fetch_store(address).folder
-    _fetch(known)
-    return known.folder
+    if known is not None:
+        before = read_manifest(known.folder).store
+        _fetch(known)
+        if read_manifest(known.folder).store == before:
+            return known.folder
+        del _fetched[known.folder]  # another store has taken its place
+    return fetch_store(address).folder
 
 
 def fetch_again(folder: Path) -> None:
