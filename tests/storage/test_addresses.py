@@ -59,15 +59,6 @@ def test_a_store_at_an_address_is_read_at_any_epoch(bucket: Bucket, store: Path)
     assert "3" in result.stdout
 
 
-def test_a_store_that_is_made_anew_at_an_address_is_another_one(bucket: Bucket) -> None:
-    for number in (1, 2):
-        bucket.clear()
-        with elastalog.open(f"// {number}\n{PROGRAM}", {"edge": [(number, 5)]}, store=bucket.address("store")) as db:
-            db.apply({"edge": [(5, number)]})
-        with elastalog.open(store=elastalog.Store(copy_of(bucket.address("store")), read_only=True)) as db:
-            assert set(db["edge"]) == {(number, 5), (5, number)}
-
-
 def test_stores_that_are_opened_again_and_again_leave_no_files_open(bucket: Bucket, store: Path) -> None:
     bucket.put(store, "store")
     counts = []
@@ -148,3 +139,12 @@ def test_a_scheme_that_nobody_knows() -> None:
     with pytest.raises(ElastalogError) as raised:
         elastalog.open(PROGRAM, "gopher://there/facts")
     assert raised.value.diagnostics[0].code == "E0875"
+
+
+def test_a_store_that_is_made_anew_at_an_address_is_another_one(bucket: Bucket) -> None:
+    for number in (1, 2):
+        bucket.clear()
+        with elastalog.open(f"// {number}\n{PROGRAM}", {"edge": [(number, 5)]}, store=bucket.address("store")) as db:
+            db.apply({"edge": [(5, number)]})
+        with elastalog.open(store=elastalog.Store(copy_of(bucket.address("store")), read_only=True)) as db:
+            assert set(db["edge"]) == {(number, 5), (5, number)}
