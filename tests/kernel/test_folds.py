@@ -165,3 +165,11 @@ def test_group_order_sorts_rows_of_a_group_together(groups: int) -> None:
     keys = [tuple(row) for row in members[order, :groups].tolist()]
     assert keys == sorted(keys)
     assert starts.tolist() == [i for i in range(500) if i == 0 or keys[i] != keys[i - 1]]
+
+
+@pytest.mark.parametrize("step", [1, 100_000], ids=["counted", "sorted"])
+def test_numbers_of_members_come_in_the_order_of_groups(step: int) -> None:
+    words = np.random.default_rng(step).integers(-30, 30, (200, 2)).astype(np.int32) * np.int32(step)
+    found = fold(aggregate_rule("count", 1, None, NUMBER), words, Dictionary(), SOURCE).tolist()
+    groups, sizes = np.unique(words[:, 0], return_counts=True)
+    assert found == [list(row) for row in zip(groups.tolist(), sizes.tolist(), strict=True)]

@@ -30,6 +30,10 @@ def fold(rule: AggregateRule, members: Matrix, dictionary: Dictionary, source: S
     """One row `groups..., result` for every group among the members, which are all members of their groups. A sum
     outside its type raises E0601."""
     groups = rule.groups
+    if rule.operator == "count" and groups == 1 and (counted := _counted(members[:, 0])) is not None:
+        least, sizes = counted
+        found = np.flatnonzero(sizes)
+        return np.stack(((found + least).astype(np.int32), dictionary.from_integers(sizes[found])), axis=1)
     order, starts = group_order(members, groups)
     result = np.empty((len(starts), groups + 1), np.int32)
     if not len(starts):
@@ -56,6 +60,15 @@ def fold(rule: AggregateRule, members: Matrix, dictionary: Dictionary, source: S
         case _:
             raise InternalError("kernel", f"aggregate `{rule.operator}` is not implemented")
     return result
+
+
+def _counted(words: Words) -> tuple[int, Positions] | None:
+    """The least word, and how often it and each after it occurs; None where they lie so far apart that they had better
+    be sorted."""
+    if not len(words):
+        return None
+    least, most = int(words.min()), int(words.max())
+    return (least, np.bincount(words - np.int64(least))) if most - least <= len(words) else None
 
 
 def group_order(members: Matrix, groups: int) -> tuple[Positions, Positions]:
