@@ -30,5 +30,5 @@ def test_an_ontology_on_spark(spark: Any, tmp_path: Path) -> None:
         assert rdf.explain(there, "ex:ann ex:ancestor ex:old") == rdf.explain(here, "ex:ann ex:ancestor ex:old")
         asked = "SELECT ?x WHERE { ex:ann ex:ancestor ?x } ORDER BY ?x"
         assert list(there.sparql(asked)) == list(here.sparql(asked))
-        assert len(rdf.suggest(there).elements) == 1
+        assert len(rdf.suggest(there, time_limit=120).elements) == 1
         assert {row.x for row in there["Man"].to_spark(spark).collect()} == {"<http://example.org/bob>"}

@@ -356,7 +356,7 @@ def test_a_body_is_taken_as_it_was_written_or_refused(
 
 
 def test_the_token_of_a_page_becomes_a_cookie(running: Running) -> None:
-    with httpx.Client(base_url=running.url, follow_redirects=False) as browser:
+    with httpx.Client(base_url=running.url, follow_redirects=False, timeout=30) as browser:
         assert browser.get("/facts?token=wrong").status_code == 401
         answer = browser.get(f"/facts?relation=path&token={TOKEN}")
         assert answer.status_code == 303
@@ -374,7 +374,7 @@ def test_the_token_of_a_page_becomes_a_cookie(running: Running) -> None:
 
 
 def test_the_bare_address_leads_to_the_reference(running: Running) -> None:
-    browser = httpx.Client(base_url=running.url, follow_redirects=False)
+    browser = httpx.Client(base_url=running.url, follow_redirects=False, timeout=30)
     unknown = browser.get("/")
     assert unknown.status_code == 401
     assert 'name="token"' in unknown.text
