@@ -87,10 +87,10 @@ def test_small_strata_stay_in_this_process_and_the_log_says_why(
 @pytest.mark.parametrize("size", [100, 500])
 def test_a_pass_over_what_is_there_goes_there(size: int) -> None:
     place = DevicePlace(Arrays(np, is_device=True), Dictionary(), PROGRAM.checked.source, Watch(), is_asked=False)
-    place._left["e"] = cast(SortedIndex, range(size))
+    place._kept["e"] = cast(SortedIndex, range(size))
     assert place._is_worth_it(PASS, 600, size) == (size == 500)
-    place.leave(lambda name: name != "e")
-    assert not place._left
+    place.keep(lambda name: name != "e")
+    assert not place._kept
 
 
 def test_the_twin_takes_everything(caplog: pytest.LogCaptureFixture) -> None:

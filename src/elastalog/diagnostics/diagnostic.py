@@ -98,8 +98,11 @@ class FindingWarning(UserWarning):
     """A warning of Python that a diagnostic is."""
 
     def __init__(self, diagnostic: Diagnostic) -> None:
-        super().__init__(str(ElastalogError([diagnostic])))
+        super().__init__(diagnostic)
         self.diagnostic = diagnostic
+
+    def __str__(self) -> str:
+        return str(ElastalogError([self.diagnostic]))
 
 
 _COLLECTED: ContextVar[list[Diagnostic] | None] = ContextVar("warnings that are collected", default=None)

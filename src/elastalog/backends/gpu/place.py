@@ -82,7 +82,7 @@ class DevicePlace:
         self._chunk_given = chunk
         self._why = ""
         self._failed: set[int] = set()
-        self._left: dict[str, SortedIndex] = {}
+        self._kept: dict[str, SortedIndex] = {}
         """What strata evaluated there have left for those that read it: the first facts of a relation."""
         self.costs: dict[int, StratumElsewhere] = {}
         self.placed: dict[int, Placed] = {}
@@ -123,7 +123,7 @@ class DevicePlace:
         size = sum(map(len, facts.values()))
         may_begin = stratum.is_recursive and levels is None and not limits.keys() & set(stratum.relations)
         if self.is_asked or not may_begin:
-            there = 0 if levels is not None else sum(len(self._left.get(name, ())) for name in stratum.reads)
+            there = 0 if levels is not None else sum(len(self._kept.get(name, ())) for name in stratum.reads)
             if not self._is_worth_it(stratum, size, there):
                 return None
         elif not self._is_large(stratum, facts, size):
@@ -168,7 +168,7 @@ class DevicePlace:
 
         def run(carrier: Carrier) -> tuple[Begun, Mapping[str, int], dict[str, SortedIndex]]:
             self._watch.derivations = before
-            left = {name: self._left[name] for name in self._left.keys() & facts.keys() if levels is None}
+            left = {name: self._kept[name] for name in self._kept.keys() & facts.keys() if levels is None}
             rounds = StratumRounds(
                 stratum, facts, left, self._arrays, self._dictionary, self._source, statistics, self._watch,
                 self._chunk, carrier, levels, given,
@@ -181,7 +181,7 @@ class DevicePlace:
             self._watch.derivations = before
             return None
         (begun, sizes, left), seconds = done
-        self._left |= left
+        self._kept |= left
         self._note(stratum, seconds, begun.rounds, begun.derivations, sizes)
         rest = "" if begun.is_done else "; the small rounds that follow in this process"
         began = self._why if given else ""
@@ -189,9 +189,9 @@ class DevicePlace:
         self._tell(stratum, "gpu", f"{self._where}{began}: {what}")
         return begun
 
-    def leave(self, is_read: Callable[[str], bool]) -> None:
-        for name in [name for name in self._left if not is_read(name)]:
-            del self._left[name]
+    def keep(self, is_read: Callable[[str], bool]) -> None:
+        for name in [name for name in self._kept if not is_read(name)]:
+            del self._kept[name]
 
     def fold(
         self, stratum: LogicalStratum, members: npt.NDArray[np.int32], levels: npt.NDArray[np.int32] | None
@@ -208,7 +208,7 @@ class DevicePlace:
             return None
 
         def run(carrier: Carrier) -> Folded | None:
-            left = self._left.get(rule.members)
+            left = self._kept.get(rule.members)
             return folded(rule, members, left, levels, self._arrays, carrier, self._dictionary)
 
         done = self._tried(stratum, run)
@@ -272,9 +272,9 @@ class DevicePlace:
             why = type(fault).__name__
         finally:
             carrier.close()
-        if self._left:
+        if self._kept:
             log.info("stratum %d: the device has no room beside what strata before have left there", stratum.number)
-            self._left.clear()
+            self._kept.clear()
             return self._tried(stratum, do)
         self._leave(stratum, f"the device has no room, or failed ({why})")
         return None

@@ -94,12 +94,12 @@ class KernelEvaluation(StrataContext):
             self._evaluate_at_once()
         if self.held.annotation.is_kept and number in self._ahead:
             return self._ahead.pop(number)  # what was evaluated at once is done
-        self._leave_elsewhere(lambda name: name not in stratum.relations)
+        self._keep_elsewhere(lambda name: name not in stratum.relations)
         if number not in self._ahead:
             self._go_ahead(stratum)
         ahead = self._ahead.pop(number, None)
         derivations = self._evaluated(stratum) if ahead is None else ahead
-        self._leave_elsewhere(lambda name: self._last_reader(name) > number)
+        self._keep_elsewhere(lambda name: self._last_reader(name) > number)
         if ahead is None and number in self._costs_ahead:  # it was begun
             derivations += _derivations(self._costs_ahead[number])
         if stratum is strata[-1]:
@@ -179,15 +179,15 @@ class KernelEvaluation(StrataContext):
     def evaluate(self, stratum: LogicalStratum, variants: StratumVariants | None = None) -> int:
         """Brings a stratum, whose relations hold their explicit facts, to its fixpoint; with the variants of an
         earlier evaluation, if given. Returns the derivations enumerated."""
-        self._leave_elsewhere(lambda name: False)  # it may have changed since
+        self._keep_elsewhere(lambda name: False)  # it may have changed since
         derivations = self._evaluated(stratum, variants)
-        self._leave_elsewhere(lambda name: False)
+        self._keep_elsewhere(lambda name: False)
         return derivations
 
-    def _leave_elsewhere(self, is_kept: Callable[[str], bool]) -> None:
+    def _keep_elsewhere(self, is_kept: Callable[[str], bool]) -> None:
         """Of what another place has evaluated only some relations stay there."""
         if self.place is not None:
-            self.place.leave(is_kept)
+            self.place.keep(is_kept)
 
     def _last_reader(self, relation: str) -> int:
         """The number of the last stratum that reads a relation, -1 if none does."""

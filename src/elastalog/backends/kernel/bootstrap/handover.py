@@ -143,6 +143,6 @@ class OtherPlace(Protocol):
         """What an aggregate makes of all members of its groups; with their levels, if these are global. None: it is
         better folded here, or could not be there."""
 
-    def leave(self, is_read: Callable[[str], bool]) -> None:
+    def keep(self, is_read: Callable[[str], bool]) -> None:
         """Of the relations evaluated there so far only those stay for strata to come that are going to be read, and
         do not change till then."""
