@@ -6,8 +6,8 @@ import os
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import cache
 from types import TracebackType
-from typing import Any
 
 from elastalog.diagnostics import quota
 from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
@@ -81,7 +81,7 @@ class Watch:
         """A block that may take so many seconds from now on and allocate so many bytes (None: any), and no more than
         the blocks around it. What is to be large in it is held against the memory limits before it is made, and what
         the system does not give is beyond these limits too. `asked`: the question that it answers."""
-        return _Within(self, None if seconds is memory is asked is None else (seconds, memory, asked))
+        return Within(self, seconds, memory, asked)
 
     def allow(
         self,
@@ -198,21 +198,23 @@ _BETWEEN_LOOKS = 0.001
 """Seconds between two looks at the memory of the process: each takes as long as a round of a small program."""
 
 
-class _Within:
+class Within:
     """See `Watch.within`. A class, as below, since every update has such a block."""
 
-    __slots__ = ("_given", "_process", "_quota", "_usual", "_watch")
+    __slots__ = ("_process", "_quota", "_usual", "_watch")
 
-    def __init__(self, watch: Watch, given: tuple[Any, ...] | None) -> None:
+    def __init__(self, watch: Watch, seconds: float | None, memory: int | None = None, asked: object = None) -> None:
         self._watch = watch
-        self._given = given
+        self._quota = None if seconds is memory is asked is None else within(seconds, memory, asked)
 
     def __enter__(self) -> None:
-        watch = self._watch
-        usual = self._usual = watch.quota
-        self._quota = None if self._given is None else within(*self._given).__enter__()
+        watch, own = self._watch, self._quota
+        self._usual = watch.quota
+        if own is not None:
+            own.__enter__()
         self._process = _LIMIT.set(watch.memory)
-        watch.quota = self._quota or CURRENT.get() or usual
+        if (quota := CURRENT.get()) is not None:
+            watch.quota = quota
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
@@ -241,6 +243,7 @@ def _no_memory() -> LimitReached:
     return LimitReached([Diagnostic("E0604", "there is no more memory", help=advice)])
 
 
+@cache
 def most_of_memory() -> int | None:
     """The limit where the user sets none: nine tenths of the machine's memory, so that a program that outgrows it ends
     with a diagnostic instead of being killed. None where the system does not say how much there is."""

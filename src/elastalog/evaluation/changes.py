@@ -3,7 +3,7 @@ by relation."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import ItemsView, Iterator, Mapping, ValuesView
 from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
@@ -15,7 +15,7 @@ from elastalog.diagnostics.display import html_table
 from elastalog.diagnostics.messages import counted
 from elastalog.late import dataclass
 from elastalog.program import RuleChange
-from elastalog.relations.facts import FrameMaker, Relation
+from elastalog.relations.facts import FrameMaker, GivenRelation, Relation
 from elastalog.relations.pairs import Rows
 from elastalog.relations.schema import Schema, schema_named
 from elastalog.relations.words import Dictionary
@@ -31,35 +31,23 @@ _SHOWN = 10
 
 
 class RelationChanges:
-    """The facts of one relation that came and went, `inserted` and `deleted`: relations, made when they are asked
-    for."""
+    """The facts of one relation that came and went: `inserted` and `deleted`, whose words are decoded when somebody
+    looks."""
 
-    __slots__ = ("_changes", "_deleted", "_inserted", "_schema")
+    __slots__ = ("deleted", "inserted")
 
-    def __init__(self, changes: Changes, schema: Schema, inserted: Rows, deleted: Rows) -> None:
-        self._changes = changes
-        self._schema = schema
-        self._inserted = inserted
-        self._deleted = deleted
-
-    @property
-    def inserted(self) -> Relation:
-        changes = self._changes
-        return Relation.of(self._schema, changes.dictionary, self._inserted, changes.make_frame)
-
-    @property
-    def deleted(self) -> Relation:
-        changes = self._changes
-        return Relation.of(self._schema, changes.dictionary, self._deleted, changes.make_frame)
+    def __init__(self, inserted: Relation, deleted: Relation) -> None:
+        self.inserted = inserted
+        self.deleted = deleted
 
     def __len__(self) -> int:
-        return len(self._inserted) + len(self._deleted)
+        return len(self.inserted) + len(self.deleted)
 
     def __repr__(self) -> str:
         from elastalog.analysis.listing import show_value
 
-        name = self._schema.name
-        lines = [f"{name}: +{len(self._inserted):,} -{len(self._deleted):,}"]
+        name = self.inserted.name
+        lines = [f"{name}: +{len(self.inserted):,} -{len(self.deleted):,}"]
         for sign, facts in (("+", self.inserted), ("-", self.deleted)):
             lines += [f"  {sign}{name}({', '.join(map(show_value, values))})" for values in facts.head(_SHOWN)]
             lines += [f"  {sign}…"] * (len(facts) > _SHOWN)
@@ -82,8 +70,9 @@ class Changes(Mapping[str, RelationChanges]):
     ) -> None:
         self._listed = words
         self._schemas = schemas
-        self.dictionary = dictionary
-        self.make_frame = make_frame
+        self._dictionary = dictionary
+        self._make_frame = make_frame
+        self._made: dict[str, RelationChanges] | None = None
 
     __reduce__ = stays_here("what an update changed", "hand on `changes.to_pandas()`, or rows of its relations")
 
@@ -98,8 +87,26 @@ class Changes(Mapping[str, RelationChanges]):
         words = self._words.get(relation)
         if words is None:
             nothing = np.empty((0, max(1, schema.arity)), np.int32)
-            return RelationChanges(self, schema, nothing, nothing)
-        return RelationChanges(self, schema, *words)
+            words = nothing, nothing
+        return self._of(schema, *words)
+
+    def _of(self, schema: Schema, inserted: Rows, deleted: Rows) -> RelationChanges:
+        words, frame = self._dictionary, self._make_frame
+        return RelationChanges(
+            GivenRelation(schema, words, inserted, frame), GivenRelation(schema, words, deleted, frame)
+        )
+
+    def _all(self) -> dict[str, RelationChanges]:
+        if self._made is None:
+            schemas = self._schemas
+            self._made = {name: self._of(schema_named(schemas, name), *words) for name, words in self._words.items()}
+        return self._made
+
+    def items(self) -> ItemsView[str, RelationChanges]:
+        return self._all().items()
+
+    def values(self) -> ValuesView[RelationChanges]:
+        return self._all().values()
 
     def __contains__(self, relation: object) -> bool:
         return isinstance(relation, str) and super().__contains__(relation)

@@ -75,12 +75,8 @@ class EpochRecord:
     """The rules that went and came."""
     time: float = field(default_factory=time.time)
     """When it was complete, in seconds since 1970."""
-    facts: int = 0
-    """How many facts the first epoch has; 0 for any other."""
-
-    @property
-    def impact(self) -> int:
-        return self.facts + impact_of(self.changes)
+    impact: int = 0
+    """How many facts came or went; of the first epoch, how many it has."""
 
 
 class Epochs:
@@ -103,8 +99,8 @@ class Epochs:
         evaluates every stratum. The facts are taken out of the dict: while strata are evaluated they are not kept
         twice."""
         began = time.perf_counter()
-        here = {name: given for name, given in facts.items() if isinstance(given, np.ndarray)}
         filed = {name: given for name, given in facts.items() if not isinstance(given, np.ndarray)}
+        here = {name: given for name, given in facts.items() if name not in filed}
         facts.clear()
         inserted = sum(map(len, here.values()))
         self.backend.load(here)
@@ -117,7 +113,7 @@ class Epochs:
         self.number = 1
         seconds = time.perf_counter() - began
         declared = [name for name, stored in self.backend.program.relations.items() if not stored.is_hidden]
-        record = EpochRecord(1, 0, inserted, 0, {}, work, seconds, facts=sum(map(self.backend.size, declared)))
+        record = EpochRecord(1, 0, inserted, 0, {}, work, seconds, impact=sum(map(self.backend.size, declared)))
         self.last = record
         return record
 
@@ -173,11 +169,13 @@ class Epochs:
             came = sum(map(len, inserted.values())) if inserted else 0
             ignored = update.size - went - came
             is_all = not ignored and len(deleted) == len(update.deleted) and len(inserted) == len(update.inserted)
+            facts = changes.facts()
             record = EpochRecord(
-                self.number + 1, went, came, ignored, changes.facts(), work, time.perf_counter() - began,
-                update.source, update.batch,
-                update=update if is_all and change is None else Update(deleted, inserted, update.source, update.batch),
-                rules=NO_RULES if change is None else RuleTexts(change.removed, change.added),
+                self.number + 1, went, came, ignored, facts, work, time.perf_counter() - began,
+                update.source, update.batch, False, False,
+                update if is_all and change is None else Update(deleted, inserted, update.source, update.batch),
+                NO_RULES if change is None else RuleTexts(change.removed, change.added),
+                time.time(), impact_of(facts),
             )  # fmt: skip
             # Neither memory alone nor the store alone may have the epoch, whenever Ctrl-C comes.
             with uninterrupted():

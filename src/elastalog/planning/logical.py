@@ -309,14 +309,20 @@ class LogicalProgram:
     """The relations of handled groups, each with that of the groups that are needed."""
     given: Mapping[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
     """The relations whose explicit facts are in others, each with that one."""
+    classes: Mapping[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """The equivalences that are kept as classes, each with the relation of these."""
+    merged: frozenset[str] = field(default=frozenset(), init=False, repr=False, compare=False)
+    """Those of the equivalences whose classes are formed in their own recursion."""
     _limits: Mapping[str, int] | None = field(default_factory=lambda: None, init=False, repr=False, compare=False)
     plans: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What backends have planned and can use again, here and in other sessions of the program."""
 
     def __post_init__(self) -> None:
-        for name in ("needed", "given"):  # every update asks
+        for name in ("needed", "given", "classes"):  # every update, or opening, asks
             found = {key: other for key, held in self.relations.items() if (other := getattr(held, name)) is not None}
             object.__setattr__(self, name, found)
+        merged = frozenset(rule.pairs for stratum in self.strata for rule in stratum.merges)
+        object.__setattr__(self, "merged", merged)
 
     @property
     def flat(self) -> frozenset[str]:
@@ -324,14 +330,9 @@ class LogicalProgram:
         return frozenset(name for name, relation in self.relations.items() if relation.is_flat)
 
     @property
-    def merged(self) -> frozenset[str]:
-        """Those of the equivalences whose classes are formed in their own recursion."""
-        return frozenset(rule.pairs for stratum in self.strata for rule in stratum.merges)
-
-    @property
     def equivalences(self) -> frozenset[str]:
         """The relations that are kept as classes."""
-        return frozenset(name for name, relation in self.relations.items() if relation.classes is not None)
+        return frozenset(self.classes)
 
     @property
     def limits(self) -> Mapping[str, int]:

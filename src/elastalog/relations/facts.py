@@ -18,7 +18,7 @@ from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.diagnostics.display import html_table
 from elastalog.late import dataclass
 from elastalog.relations.limits import Words
-from elastalog.relations.pairs import Pairs, Rows
+from elastalog.relations.pairs import Pairs, Rows, written_out
 from elastalog.relations.records import NotOfType
 from elastalog.relations.schema import Schema
 from elastalog.relations.words import Dictionary
@@ -103,13 +103,7 @@ class Relation(Renamed):
     @staticmethod
     def of(schema: Schema, dictionary: Dictionary, words: Rows, make_frame: FrameMaker | None = None) -> Relation:
         """A relation of given facts."""
-        if isinstance(words, Pairs):
-            pairs = words
-            return Relation(
-                schema, dictionary, lambda: FactWords(pairs.words()), size=lambda: len(pairs), pairs=lambda: pairs,
-                make_frame=make_frame,
-            )  # fmt: skip
-        return _GivenRelation(schema, dictionary, words, make_frame)
+        return GivenRelation(schema, dictionary, words, make_frame)
 
     __reduce__ = stays_here("a relation", "hand on its rows, `list(relation)`, or the table that `to_arrow` makes")
 
@@ -242,7 +236,7 @@ class Relation(Renamed):
         return self._of(words[np.array(order, np.int64)])
 
     def _of(self, words: Words) -> Relation:
-        return _GivenRelation(self.schema, self._dictionary, words, self._make_frame)
+        return GivenRelation(self.schema, self._dictionary, words, self._make_frame)
 
     def __repr__(self) -> str:
         size = len(self)
@@ -259,22 +253,28 @@ class Relation(Renamed):
         return html_table(caption, self.schema.names, [*self.head(), *more])
 
 
-class _GivenRelation(Relation):
+class GivenRelation(Relation):
     """One of given facts. What an update changed are many of them, most of a few facts, so that little is made."""
 
-    _size = _pairs = _contains = _filed = None
+    _size = _contains = _filed = None
 
-    def __init__(self, schema: Schema, dictionary: Dictionary, words: Words, make_frame: FrameMaker | None) -> None:
+    def __init__(self, schema: Schema, dictionary: Dictionary, rows: Rows, make_frame: FrameMaker | None) -> None:
         self.schema = schema
         self._dictionary = dictionary
-        self._words = words
+        self._rows = rows
         self._make_frame = make_frame
 
     def _fetch(self) -> FactWords:
-        return FactWords(self._words)
+        return FactWords(written_out(self._rows))
+
+    def _pairs(self) -> Pairs | None:
+        return self._rows if isinstance(self._rows, Pairs) else None
 
     def __len__(self) -> int:
-        return len(self._words)
+        return len(self._rows)
 
     def __iter__(self) -> Iterator[tuple[Value, ...]]:
-        return self._decoded(self._words)
+        rows = self._rows
+        if not len(rows):
+            return iter(())
+        return super().__iter__() if type(rows) is Pairs else self._decoded(rows)

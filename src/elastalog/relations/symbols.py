@@ -10,7 +10,7 @@ Reading texts by id needs no lock: nothing is ever changed or removed. Looking f
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import compress, repeat
+from itertools import compress, filterfalse, repeat
 
 import numpy as np
 import pyarrow as pa
@@ -34,12 +34,14 @@ MOST_BYTES_OF_STRING_ARRAY = 2**31 - 1
 
 
 class Symbols:
-    """A bijection between texts and ids 0, 1, 2, …"""
+    """A bijection between texts and ids 0, 1, 2, … `finding` does what `find` does, for whoever looks for several."""
 
-    __slots__ = ("_lock", "_texts")
+    __slots__ = ("_lock", "_texts", "finding")
 
     def __init__(self) -> None:
-        self._texts: SmallInterner | LargeInterner = SmallInterner()
+        few = SmallInterner()
+        self._texts: SmallInterner | LargeInterner = few
+        self.finding: Callable[[str], int | None] = few.ids.get
         self._lock = ThreadLock()
 
     def __len__(self) -> int:
@@ -124,11 +126,6 @@ class Symbols:
         with self._lock:
             return texts.find(text)
 
-    def finding(self) -> Callable[[str], int | None]:
-        """What finds the ids of several texts, as `find` does."""
-        texts = self._texts
-        return texts.ids.get if isinstance(texts, SmallInterner) else self.find
-
     def text(self, word: int) -> str:
         """The text of an id."""
         return self._texts.text(word)
@@ -201,7 +198,8 @@ class Symbols:
             many = LargeInterner()
             many.extend(texts.array(0, len(texts)))
             # Who still reads the old ones finds them as they were.
-            self._texts = texts = many
+            self._texts, self.finding = many, self.find
+            return many
         return texts
 
 
@@ -248,7 +246,8 @@ class SmallInterner:
         """The ids of texts, new ones added."""
         self._catch_up()
         ids = self.ids
-        self.extend([text for text in dict.fromkeys(texts) if text not in ids])
+        self.listed.extend(filterfalse(ids.__contains__, dict.fromkeys(texts)))
+        self._catch_up()
         return list(map(ids.__getitem__, texts))
 
     def find(self, text: str) -> int | None:

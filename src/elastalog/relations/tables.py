@@ -234,7 +234,7 @@ def words_of_few_tuples(schema: Schema, rows: list[Any], dictionary: Dictionary)
     kinds = schema.least
     if not kinds or len(rows) > SETTINGS.few_rows:
         return None
-    arity, find = len(kinds), dictionary.symbols.finding()
+    arity, find = len(kinds), dictionary.symbols.finding
     words: list[int | None] = []
     for row in rows:
         if type(row) is not tuple or len(row) != arity:

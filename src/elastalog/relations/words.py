@@ -131,22 +131,17 @@ class Dictionary:
     def find_row(self, columns: Iterable[Column], values: Iterable[Any]) -> list[int] | None:
         """The words of a fact, or of some columns of one; None if the dictionary would have to add one of them. Raises
         ValueError, or NotOfType, if a value is not one of its column."""
-        found: list[int] = []
-        is_known, find = True, self.symbols.finding()
+        found: list[Any] = []
+        find = self.symbols.finding
         for column, value in zip(columns, values, strict=True):
-            base, kind = column.base, type(value)
-            word: int | None
-            if kind is str and base is _SYMBOL:
-                word = find(value)
-            elif kind is int and base is _NUMBER and LEAST_NARROW <= value < WIDE:
-                word = value
+            base = column.base
+            if base is _SYMBOL and type(value) is str:
+                found.append(find(value))
+            elif base is _NUMBER and type(value) is int and LEAST_NARROW <= value < WIDE:
+                found.append(value)
             else:
-                word = self.find_value(base, value if column.record is None else column.record.typed(value))
-            if word is None:
-                is_known = False
-            else:
-                found.append(word)
-        return found if is_known else None
+                found.append(self.find_value(base, value if column.record is None else column.record.typed(value)))
+        return None if None in found else found
 
     def ordinal(self, value: Any) -> int | None:
         """The number that `ord` gives for a symbol or record; None if it has none."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from elastalog import late
-from elastalog.backends.protocol import ChangedWords, Matrix, impact_of
+from elastalog.backends.protocol import ChangedWords, Matrix
 from elastalog.backends.rows import first_and_last
 from elastalog.diagnostics.arguments import require_whole
 from elastalog.diagnostics.diagnostic import Diagnostic
@@ -99,10 +99,12 @@ class History:
         if self._durable is not None:
             del records[:-1]  # the store has the others
             return
-        size = _size(record)
-        self._remembered += size
-        while len(records) > 1 and (len(records) > self._retention + 1 or self._remembered - size > MOST_FACTS):
-            self._remembered -= _size(records.pop(0))
+        held = self._remembered
+        self._remembered = held + record.deleted + record.inserted + record.impact
+        while (len(records) > self._retention + 1 or held > MOST_FACTS) and len(records) > 1:
+            gone = records.pop(0)
+            size = 0 if gone.update is None else gone.deleted + gone.inserted + gone.impact
+            self._remembered, held = self._remembered - size, held - size
 
     def note_batch(self, update: Update) -> None:
         """A batch that changed nothing: it is not an epoch, but it is known from now on."""
@@ -282,11 +284,6 @@ class History:
     def stored_if_any(self) -> AbstractContextManager[Store | None]:
         """The store, for a block in which its files stay where they are, or None."""
         return nullcontext() if self.store is None else self._stored()
-
-
-def _size(record: EpochRecord) -> int:
-    """How many facts a record holds."""
-    return 0 if record.update is None else record.deleted + record.inserted + impact_of(record.changes)
 
 
 def _require_epochs(*epochs: object) -> None:

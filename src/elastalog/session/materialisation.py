@@ -292,7 +292,9 @@ class Materialisation:
         settings = self._settings
         strategy = make_strategy(name, self.watch, settings.budget)
         make = settings.make_backend or backend_maker("local")
-        annotation = replace(strategy.annotation, is_global=settings.levels == "global")
+        annotation = strategy.annotation
+        if settings.levels == "global":
+            annotation = replace(annotation, is_global=True)
         backend = make(program, self.dictionary, annotation=annotation, jobs=settings.jobs, watch=self.watch)
         return strategy, backend
 

@@ -158,7 +158,8 @@ def open(  # noqa: A001  # its public name
         budget=budget, on_progress=on_progress, make_backend=backend_maker(engine, cluster, limits.device_memory),
         functors=functors, libraries=tuple(libraries), on_cluster=cluster is not None, spark=spark or cluster,
     )  # fmt: skip
-    parsed = None if program is None else cache(lambda: as_program(program))
+    made = (lambda: program) if isinstance(program, Program) else cache(lambda: as_program(program))
+    parsed = None if program is None else made
     given = Given(parsed, facts, kept, policy, engine, strategy, levels)
     with within(limits.time):
         if not is_address(kept.path):
@@ -279,8 +280,10 @@ def _first_epoch(
 
             fetched = RemoteFolder(str(folder)).fetch_all()
             facts = begin(sources_in(checked, Path(fetched), given.policy))
-        with materialisation.asking():
-            with memory_as_limit(), materialisation.reading():
+        rows = named.values() if isinstance(named, Mapping) else ()
+        with materialisation.lock, watch.within(materialisation.timeout):
+            is_read = not rows or any(type(one) is not list for one in rows)
+            with memory_as_limit(), materialisation.reading() if is_read else nullcontext():
                 explicit, reports = initial_facts(materialisation, facts, given.policy, files)
             reading.close()
             INVALID_DATES.clear()

@@ -13,6 +13,7 @@ import numpy as np
 
 from elastalog.analysis.functor_values import INVALID_DATES
 from elastalog.backends.protocol import ChangedWords
+from elastalog.backends.watch import Within
 from elastalog.diagnostics.arguments import require_one_of, require_text, wrong_kind
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, InternalError, finding, warn_of
 from elastalog.evaluation.changes import Changes, RelationChanges, Update
@@ -187,7 +188,7 @@ class Updates:
             before = epochs.number
             INVALID_DATES.clear()  # those that questions have met
             try:
-                with now.watch.within(now.timeout):
+                with Within(now.watch, now.timeout):
                     record = epochs.apply(update, heartbeats=self._heartbeats)
                 if record.is_unchanged:
                     history.note_batch(update)

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,8 +40,9 @@ def is_there() -> bool:
     return driver.is_there() and (_thread is None or _thread.is_alive() or _driver is not None)
 
 
+@cache  # every session asks
 def _has_signs() -> bool:
-    return any(map(os.path.exists, ("/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg")))  # every session asks
+    return any(map(os.path.exists, ("/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg")))
 
 
 def begin() -> None:

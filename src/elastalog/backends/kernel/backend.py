@@ -142,21 +142,15 @@ class KernelBackend:
 
     # --- transaction -----------------------------------------------------------------------------------------------
 
-    def begin(
-        self,
-        deleted: Mapping[str, Matrix],
-        inserted: Mapping[str, Matrix],
-        anew: frozenset[str] = frozenset(),
-        is_explicit: Callable[[str, Matrix], Vector] | None = None,
-    ) -> None:
-        """`is_explicit`: who knows which facts are, where not all are here."""
-        given = self.program.given
-        if given:
-            deleted, inserted = ({given.get(name, name): side[name] for name in side} for side in (deleted, inserted))
-        self.updates.begin(deleted, inserted, anew, is_explicit)
+    # As they are there, without a call in between: every update begins and is committed.
 
-    def commit(self) -> None:
-        self.updates.commit()
+    @cached_property
+    def begin(self) -> Callable[..., None]:
+        return self.updates.begin
+
+    @cached_property
+    def commit(self) -> Callable[[], None]:
+        return self.updates.commit
 
     def rollback(self) -> None:
         with lifted():  # half a rollback would be no epoch at all

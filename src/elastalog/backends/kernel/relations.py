@@ -56,7 +56,7 @@ class KernelFacts:
             resident = ResidentRelations(self.relations, fetch)
             self.relations, self.evicted = resident, resident.evicted
         self._program = program
-        self.equivalences, self._merged = _classes_of(program), program.merged
+        self.equivalences, self._merged = program.classes, program.merged
         self.set_aside: dict[str, tuple[KernelRelation, KernelRelation]] = {}
         self.vectors: dict[str, Vectors] = {}
         self.explicit: dict[str, int] = {}
@@ -199,7 +199,7 @@ class KernelFacts:
             self._set_guard(name, is_on)
         self._program = program
         vars(self).pop("homes", None)
-        self.equivalences, self._merged = _classes_of(program), program.merged
+        self.equivalences, self._merged = program.classes, program.merged
         self.evicted.update(evicted.intersection(program.relations))
 
     def _write_out(self, program: LogicalProgram) -> None:
@@ -240,10 +240,6 @@ class KernelFacts:
         elif self.annotation.is_kept:
             # A row, though absent, tells the planner how small the relation is.
             transaction.add_rows(self.relations[name], fact)
-
-
-def _classes_of(program: LogicalProgram) -> dict[str, str]:
-    return {name: stored.classes for name, stored in program.relations.items() if stored.classes is not None}
 
 
 def _rename(kept: dict[str, T], renamed: Mapping[str, str], names: Container[str]) -> None:

@@ -51,11 +51,13 @@ class KernelUpdates:
         self,
         deleted: Mapping[str, Matrix],
         inserted: Mapping[str, Matrix],
-        anew: frozenset[str],
-        is_explicit: Callable[[str, Matrix], Vector] | None,
+        anew: frozenset[str] = frozenset(),
+        is_explicit: Callable[[str, Matrix], Vector] | None = None,
     ) -> None:
-        """Starts an update: see `Backend.begin`."""
-        done = self.transaction
+        """Starts an update: see `Backend.begin`. `is_explicit`: who knows which facts are, where not all are here."""
+        done, given = self.transaction, self.evaluation.program.given
+        if given:
+            deleted, inserted = ({given.get(name, name): side[name] for name in side} for side in (deleted, inserted))
         self._was_complete = self.evaluation.is_complete
         done.asked = deleted, inserted, is_explicit or self.held.is_explicit
         if anew:

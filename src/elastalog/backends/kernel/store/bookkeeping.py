@@ -433,5 +433,5 @@ def are_below(relation: KernelRelation, facts: Matrix, level: int = ABSENT) -> V
     """Which facts are there at a level below one, outside an update; explicit ones are below 1 where levels are
     kept."""
     found: Vector = np.empty(len(facts), np.bool_)
-    _find_below(relation.home, facts, level, found)
+    _find_below(relation.address if relation.stamp == relation.laid_out else relation.home, facts, level, found)
     return found
