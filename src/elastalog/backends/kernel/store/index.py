@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ctypes import addressof
+
 import numpy as np
 
 from elastalog.backends.kernel.compile.signatures import address_of
@@ -106,6 +108,11 @@ class Index:
             self.laid_out = stamp  # last, as with relations
         return found
 
+    @property
+    def home(self) -> int:
+        """Where its descriptor is, for operators; written down again if the index has moved."""
+        return addressof(self.lay_out())
+
     def divide(self, parts: int) -> None:
         """Prepares the index to be extended by so many threads at once."""
         if parts * postings.INDEX_STATE_SIZE > len(self.state):
@@ -125,10 +132,7 @@ class Index:
         if crew.number > 1:
             self._extend_together(rows, used, crew)
         while found.added < used:
-            found.added = postings.append(
-                rows, found.added, used, self.columns, self.kind == DIRECT, self.keys, self.shift, self.slots,
-                self.pool, self.state, 0, 1,
-            )  # fmt: skip
+            found.added = postings.append(self.home, rows, found.added, used, 0, 1)
             if found.added < used:
                 self.make_room(rows, used)
 
@@ -136,14 +140,13 @@ class Index:
         """Adds rows part by part; those that are not done are added by one thread."""
         self.divide(crew.number)
         done = [self.done] * crew.number
+        home = self.home
 
         def append(part: int) -> None:
-            done[part] = postings.append(
-                rows, done[part], used, self.columns, self.kind == DIRECT, self.keys, self.shift, self.slots, self.pool,
-                self.state, part, crew.number,
-            )  # fmt: skip
+            done[part] = postings.append(home, rows, done[part], used, part, crew.number)
 
         while True:
+            self.lay_out()
             crew.do_parts(append)
             if min(done) >= used:
                 self.done = used
@@ -191,22 +194,21 @@ class Index:
         """The same by parts of the keys."""
         parts = crew.number
         done = [0] * parts
+        home = self.home
 
         def measure(part: int) -> None:
-            done[part] = postings.measure(
-                rows, done[part], used, self.columns, self.keys, self.shift, self.slots, self.state, part, parts
-            )
-
-        def fill(part: int) -> None:
-            postings.fill(rows, used, self.columns, self.keys, self.shift, self.slots, self.pool, part, parts)
+            done[part] = postings.measure(home, rows, done[part], used, part, parts)
 
         crew.do_parts(measure)
         while min(done) < used:
             self._widen_table()
+            self.lay_out()
             crew.do_parts(measure)
         packed = int(postings.lay_out(self.slots))
+        self.stamp = STAMPS.take()
         self.pool = np.empty(packed + packed // 16 + 64, np.int32)
-        crew.do_parts(fill)
+        self.lay_out()
+        crew.do_parts(lambda part: postings.fill(home, rows, used, part, parts))
         postings.close(self.slots)
         return packed
 
@@ -258,6 +260,7 @@ class Index:
         quota.ask(size * width, len(self.keys) * width)
         keys = empty_keys(size)
         slots = cleared((size, postings.SLOT_WIDTH), np.int32)
+        self.stamp = STAMPS.take()
         self.shift = 65 - size.bit_length()
         postings.grow(self.keys, self.slots, keys, slots, self.shift)
         self.keys, self.slots = keys, slots
@@ -268,11 +271,6 @@ class Index:
         self.keys, self.slots = empty_keys(size), cleared((size, postings.SLOT_WIDTH), np.int32)
         self.kind, self.shift, self.done = HASHED, 65 - size.bit_length(), 0
         self.state[:] = 0
-
-    @property
-    def arrays(self) -> tuple[int, Vector, int, Matrix, Vector]:
-        """What a join looks keys up in."""
-        return self.kind, self.keys, self.shift, self.slots, self.pool
 
     @property
     def nbytes(self) -> int:
