@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
 from ctypes import Structure
-from typing import Any, NamedTuple
 
 from elastalog.backends.kernel.compile.signatures import (
     GROUP,
@@ -57,29 +57,13 @@ def block_of(frame):
     return matrix_at(frame.block, frame.rows, frame.width)
 
 
-class Copied(NamedTuple):
-    """Columns of facts, or of bindings, and the places in the rows of a block that they are copied to."""
+Copied = namedtuple("Copied", "columns places out")
+"""Columns of facts, or of bindings, and the places in the rows of a block that they are copied to."""
 
-    columns: Any
-    places: Any
-    out: Any
-
-
-class Goal(NamedTuple):
-    """What bindings are joined with: by columns `key`, through an index or, if its kind is MEMBER, the set table, the
-    facts in rows below `limit`. `is_checked`: some of these are absent; `is_negated`: bindings stay whose fact is not
-    found; `is_flat`: facts count as level 0. `kept` of the bindings and `taken` of the facts are copied to `out`."""
-
-    key: Any
-    index: Any
-    facts: Any
-    limit: Any
-    is_checked: Any
-    is_negated: Any
-    is_flat: Any
-    kept: Any
-    taken: Any
-    out: Any
+Goal = namedtuple("Goal", "key index facts limit is_checked is_negated is_flat kept taken out")
+"""What bindings are joined with: by columns `key`, through an index or, if its kind is MEMBER, the set table, the
+facts in rows below `limit`. `is_checked`: some of these are absent; `is_negated`: bindings stay whose fact is not
+found; `is_flat`: facts count as level 0. `kept` of the bindings and `taken` of the facts are copied to `out`."""
 
 
 @inlined

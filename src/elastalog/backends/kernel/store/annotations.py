@@ -11,8 +11,8 @@ The state of a row during an update is a set of marks, so a *view* (which rows a
 
 from __future__ import annotations
 
+from collections import namedtuple
 from ctypes import Structure
-from typing import Any, NamedTuple
 
 from elastalog.backends.kernel.compile.signatures import matrix_at, record_of, record_of_words, table_at, words_at
 from elastalog.backends.sets import Mark
@@ -75,15 +75,8 @@ def touched_of(relation):
     return matrix_at(relation.touched, relation.touched_room, TOUCHED_WIDTH)
 
 
-class Facts(NamedTuple):
-    """The arrays of a relation, as compiled code holds them: found once by `facts_of`, and handed on as one."""
-
-    rows: Any
-    table: Any
-    shift: Any
-    level: Any
-    count: Any
-    touched: Any
+Facts = namedtuple("Facts", "rows table shift level count touched")
+"""The arrays of a relation, as compiled code holds them: found once by `facts_of`, and handed on as one."""
 
 
 @jit.view

@@ -11,7 +11,7 @@ its own turn. `close_rows` moves the last rows to where threads have not used up
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections import namedtuple
 
 from elastalog.backends.kernel.compile.signatures import (
     COLUMNS,
@@ -56,24 +56,13 @@ def _put(table, slot, entry, is_together):
     return NONE
 
 
-class Noted(NamedTuple):
-    """What is noted of facts that are inserted: in `count`, unless it is empty, how often each row from `counted_from`
-    on was met; `level`, unless it is empty, is `at` for each row that is added."""
+Noted = namedtuple("Noted", "count counted_from level at")
+"""What is noted of facts that are inserted: in `count`, unless it is empty, how often each row from `counted_from`
+on was met; `level`, unless it is empty, is `at` for each row that is added."""
 
-    count: Any
-    counted_from: Any
-    level: Any
-    at: Any
-
-
-class _Turn(NamedTuple):
-    """The rows [own, end) are a thread's, and then, if it inserts together with others, further ones that it is
-    `given`, so many in a `turn`."""
-
-    own: Any
-    end: Any
-    given: Any
-    turn: Any
+_Turn = namedtuple("_Turn", "own end given turn")
+"""The rows [own, end) are a thread's, and then, if it inserts together with others, further ones that it is
+`given`, so many in a `turn`."""
 
 
 @inlined
@@ -166,12 +155,8 @@ def insert(address, block, start, stop, count, counted_from):
     return insert_alone(home, facts_of(home), noted, block, start, stop)
 
 
-class _Table(NamedTuple):
-    """A set table that is being filled, and the rows that it leads to; begins as `Facts` does."""
-
-    rows: Any
-    table: Any
-    shift: Any
+_Table = namedtuple("_Table", "rows table shift")
+"""A set table that is being filled, and the rows that it leads to; begins as `Facts` does."""
 
 
 @inlined

@@ -16,7 +16,7 @@ most keys that are not there, and lies near the processor where the keys do not.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections import namedtuple
 
 import numpy as np
 
@@ -94,15 +94,8 @@ _NO_PAIR = np.uint64(0x8000_0000_8000_0000)
 """Two words that no value has (see `relations.words`)."""
 
 
-class Postings(NamedTuple):
-    """The arrays of an index, as compiled code holds them."""
-
-    kind: Any
-    keys: Any
-    shift: Any
-    slots: Any
-    pool: Any
-    columns: Any
+Postings = namedtuple("Postings", "kind keys shift slots pool columns")
+"""The arrays of an index, as compiled code holds them."""
 
 
 @view
@@ -233,19 +226,11 @@ def _is_of(part, value):
     return part.parts == 1 or int64((value & _LOW_BITS) * uint64(part.parts) >> _SIXTEEN) == part.number
 
 
-class _Part(NamedTuple):
-    """One of so many parts of the keys; no thread adds rows to another."""
+_Part = namedtuple("_Part", "number parts")
+"""One of so many parts of the keys; no thread adds rows to another."""
 
-    number: Any
-    parts: Any
-
-
-class _Group(NamedTuple):
-    """Rows that are added together, their keys, and what these hash to; words instead where these are slots."""
-
-    rows: Any
-    keys: Any
-    homes: Any
+_Group = namedtuple("_Group", "rows keys homes")
+"""Rows that are added together, their keys, and what these hash to; words instead where these are slots."""
 
 
 @inlined
