@@ -69,11 +69,13 @@ def test_names_of_columns_in_the_place_of_a_fact_are_told_of(
 @pytest.mark.parametrize("way", ["rfc4180=true", 'delimiter=","', 'delimiter=";"', "path"])
 def test_a_header_of_other_words_that_is_read_as_a_fact_is_told_of(tmp_path: Path, way: str) -> None:
     mark = ";" if ";" in way else ","
-    (tmp_path / "calls.csv").write_text(f"from,to\nann,bob\nbob,carl\n".replace(",", mark))
+    (tmp_path / "calls.csv").write_text("from,to\nann,bob\nbob,carl\n".replace(",", mark))
     given: dict[str, Path] | Path = {"calls": tmp_path / "calls.csv"} if way == "path" else tmp_path
     said = "" if way == "path" else f'(filename="calls.csv", {way})'
     with pytest.warns(UserWarning, match="E0527") as told:
-        elastalog.open(CALLS.replace(".input calls", "" if way == "path" else ".input calls" + said), facts=given).close()
+        elastalog.open(
+            CALLS.replace(".input calls", "" if way == "path" else ".input calls" + said), facts=given
+        ).close()
     (one,) = told
     assert one.filename == __file__  # though the file was read by a thread
     assert "the first line of the file, `from`, `to`, looks like a header, and is taken for a fact" in str(one.message)

@@ -31,8 +31,8 @@ class Part(NamedTuple, Generic[T_co]):
 class Ahead(Generic[T]):
     """Parts, in order. Threads make them, one fewer than are allowed; whoever asks for a part that is not there helps
     instead of waiting. What is made and not used yet is no more than `threads` parts, or few bytes. What making a part
-    raises is raised in its turn, and what it warns of is said then, to whoever uses the part. Limits are those of whoever makes this (see `allowance`), who closes it; `name` says
-    what the threads do."""
+    raises is raised in its turn, and what it warns of is said then, to whoever uses the part. Limits are those of
+    whoever makes this (see `allowance`), who closes it; `name` says what the threads do."""
 
     def __init__(self, parts: Iterable[Part[T]], threads: int, name: str) -> None:
         self._coming = iter(parts)

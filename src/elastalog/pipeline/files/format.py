@@ -253,6 +253,9 @@ def _not_of_type(column: Column, text: str) -> Fault:
             "leave the row out, and keep optional values in a relation of their own: `elastalog explain-error E0502`"
         )
         return Fault(faults.TYPE, f"an empty field is not {article} {column.base.value} (`{column.name}`)", advice)
+    if column.base is not Base.FLOAT and FLOAT.fullmatch(text):
+        reason = f"{shown(text)} is a float, and `{column.name}` is declared as {column.base.value}"
+        return Fault(faults.TYPE, reason, faults.for_whole(column.name))
     return Fault(faults.TYPE, f"{shown(text)} is not {article} {column.base.value} (`{column.name}`)")
 
 

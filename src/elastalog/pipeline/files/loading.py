@@ -25,10 +25,10 @@ from elastalog.analysis.program import Base, CheckedProgram, Directive, Relation
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, finding
 from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import allowance, unreadable
-from elastalog.pipeline.files.format import BYTE_ORDER_MARK, LOOKED_AT, OF_TEXT, Format, Kind, doubt_about, medium
+from elastalog.pipeline.files.format import BYTE_ORDER_MARK, LOOKED_AT, Format, Kind, doubt_about, medium
 from elastalog.pipeline.files.paths import find_facts, require_file
 from elastalog.pipeline.files.policy import BadRow, BadRows, Report, settle
-from elastalog.pipeline.files.read import FactsRead, read_input, read_path, tell_of_form
+from elastalog.pipeline.files.read import FactsRead, read_input, read_path, said_of_text, tell_of_form
 from elastalog.pipeline.files.text import read_lines
 from elastalog.relations.limits import Words
 from elastalog.relations.schema import Schema
@@ -265,19 +265,11 @@ def sources_at(program: CheckedProgram, given: Mapping[str, object], policy: Bad
     found: list[Source] = []
     for name, path in given.items():
         if isinstance(path, str | os.PathLike) and name in program.relations:
-            schema, said = Schema.of(program.relations[name]), _said_of_text(program.relations[name])
+            schema, said = Schema.of(program.relations[name]), said_of_text(program.relations[name])
             file = _plain_path(schema, Path(path), said)
             understood = "" if file is None else described(file.form)
             found.append(Source(name, file, partial(read_path, schema, path, policy, said), understood))
     return found
-
-
-def _said_of_text(relation: Relation) -> Mapping[str, str] | None:
-    """How the only `.input` of a relation says that its file is written; None if it says nothing."""
-    if len(relation.inputs) != 1:
-        return None
-    parameters = relation.inputs[0].parameters
-    return parameters if parameters.get("IO", "file") == "file" and not OF_TEXT.isdisjoint(parameters) else None
 
 
 class InputFiles:
