@@ -222,10 +222,12 @@ class Updates:
             return record
 
     def _tell_of_derived(self, update: Update, changes: Mapping[str, RelationChanges]) -> None:
-        """Warns of facts that an update was to delete and that still hold, since rules derive them."""
+        """Warns of facts that an update was to delete and that still hold, since rules derive them. No facts are
+        fetched for that from where this process does not have them."""
         now, backend, found = self.now, self.now.backend, list[Fact]()
+        elsewhere = backend.capabilities.elsewhere
         for name, words in update.deleted.items():
-            if name in now.schemas:
+            if name in now.schemas and (elsewhere is None or elsewhere.files(name) is None):
                 stay = words[backend.contains(name, words) & ~backend.is_explicit(name, words)]
                 gone = changes[name].deleted if name in changes else ()
                 rows = Relation.of(now.schemas[name], now.dictionary, stay[:_LOOKED])
