@@ -22,6 +22,7 @@ from elastalog.backends.kernel.store.memory import (
     state_vector,
 )
 from elastalog.backends.kernel.store.postings import DIRECT, HASHED, STRIP_LENGTH
+from elastalog.backends.kernel.store.selectivity import least_keys
 from elastalog.diagnostics import quota
 from elastalog.settings import SETTINGS
 
@@ -69,8 +70,12 @@ class Index:
             self.keys: Vector = NO_KEYS
             self.slots: Matrix = cleared((max(top, 16), postings.SLOT_WIDTH), np.int32)
         else:
-            self.keys = empty_keys(_SMALL_TABLE)
-            self.slots = cleared((_SMALL_TABLE, postings.SLOT_WIDTH), np.int32)
+            size = _SMALL_TABLE
+            if used >= _MANY_KEYS:
+                size = power_of_two(max(least_keys(rows, used, columns), size))
+                quota.ask(size * (8 + 4 * postings.SLOT_WIDTH))
+            self.keys, self.shift = empty_keys(size), 65 - size.bit_length()
+            self.slots = cleared((size, postings.SLOT_WIDTH), np.int32)
 
     def successor(self) -> Index:
         """An empty index with room for what this one holds."""
@@ -219,7 +224,7 @@ class Index:
         wishes: Vector = self.state[postings.WISH :: postings.INDEX_STATE_SIZE]
         wants_keys = bool((wishes == postings.KEYS_FULL).any())
         if (wishes == postings.POOL_FULL).any():
-            self._lengthen_pool()
+            self._lengthen_pool(used - self.done)
         wishes[:] = 0
         if wants_keys and self.kind == HASHED:
             self._widen_table()
@@ -234,8 +239,8 @@ class Index:
             self.slots = wider
         return True
 
-    def _lengthen_pool(self) -> None:
-        """Makes room in the pool: by moving blocks together if that gives much."""
+    def _lengthen_pool(self, lacking: int) -> None:
+        """Makes room in the pool for the rows that it lacks: by moving blocks together if that gives much."""
         left = int(self.state[postings.LEFT :: postings.INDEX_STATE_SIZE].sum())
         if left and left * 3 >= self.state[postings.POOL_USED]:
             needed = postings.room_for_blocks(self.slots)
@@ -245,8 +250,11 @@ class Index:
             return
         size = len(self.pool)
         parts = len(self.state) // postings.INDEX_STATE_SIZE
-        size += max(size // (4 if size < _LARGE_POOL else 16), 64, parts * STRIP_LENGTH if parts > 1 else 0)
-        lengthen(self, "pool", int(self.state[postings.POOL_USED]), size)
+        pool_used = int(self.state[postings.POOL_USED])
+        size += max(size // (4 if size < _LARGE_POOL else 16), 64)
+        if parts > 1:  # all wait until there is room
+            size = max(size, len(self.pool) + parts * STRIP_LENGTH, pool_used + lacking)
+        lengthen(self, "pool", pool_used, size)
 
     def _wider(self, words: int) -> int:
         """How many slots there are to be, so that `words` are among them and not every new word needs more."""

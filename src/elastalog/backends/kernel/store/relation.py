@@ -146,8 +146,7 @@ class KernelRelation:
             size, known = 4 * slots, 4 * len(self._table)
             quota.ask(size, known) if self.is_annotated else quota.ask(size - known)
             self.forget_table()
-            # Threads, which touch it first, get zeros from the system.
-            self._fill_table(empty_table(slots) if self.crew is ALONE else np.zeros(slots, np.uint32))
+            self._fill_table(empty_table(slots))
 
     def reserve_rows(self, size: int, growth: float | None = None) -> None:
         """The same, but for the set table."""
