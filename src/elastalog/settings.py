@@ -39,7 +39,7 @@ class Settings:
     """Rows from which a new index is packed: counted first, then laid out without gaps."""
     many_slots: int = 1_000_000
     """Slots from which a direct index grows in small steps."""
-    map_from: int = 1 << 26
+    map_from: int = 1 << 22
     """Bytes from which an array is a mapping of its own, which grows in place."""
     few_shifted: int = 64
     """Facts for which the way back to the epoch before has room at first."""

@@ -57,7 +57,13 @@ def test_updates_from_standard_input_and_their_preview(store: Path) -> None:
     assert run("query", store, "path(3, X)").stdout == ""
     done = run("apply", store, "-", "--show-changes", text="+edge(3, 4).\n")
     assert done.stdout == told.stdout
-    assert "changes nothing" in run("apply", store, "-", text="+edge(3, 4).\n").stderr
+    many = "".join(f"+edge(50, {n}).\n" for n in range(60, 75))
+    told = run("apply", store, "-", "--preview", text=many)
+    assert [line[:6] for line in told.stdout.splitlines()] == ["+edge("] * 10 + ["+path("] * 10
+    assert "… and 5 more of `edge`; `--show-changes` shows all\n" in told.stderr
+    assert len(run("apply", store, "-", "--preview", "--show-changes", text=many).stdout.splitlines()) == 30
+    again = run("apply", store, "-", text="+edge(3, 4).\n-edge(8, 8).\n").stderr
+    assert "changes nothing, 2 without effect (edge(3, 4) there already; edge(8, 8) not there)" in again
     assert run("apply", store, "-", text="+edge(3, .\n").exit_code == 1
 
 

@@ -83,6 +83,21 @@ def test_facts_are_split_outside_parentheses_and_strings() -> None:
     assert texts('p(1, 2), q("a,b"), r()', ",") == ["p(1, 2)", ' q("a,b")', " r()"]
 
 
+NO_FIT = "a bare name is a variable, and strings stand in double quotes; `query` shows what fits"
+
+
+def test_a_pattern_deletes_all_explicit_facts_that_fit(program: str) -> None:
+    told = script(program, "insert edge(1, 7), edge(2, 8); commit; delete edge(1, _), edge(2, 8); pending")
+    assert told.stdout.splitlines()[-3:] == ["-edge(1, 2)", "-edge(1, 7)", "-edge(2, 8)"]
+
+
+def test_what_signs_mean_is_said_before_the_answer(program: str) -> None:
+    told = script(program, "insert edge(2, 3); commit; suggest +path(1, 3)").stdout
+    assert "wanted: path(1, 3) absent\n" in told
+    told = script(program, "delete edge(1, 2); commit; localise -path(1, 2)").stdout
+    assert "wanted: path(1, 2) present\n" in told
+
+
 def test_nothing_is_echoed(program: str) -> None:
     result = script(program, "insert edge(2, 3)\n\n// quiet\nrollback\n")
     assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
@@ -117,6 +132,8 @@ def test_nothing_is_echoed(program: str) -> None:
         ("pending all", "E0652", "1:9", "write `pending` alone: show the pending update"),
         ("query", "E0652", "1:6", "write it as `query path(1, X)`"),
         ("load", "E0652", "1:5", "write `load update.diff`"),
+        ("delete edge(7, _)", "E0652", "1:8", NO_FIT),
+        ("suggest -path(7, _)", "E0608", "1:10", message("E0608.missing").helps[0]),
     ],
 )
 def test_the_first_error_ends_a_script(program: str, text: str, code: str, place: str, help_line: str) -> None:

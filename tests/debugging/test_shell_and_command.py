@@ -50,11 +50,13 @@ def test_suggest_and_localise(program: Path) -> None:
     result = shell(program, "suggest +path(5, 6) -path(1, 2)", "localise +path(5, 6), -path(1, 2)")
     assert result.exit_code == 0, result.stderr
     assert lines_after_commit(result) == [
+        "wanted: path(5, 6) absent, path(1, 2) present",
         "undo 2 of 3 elements of epoch 2 (verified, minimum):",
         "  insert edge(1, 2)",
         "  delete edge(5, 6)",
         "side effects: 1 fact appears: +path(1, 3)",
         "`apply` does it; `reject edge(1, 2)` looks for another repair",
+        "wanted: path(5, 6) absent, path(1, 2) present",
         "the faults come from 2 of 3 elements of epoch 2 (verified, minimum):",
         "  -edge(1, 2)",
         "  +edge(5, 6)",
@@ -63,12 +65,12 @@ def test_suggest_and_localise(program: Path) -> None:
 
 def test_proofs_connect_the_answer_with_the_faults(program: Path) -> None:
     result = shell(program, "suggest -path(1, 2)", "proofs")
-    assert lines_after_commit(result)[4:7] == ["edge(1, 2)", "----------(R1)", "path(1, 2)"]
+    assert lines_after_commit(result)[5:8] == ["edge(1, 2)", "----------(R1)", "path(1, 2)"]
 
 
 def test_apply_undoes_what_was_suggested(program: Path) -> None:
     result = shell(program, "suggest +path(2, 3)", "apply", "query edge(2, X)", "undo", "query edge(2, X)")
-    assert lines_after_commit(result)[4:] == [
+    assert lines_after_commit(result)[5:] == [
         "-edge(2, 3)",
         "-path(2, 3)",
         "epoch 3: 0 inserted, 2 deleted",

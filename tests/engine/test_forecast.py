@@ -37,7 +37,7 @@ CHANGES: list[tuple[dict[str, Any], set[str]]] = [
     ({"added": "far(x) :- path(x, 8)."}, {"far: update"}),
     ({"removed": "far(x) :- path(x, 9)."}, {"far: update"}),
     ({"removed": 2}, {"path: update"}),
-    ({"added": "edge(x, y) :- path(y, x)."}, {"edge, path: bootstrap"}),  # they become one stratum
+    ({"added": "edge(x, y) :- path(y, x)."}, {"edge, path: recompute"}),  # they become one stratum
     ({"added": ".decl new(x: number)\nnew(x) :- far(x)."}, {"new: update"}),
     ({"added": "far(7).", "inserted": {"edge": [(3, 9)]}}, {"edge: update", "path: update", "far: update"}),
 ]

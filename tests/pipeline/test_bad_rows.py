@@ -24,7 +24,7 @@ BAD_TEXT = {
     "empty line": (PAIR, b"1\t2\n\n", 2, "E0501", "1 field for 2 columns", ""),
     "not a number": (PAIR, b"1\t2\nx\t2\n", 2, "E0502", "`x` is not a number (`x`)", "x\t2"),
     "empty number": (PAIR, b"1\t2\n1\t\n", 2, "E0502", "an empty field is not a number (`y`)", "1\t"),
-    "float": (PAIR, b"1\t2\r\n1\t2.0\r\n", 2, "E0502", "`2.0` is not a number (`y`)", "1\t2.0"),
+    "float": (PAIR, b"1\t2\r\n1\t2.0\r\n", 2, "E0502", "`2.0` is a float, and `y` is declared as number", "1\t2.0"),
     "foreign digits": (PAIR, "1\t2\n1\t٣\n".encode(), 2, "E0502", "`٣` is not a number (`y`)", "1\t٣"),
     "terminal escapes": (PAIR, b"1\t2\n\x1b[31m\t2\n", 2, "E0502", "`\\x1b[31m` is not a number (`x`)", "\x1b[31m\t2"),
     "overflow": (

@@ -66,6 +66,51 @@ def test_names_of_columns_in_the_place_of_a_fact_are_told_of(
     assert told.endswith("if it is a header: `.input calls(headers=true)`")
 
 
+@pytest.mark.parametrize("way", ["rfc4180=true", 'delimiter=","', 'delimiter=";"', "path"])
+def test_a_header_of_other_words_that_is_read_as_a_fact_is_told_of(tmp_path: Path, way: str) -> None:
+    mark = ";" if ";" in way else ","
+    (tmp_path / "calls.csv").write_text("from,to\nann,bob\nbob,carl\n".replace(",", mark))
+    given: dict[str, Path] | Path = {"calls": tmp_path / "calls.csv"} if way == "path" else tmp_path
+    said = "" if way == "path" else f'(filename="calls.csv", {way})'
+    with pytest.warns(UserWarning, match="E0527") as told:
+        elastalog.open(
+            CALLS.replace(".input calls", "" if way == "path" else ".input calls" + said), facts=given
+        ).close()
+    (one,) = told
+    assert one.filename == __file__  # though the file was read by a thread
+    assert "the first line of the file, `from`, `to`, looks like a header, and is taken for a fact" in str(one.message)
+    assert "headers=true)`; if it is a fact: `.input calls(" in str(one.message)
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ("rfc4180=true, headers=false", "from,to\nann,bob\nbob,carl\n"),  # said to be a fact
+        ("rfc4180=true", "ann,bob\nbob,carl\ncarl,dan\n"),  # a word occurs again
+        ("rfc4180=true", "u1,reader\nu2,writer\nu3,admin\n"),  # nobody calls a column `u1`
+        ("rfc4180=true", "ann,bob\n"),
+        ('delimiter="\\t"', "from\tto\nann\tbob\nbob\tcarl\n"),  # Soufflé's own files have no header
+        ('rfc4180=true, headers=true, columns="0:1"', "from,to\nann,bob\nbob,carl\n"),
+    ],
+)
+def test_a_line_that_may_well_be_meant_is_not_told_of(
+    tmp_path: Path, recwarn: pytest.WarningsRecorder, said: str, text: str
+) -> None:
+    (tmp_path / "calls.csv").write_text(text)
+    elastalog.open(CALLS + f'(filename="calls.csv", {said})', facts=tmp_path).close()
+    assert not list(recwarn)
+
+
+def test_a_header_without_the_names_of_the_columns_is_taken_by_position_and_told_of(tmp_path: Path) -> None:
+    (tmp_path / "calls.csv").write_text("to,from\nbob,ann\n")
+    with pytest.warns(UserWarning, match="taken by position") as told:
+        db = elastalog.open(CALLS + '(filename="calls.csv", rfc4180=true, headers=true)', facts=tmp_path)
+    assert list(db["calls"]) == [("bob", "ann")]
+    (one,) = told
+    assert "`to` as `caller`, `from` as `callee`" in str(one.message)
+    assert '`.input calls(filename="calls.csv", rfc4180=true, headers=true, columns="0:1")`' in str(one.message)
+
+
 @pytest.mark.parametrize(("attributes", "first"), [("day: symbol, n: symbol", "day\tn"), ("d: symbol", "d")])
 def test_names_of_one_letter_are_told_of_if_they_are_exactly_those(tmp_path: Path, attributes: str, first: str) -> None:
     (tmp_path / "t.facts").write_text(f"{first}\n")

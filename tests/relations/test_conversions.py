@@ -127,7 +127,7 @@ def test_timestamps_that_are_all_midnights_are_warned_of_and_can_come_back_as_da
         ((5, 1), 'write `"5"`, in Python `str(5)`'),
         (("tea", 8.0), "write `8`, in Python `int(8.0)`"),
         (("tea", "12"), "write `12`, in Python `int('12')`"),
-        (("tea", 8.5), "convert the values first, or declare the attribute with another type"),
+        (("tea", 8.5), "declare it as `number: float`, or give whole numbers: in Python `round(x)`"),
         ((10**5000, 1), "convert the values first"),
         (("tea", "9" * 5000), "convert the values first"),
         (("tea", float("nan")), "convert the values first"),

@@ -169,6 +169,7 @@ def test_the_shell_debugs_rules(folder: Path) -> None:
         "reject ends(y) :- edge(_, y), !edge(y, _).\n"
         "suggest -path(1, 3); apply; rule 3\n"
     )[6:] == [
+        "wanted: ends(4) absent",
         "undo 1 of 4 elements of epoch 2 (verified, minimum):",
         "  remove rule ends(y) :- edge(_, y), !edge(y, _).",
         "side effects in the output: none",
@@ -177,6 +178,7 @@ def test_the_shell_debugs_rules(folder: Path) -> None:
         "  delete edge(3, 4)",
         "side effects in the output: 1 fact disappears: -path(3, 4)",
         "`apply` does it; `reject edge(3, 4)` looks for another repair",
+        "wanted: path(1, 3) present",
         "undo 1 of 4 elements of epoch 2 (verified, minimum):",
         "  add rule path(x, z) :- path(x, y), edge(y, z).",
         "side effects in the output: 2 facts appear: +path(1, 4), +path(2, 4)",

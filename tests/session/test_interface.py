@@ -50,6 +50,7 @@ def test_a_text_that_another_goal_excludes_is_an_invalid_date_when_it_no_longer_
     program = """
     .decl loan(l: number, due: symbol, ret: symbol)
     .decl back(l: number)
+    .input back(IO=updates)
     back(l) :- loan(l, _, r), r != "".
     .decl late(l: number, d: number)
     late(l, n) :- loan(l, due, ret), back(l), n = days_between(due, ret), n > 0.
@@ -75,6 +76,30 @@ def test_a_derived_fact_is_said_to_stay() -> None:
         assert told(lambda: db.preview(deleted={"path": [(1, 2)]})) == [found]
         assert not told(lambda: db.preview(deleted={"path": [(1, 2)], "edge": [(1, 2)]}))
         assert not told(lambda: db.apply(deleted={"path": [(1, 2), (9, 9)], "edge": [(1, 2)]}))
+
+
+def test_a_fact_inserted_where_rules_derive_is_told_of_once() -> None:
+    with elastalog.open(PROGRAM, EDGES) as db:
+        (found,) = told(lambda: db.apply({"path": [(8, 9), (9, 10)]}))
+        assert found.startswith("warning[E0625]: path(8, 9), … inserted into `path`, which rules derive: ")
+        assert not told(lambda: db.apply({"path": [(9, 11)]}))
+    for mixed in (".input path(IO=updates)", "path(7, 8)."):  # the program has explicit facts there, too
+        with elastalog.open(f"{PROGRAM}\n{mixed}", EDGES) as db:
+            assert not told(lambda: db.preview({"path": [(8, 9)]}))
+
+
+def test_an_update_reads_files_as_opening_does(tmp_path: Path) -> None:
+    (tmp_path / "edge.csv").write_text("y;x\n2;1\n")
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "edge.facts").write_text("3\t4\n")
+    program = PROGRAM + '\n.input edge(filename="edge.csv", delimiter=";", headers=true)'
+    with elastalog.open(program, {"edge": []}) as db:
+        db.apply({"edge": tmp_path / "edge.csv"})
+        db.apply({"edge": str(tmp_path / "more")}, bad_rows="skip")
+        assert set(db["edge"]) == {(1, 2), (3, 4)}
+        with pytest.raises(elastalog.ElastalogError, match="no column `op`") as raised:
+            db.apply(tmp_path / "edge.csv")
+        assert 'goes in by `db.apply({"edge": "edge.csv"})`' in str(raised.value)
 
 
 def test_a_session_and_open_stay_small() -> None:
@@ -403,3 +428,22 @@ def test_an_invalid_date_that_is_met_again_is_seldom_judged_again(monkeypatch: p
             INVALID_DATES.add("")
             db._materialisation.tell_invalid_dates()
     assert judged == ["", ""]
+
+
+def test_proofs_from_a_store_name_the_file_that_was_given(tmp_path: Path) -> None:
+    (tmp_path / "reach.dl").write_text(PROGRAM)
+    elastalog.open(tmp_path / "reach.dl", EDGES, store=tmp_path / "s").close()
+    with elastalog.open(tmp_path / "reach.dl", store=tmp_path / "s") as db:
+        assert "(reach.dl:" in str(db.explain("path(1, 3)"))
+
+
+def test_the_history_of_a_fact_may_be_asked_for_by_a_pattern_that_only_it_fits(tmp_path: Path) -> None:
+    with elastalog.open(PROGRAM, EDGES, store=tmp_path / "s") as db:
+        db.apply({"edge": [(5, 6)]})
+        assert [turn.epoch for turn in db.history("path(5, _)")] == [2]
+        for pattern, told in (("path(_, _)", "several facts fit"), ("path(9, _)", "no fact fits path(9, _) now")):
+            with pytest.raises(elastalog.ElastalogError, match="E0608") as raised:
+                db.history(pattern)
+            assert told in str(raised.value)
+        with pytest.raises(elastalog.ElastalogError, match="a missing fact is named by all its values"):
+            db.suggest(missing=["path(9, _)"])

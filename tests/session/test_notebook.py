@@ -94,6 +94,9 @@ def test_changes_as_a_data_frame() -> None:
             ("+", "edge", 5, 6), ("+", "path", 5, 6), ("-", "edge", 1, 2), ("-", "path", 1, 2),
         ]  # fmt: skip
         assert list(db.apply().to_pandas().columns) == ["op", "relation"]
+        ours = db.apply({"edge": [(6, 7)]}, {"edge": [(5, 6)]})["edge"].to_pandas()
+        assert (list(ours.columns), ours.values.tolist()) == (["op", "from", "to"], [["-", 5, 6], ["+", 6, 7]])
+        assert list(db.apply()["path"].to_pandas().columns) == ["op", "from", "to"]
 
 
 def test_relations_are_filtered_and_sorted() -> None:

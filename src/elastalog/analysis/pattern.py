@@ -90,6 +90,12 @@ def parse_fact(text: str, program: CheckedProgram) -> tuple[str, tuple[Value, ..
     return pattern.relation, values
 
 
+def require_fact(text: str, program: CheckedProgram) -> None:
+    """Raises ElastalogError if a text that names a missing fact is a pattern."""
+    if not parse_pattern(text, program).is_fact:
+        raise error("E0608.missing", Span(0, len(text)), source=Source("<query>", text))
+
+
 _ADVICE = "write one atom, as in `path(1, X)`"
 
 

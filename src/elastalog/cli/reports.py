@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -23,7 +23,7 @@ from elastalog.diagnostics.messages import counted
 if TYPE_CHECKING:
     from elastalog.analysis.program import CheckedProgram
     from elastalog.backends.watch import Progress
-    from elastalog.evaluation.changes import RelationChanges
+    from elastalog.evaluation.changes import RelationChanges, Update
     from elastalog.evaluation.differences import Difference
     from elastalog.evaluation.epochs import EpochRecord
     from elastalog.relations.facts import Relation
@@ -43,14 +43,60 @@ def fact_lines(relation: Relation, sign: str = "") -> Iterator[str]:
         yield f"{sign}{fact_text(relation.name, fact)}."
 
 
-def print_changed(changes: Iterable[RelationChanges | Difference], batch: str | None = None) -> None:
+_FIRST = 10
+"""Changes that are shown of each relation where not all are."""
+
+
+def print_changed(
+    changes: Iterable[RelationChanges | Difference], batch: str | None = None, is_whole: bool = True
+) -> None:
     """Prints the facts that went and came, relation by relation, as a diff file has them; after a comment that names
-    the update, if it has a name."""
+    the update, if it has a name. Unless `is_whole`, only the first of each relation; `--show-changes` shows all."""
     if batch is not None:
         click.echo(f"// {batch}")
     for changed in changes:
-        for line in (*fact_lines(changed.deleted, "-"), *fact_lines(changed.inserted, "+")):
+        lines = (*fact_lines(changed.deleted, "-"), *fact_lines(changed.inserted, "+"))
+        # A line more is not worth leaving out.
+        most = len(lines) if is_whole or len(lines) <= _FIRST + 1 else _FIRST
+        for line in lines[:most]:
             click.echo(line)
+        if len(lines) > most:
+            name, more = changed.inserted.name, len(lines) - most
+            click.echo(f"… and {more:,} more of `{name}`; `--show-changes` shows all", err=True)
+
+
+_LOOKED_AT = 1000
+"""Facts without effect beyond which none is named."""
+
+
+def without_effect(session: Session, wanted: Update, record: EpochRecord) -> str:
+    """How many facts of an update changed nothing, which, and why; empty if there are none."""
+    if not record.ignored:
+        return ""
+    from elastalog.relations.facts import Relation
+
+    told = f"{record.ignored:,} without effect"
+    if record.is_repeated or wanted.size > _LOOKED_AT:
+        return told
+
+    def named(side: Mapping[str, Any]) -> dict[str, bool]:
+        """The facts of one side of an update, and whether each holds now."""
+        return {
+            fact_text(name, values): values in session[name]
+            for name, words in side.items()
+            for values in Relation.of(session.schemas[name], session[name].dictionary, words)
+        }
+
+    done = record.update
+    came, went = ({}, {}) if done is None else (named(done.inserted), named(done.deleted))
+    inserted, reasons = named(wanted.inserted), dict[str, list[str]]()
+    for fact in inserted.keys() - came:
+        reasons.setdefault("there already", []).append(fact)
+    for fact, holds in named(wanted.deleted).items():
+        if fact not in went and fact not in inserted:
+            reasons.setdefault("only derived" if holds else "not there", []).append(fact)
+    parts = (f"{', '.join(sorted(facts)[:3])}{', …' * (len(facts) > 3)} {why}" for why, facts in reasons.items())
+    return f"{told} ({'; '.join(parts)})" if reasons else told
 
 
 def profile_lines(statistics: Statistics) -> Iterator[str]:

@@ -22,7 +22,7 @@ from elastalog.cli.options import (
     standard_input,
     verbosity_options,
 )
-from elastalog.cli.reports import aligned, fact_text, print_changed
+from elastalog.cli.reports import aligned, fact_text, print_changed, without_effect
 from elastalog.cli.session_options import (
     BAD_ROWS,
     FUNCTORS,
@@ -93,8 +93,12 @@ class UpdateOptions:
         "--batch", metavar="ID",
         help="Id of this update in its source; a batch is applied only once. With several files, the second gets ID.2.",
     )  # fmt: skip
-    show_changes: bool = option("--show-changes", is_flag=True, help="Print the facts that came (+) and went (-).")
-    preview: bool = option("--preview", is_flag=True, help="Only print what would come and go; nothing is changed.")
+    show_changes: bool = option("--show-changes", is_flag=True, help="Print all facts that came (+) and went (-).")
+    preview: bool = option(
+        "--preview",
+        is_flag=True,
+        help="Only print what would come and go, the first of each relation; nothing is changed.",
+    )
     bad_rows: Mode = BAD_ROWS
     max_bad_rows: int = MAX_BAD_ROWS
     quarantine: str = option(
@@ -136,14 +140,16 @@ def apply(store: str, updates: tuple[str, ...], wanted: UpdateOptions, console: 
             if wanted.preview:
                 changes = session.preview(pending)
                 console.say(f"{path}: would change {counted(changes.impact, 'fact')}")
-                print_changed(changes.values())
+                print_changed(changes.values(), is_whole=wanted.show_changes)
                 continue
-            changes, stats = pending.commit(), pending.stats
+            update, changes, stats = pending.as_update(), pending.commit(), pending.stats
             told = f"{counted(changes.impact, 'change')}, {stats.seconds:.3f} s"
             if stats.is_repeated:
                 told = "was applied before"
             elif stats.is_unchanged:
                 told = "changes nothing"
+            if not stats.is_repeated and (idle := without_effect(session, update, stats)):
+                told += f", {idle}"
             console.say(f"epoch {stats.epoch}: {path}: {told}")
             if wanted.show_changes:
                 print_changed(changes.values())
@@ -274,7 +280,7 @@ def diff(store: str, first: int, last: int, wanted: tuple[str, ...], levels: boo
 @click.command()
 @store_argument
 @program_argument
-@click.option("--preview", is_flag=True, help="Only show what would change.")
+@click.option("--preview", is_flag=True, help="Only show what would change, the first of each relation.")
 @click.option("--show-changes", is_flag=True, help="Print every fact that comes (+) or goes (-).")
 @functors_option
 @report_options
@@ -306,7 +312,7 @@ def upgrade(
                 where = "would change" if preview else f"epoch {session.epoch}"
                 click.echo(f"{where}: {counted(changes.impact, 'fact')}", err=True)
             if show_changes or preview:
-                print_changed(changes.values())
+                print_changed(changes.values(), is_whole=show_changes)
 
 
 @click.command()

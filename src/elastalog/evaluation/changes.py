@@ -43,6 +43,14 @@ class RelationChanges:
     def __len__(self) -> int:
         return len(self.inserted) + len(self.deleted)
 
+    def to_pandas(self) -> pandas.DataFrame:
+        """A pandas data frame with a row for each fact: `op` (`+` or `-`), and the attributes of the relation."""
+        pandas = require_package("pandas")
+        sides = [(op, facts.to_pandas()) for op, facts in (("-", self.deleted), ("+", self.inserted))]
+        frame = pandas.concat([facts for _, facts in sides], ignore_index=True)
+        frame.insert(0, "op", [op for op, facts in sides for _ in range(len(facts))], allow_duplicates=True)
+        return frame
+
     def __repr__(self) -> str:
         from elastalog.analysis.listing import show_value
 
@@ -124,7 +132,7 @@ class Changes(Mapping[str, RelationChanges]):
 
     def to_pandas(self) -> pandas.DataFrame:
         """A pandas data frame with a row for each fact: columns `op` (`+` or `-`), `relation`, and its values `a1`,
-        `a2`, …, as a stream of updates has them."""
+        `a2`, …, as a stream of updates has them. `changes["path"].to_pandas()` has the attributes of a relation."""
         pandas = require_package("pandas")
         rows = [
             {"op": op, "relation": name, **{f"a{i}": value for i, value in enumerate(fact, 1)}}

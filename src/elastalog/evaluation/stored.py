@@ -142,9 +142,13 @@ def stored_program(
     store: Store, state: StoredState, program: Program | None, strategy: str | None, levels: str | None
 ) -> tuple[Program, Options]:
     """The program of a state and the options of its store, which must be those given, if any are."""
-    stored = Program.reopen(state.program_text(), state.program_name)
-    if program is not None and program.tree.source.text != stored.tree.source.text and _differ(stored, program):
-        raise errors.other_program(store.root)
+    text = state.program_text()
+    if program is not None and program.tree.source.text == text:
+        stored = program  # proofs name the file that the user knows, not the store's copy of it
+    else:
+        stored = Program.reopen(text, state.program_name)
+        if program is not None and _differ(stored, program):
+            raise errors.other_program(store.root)
     options = store.manifest.options
     for option, given in (("strategy", strategy), ("levels", levels)):
         kept = getattr(options, option)

@@ -69,7 +69,9 @@ def as_base_column(
         array = as_base_values(column.base, array)
         kind = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
     if not _suits(column.base, kind):
-        raise _wrong_column_type(schema, column, kind, location)
+        is_fraction = column.base is not Base.SYMBOL and pa.types.is_floating(kind)
+        fraction = next((x for x in array.to_pylist() if x is not None and x % 1), None) if is_fraction else None
+        raise _wrong_column_type(schema, column, kind, location, fraction)
     return array
 
 
@@ -169,10 +171,14 @@ def _rows_where(mask: pa.ChunkedArray) -> list[int]:
     return rows
 
 
-def _wrong_column_type(schema: Schema, column: Column, kind: pa.DataType, location: str | None) -> ElastalogError:
+def _wrong_column_type(
+    schema: Schema, column: Column, kind: pa.DataType, location: str | None, fraction: float | None = None
+) -> ElastalogError:
+    """`fraction`: a value that is the reason."""
     return error(
         "E0502", location=location, column=column.name, relation=schema.name, type=column.type_name,
-        given=_value_type(kind), schema=schema,
+        given=_value_type(kind), schema=schema, fraction=fraction,
+        whole=None if fraction is None else faults.for_whole(column.name),
     )  # fmt: skip
 
 

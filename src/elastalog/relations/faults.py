@@ -40,6 +40,11 @@ def wrong_number(found: int, what: str, wanted: int) -> Fault:
     return Fault(ARITY, f"{found} {what}{'' if found == 1 else 's'} for {wanted} column{'' if wanted == 1 else 's'}")
 
 
+def for_whole(column: str) -> str:
+    """What to do about a float where a whole number is wanted."""
+    return f"declare it as `{column}: float`, or give whole numbers: in Python `round(x)`"
+
+
 def shown(text: str) -> str:
     """Text of a user, quoted, safe for a terminal and of bounded length: what is not printable is escaped."""
     cut = text[:MOST_SHOWN]

@@ -181,11 +181,12 @@ def _shown(value: object, written: Callable[[object], str] = repr) -> str:
 def _type_fault(column: Column, value: object) -> Fault:
     kind = type(value).__name__
     reason = f"`{column.name}` is declared as {column.base.value}, but given as {kind} {_shown(value)}"
-    return Fault(faults.TYPE, reason, _conversion(column.base, value))
+    return Fault(faults.TYPE, reason, _conversion(column, value))
 
 
-def _conversion(base: Base, value: Any) -> str:
+def _conversion(column: Column, value: Any) -> str:
     """What to write instead of a value of another type; empty if that is not known."""
+    base = column.base
     if isinstance(value, bool):
         return "there is no Boolean type: give 1 and 0, or texts"
     if base is Base.SYMBOL and hasattr(value, "isoformat"):
@@ -202,7 +203,8 @@ def _conversion(base: Base, value: Any) -> str:
             return f"write `{written}`, in Python `{call}`" if len(call) <= faults.MOST_SHOWN else ""
     except (ValueError, OverflowError):  # no number, one that is infinite, one of too many digits
         pass
-    return ""
+    is_fraction = wanted is int and isinstance(value, numbers.Real) and math.isfinite(value)
+    return faults.for_whole(column.name) if is_fraction else ""
 
 
 def _range_fault(column: Column, value: object) -> Fault:

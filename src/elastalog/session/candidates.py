@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from elastalog.analysis.pattern import Pattern, parse_pattern
+from elastalog.analysis.pattern import Pattern, parse_pattern, require_fact
 from elastalog.debugging.answers import Element
 from elastalog.diagnostics import quota
 from elastalog.diagnostics.arguments import listed
@@ -127,6 +127,13 @@ def patterns_in(written: Any, now: Materialisation) -> list[Pattern]:
     """The patterns among facts as the user names them."""
     found = [parse_pattern(one, now.program.checked) for one in _named(written) or () if isinstance(one, str)]
     return [one for one in found if not one.is_fact]
+
+
+def refuse_patterns(missing: Any, now: Materialisation) -> None:
+    """Raises ElastalogError if a missing fact is named by a pattern: which of the facts that fit it is meant?"""
+    for one in _named(missing) or ():
+        if isinstance(one, str):
+            require_fact(one, now.program.checked)
 
 
 def _named(written: Any) -> Iterable[Any] | None:

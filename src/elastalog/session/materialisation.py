@@ -29,7 +29,7 @@ from elastalog.evaluation.strategies import make_strategy
 from elastalog.pipeline.files.allowance import reading_within
 from elastalog.pipeline.files.loading import InputFiles, inputs_of
 from elastalog.pipeline.files.policy import BadRows, Report, report_of
-from elastalog.pipeline.files.read import place_of, read_path, read_rows
+from elastalog.pipeline.files.read import place_of, read_path, read_rows, said_of_text
 from elastalog.pipeline.spark.for_sessions import destination, is_spark_rows, read_facts_folder, read_spark_rows
 from elastalog.planning.equivalences import kept_as_classes
 from elastalog.planning.lower import lower
@@ -215,7 +215,8 @@ class Materialisation:
         else:
             if isinstance(rows, str | os.PathLike):
                 with self.reading():
-                    rows = read_path(schema, rows, BadRows()).table
+                    said = said_of_text(self.program.checked.relations[name]) if schemas is None else None
+                    rows = read_path(schema, rows, BadRows(), said).table
             elif is_spark_rows(rows):
                 rows = read_spark_rows(schema, rows, BadRows(), self.spark).table
         words = to_words(schema, rows, self.dictionary)

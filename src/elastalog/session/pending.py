@@ -82,10 +82,11 @@ class PendingUpdate(DraftUpdate):
 
         schema = schema_named(self.schemas, relation)
         if isinstance(rows, str | os.PathLike):
-            from elastalog.pipeline.files.read import facts_at
+            from elastalog.pipeline.files.read import facts_at, said_of_text
 
             with self._now.reading():
-                (rows, bad, converted), files, _ = facts_at(schema, rows)
+                said = said_of_text(self.program.checked.relations[relation])
+                (rows, bad, converted), files, _ = facts_at(schema, rows, said)
             self._bad.add(relation, files, rows.num_rows, bad, converted)
         elif is_spark_rows(rows):
             rows, bad, place = good_spark_rows(schema, rows, self._now.spark)

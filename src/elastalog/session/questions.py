@@ -102,8 +102,9 @@ class Reader:
         with now.lock:
             return self.relation_of(now.schema(name), now.explicit_words(name))
 
-    def only(self, written: Written) -> Fact:
-        """A fact as the user writes it, or the only one that fits a pattern. Under the lock."""
+    def only(self, written: Written, if_none: str = "E0608.none") -> Fact:
+        """A fact as the user writes it, or the only one that fits a pattern. `if_none`: the error if none does. Under
+        the lock."""
         now = self._materialisation
         pattern = parse_pattern(written, now.program.checked) if isinstance(written, str) else None
         if pattern is None or pattern.is_fact:
@@ -117,7 +118,7 @@ class Reader:
             first = ", ".join(map(str, found[:_FEW])) + ", …" * (len(found) > _FEW)
             columns = zip(pattern.terms, now.schema(pattern.relation).columns, strict=True)
             names = (term.name for term, column in columns if isinstance(term, Free) and column.base is Base.SYMBOL)
-            key, name = "E0608.several" if found else "E0608.none", next(filter(None, names), None)
+            key, name = "E0608.several" if found else if_none, next(filter(None, names), None)
             raise error(key, pattern=str(written).strip(), first=first, name=name)
         return found[0]
 

@@ -27,6 +27,7 @@ from elastalog.session.candidates import (
     fitting,
     given_candidates,
     patterns_in,
+    refuse_patterns,
 )
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ class RepairSearch:
     def suggest(self, asked: Inquiry) -> Suggestion:
         """A smallest repair; of several, the one with the fewest side effects that is found in time."""
         require_number("time_limit", asked.time_limit, 0)
+        refuse_patterns(asked.missing, self.now)
         patterns = patterns_in(asked.unwanted, self.now)
         asked = replace(asked, unwanted=as_facts(asked.unwanted, self.now, self.relation))
         begun = time.monotonic()

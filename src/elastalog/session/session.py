@@ -326,8 +326,9 @@ class Session(Renamed):
 
     def history(self, fact: Written) -> tuple[Turn, ...]:
         """The epochs in which a fact appeared, disappeared or changed its level, oldest first, as far back as the store
-        goes."""
-        return self._history.history(self._materialisation.fact(fact))
+        goes. A pattern stands for the only fact that fits it now."""
+        with self._materialisation.lock:
+            return self._history.history(self._reader.only(fact, "E0608.never"))
 
     def backup(self, path: str | os.PathLike[str]) -> int:
         """Copies the store, with all epochs that it keeps, into a folder that is not there or is empty, while work goes

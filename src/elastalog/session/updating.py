@@ -55,6 +55,8 @@ class Updates:
         self.now = materialisation
         self._history = history
         self._is_closed = False
+        self._inserted_into: set[str] = set()
+        """Relations of which it is known, or was told, that rules derive their facts beside those inserted."""
         self.listeners = Listeners()
 
     def close(self) -> None:
@@ -161,6 +163,7 @@ class Updates:
             now.watch.check()
             changes = self._changes(now.epochs.preview(wanted), update.schemas)
             self._tell_of_derived(wanted, changes)
+            self._tell_of_conclusions(wanted)
             return changes
 
     # --- committing ------------------------------------------------------------------------------------------------
@@ -215,13 +218,17 @@ class Updates:
                 now.tell_invalid_dates()
             if record.ignored and update.deleted:
                 self._tell_of_derived(update, {})
+            if not self._inserted_into.issuperset(update.inserted):
+                self._tell_of_conclusions(update)
             return record
 
     def _tell_of_derived(self, update: Update, changes: Mapping[str, RelationChanges]) -> None:
-        """Warns of facts that an update was to delete and that still hold, since rules derive them."""
+        """Warns of facts that an update was to delete and that still hold, since rules derive them. No facts are
+        fetched for that from where this process does not have them."""
         now, backend, found = self.now, self.now.backend, list[Fact]()
+        elsewhere = backend.capabilities.elsewhere
         for name, words in update.deleted.items():
-            if name in now.schemas:
+            if name in now.schemas and (elsewhere is None or elsewhere.files(name) is None):
                 stay = words[backend.contains(name, words) & ~backend.is_explicit(name, words)]
                 gone = changes[name].deleted if name in changes else ()
                 rows = Relation.of(now.schemas[name], now.dictionary, stay[:_LOOKED])
@@ -229,6 +236,18 @@ class Updates:
         if found:
             facts = ", ".join(map(str, found[:_FEW])) + ", …" * (len(found) > _FEW)
             warn_of(finding("E0625", severity="warning", facts=facts, it="it" if len(found) == 1 else "them"))
+
+    def _tell_of_conclusions(self, update: Update) -> None:
+        """Warns, once for a relation, of facts that an update inserts where the program lets only rules derive them."""
+        now, checked = self.now, self.now.program.checked
+        for name, words in update.inserted.items():
+            if name in self._inserted_into or name not in checked.relations:
+                continue
+            self._inserted_into.add(name)
+            if len(words) and not checked.is_given(name) and all(fact.relation != name for fact in checked.facts):
+                first = Fact(name, next(iter(Relation.of(now.schemas[name], now.dictionary, words[:1]))))
+                facts = f"{first}" + ", …" * (len(words) > 1)
+                warn_of(finding("E0625.explicit", severity="warning", facts=facts, relation=name))
 
     def is_applied(self, source: str | None, batch: str | int | None) -> bool:
         """Whether a batch of a source has been applied before."""

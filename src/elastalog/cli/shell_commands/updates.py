@@ -8,8 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
+from elastalog.analysis.pattern import parse_pattern
 from elastalog.analysis.values import sort_key
-from elastalog.cli.reports import fact_text
+from elastalog.cli.reports import fact_text, without_effect
 from elastalog.cli.shell_commands.state import Command, Pending, Piece, ShellState, require_some, split
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.diagnostics.messages import counted
@@ -34,9 +35,24 @@ def _add_changes(word: str, state: ShellState, arguments: Piece) -> None:
         if not piece.text:
             raise piece.error("E0652", "a fact is missing here", advice="remove the comma, or add a fact after it")
         with piece.placing():
-            relation, values = state.fact(piece.text)
-        changes.append(Pending(_SIGNS[word], relation, [values]))
+            changes.append(_change(_SIGNS[word], state, piece))
     state.pending += changes
+
+
+def _change(sign: Literal["+", "-"], state: ShellState, piece: Piece) -> Pending:
+    """A fact to insert or delete, or all explicit facts to delete that fit a pattern."""
+    if sign == "-" and not state.pending_rules:
+        pattern = parse_pattern(piece.text, state.session.program.checked)
+        if not pattern.is_fact:
+            found = [values for values in state.session.explicit(pattern.relation) if pattern.fits(values)]
+            if not found:
+                advice = "a bare name is a variable, and strings stand in double quotes; `query` shows what fits"
+                raise piece.error("E0652", "no explicit fact fits this", advice=advice)
+            if state.is_interactive:
+                state.say(f"{counted(len(found), 'deletion')} pending")
+            return Pending(sign, pattern.relation, found)
+    relation, values = state.fact(piece.text)
+    return Pending(sign, relation, [values])
 
 
 def _load(state: ShellState, arguments: Piece) -> None:
@@ -111,6 +127,7 @@ def _commit(state: ShellState, arguments: Piece) -> None:
 
 def _committed(state: ShellState, update: PendingUpdate, is_whole: bool = False) -> None:
     """Commits an update, and shows what it changed: the first facts of each relation, or, if `is_whole`, all."""
+    wanted = update.as_update()
     changes = update.commit()
     if any(one.sign == "?" for one in state.pending):
         from elastalog.cli.session_options import show_reports
@@ -121,7 +138,7 @@ def _committed(state: ShellState, update: PendingUpdate, is_whole: bool = False)
     state.forget_pending()
     if is_whole or not state.is_quiet:
         state.say_all(change_lines(changes, None if is_whole else "changes"))
-        state.say(_summary(update.stats, state))
+        state.say(_summary(update.stats, without_effect(state.session, wanted, update.stats), state))
 
 
 def _undo(state: ShellState, arguments: Piece) -> None:
@@ -159,7 +176,7 @@ def _preview(state: ShellState, arguments: Piece) -> None:
     state.say(f"it would change {counted(changes.impact, 'fact')}")
 
 
-def _summary(record: EpochRecord, state: ShellState) -> str:
+def _summary(record: EpochRecord, idle: str, state: ShellState) -> str:
     inserted = sum(len(came) for came, _ in record.changes.values())
     deleted = sum(len(went) for _, went in record.changes.values())
     parts = [f"epoch {record.epoch}: {inserted:,} inserted, {deleted:,} deleted"]
@@ -167,8 +184,8 @@ def _summary(record: EpochRecord, state: ShellState) -> str:
         parts = [f"still epoch {record.epoch}: nothing changed"]
     if record.rules:
         parts.append(f"{counted(len(record.rules.added), 'rule')} added, {len(record.rules.removed):,} removed")
-    if record.ignored:
-        parts.append(f"{record.ignored:,} without effect")
+    if idle:
+        parts.append(idle)
     if not state.is_interactive:
         return ", ".join(parts)
     how = Counter(stratum.how for stratum in record.work.strata)
@@ -234,7 +251,8 @@ UPDATES: Final = (
     Command("insert R(1, 2), R(3, 4)", "add explicit facts to the pending update", partial(_add_changes, "insert")),
     Command(
         "delete R(1, 2), R(3, 4)",
-        "remove explicit facts in the pending update; a fact both inserted and deleted ends up present",
+        "remove explicit facts in the pending update, for R(1, _) all that fit; a fact both inserted and deleted ends "
+        "up present",
         partial(_add_changes, "delete"),
     ),
     Command("addrule R(x) :- S(x).", "add a rule, or a `.decl`, to the pending update", _add_rule),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from elastalog.analysis.listing import show_literal, show_rule
-from elastalog.analysis.pattern import parse_pattern
+from elastalog.analysis.pattern import parse_pattern, require_fact
 from elastalog.cli.questions import FORMS, after_a_moment, rendered, value_from
 from elastalog.diagnostics.nearest import did_you_mean
 
@@ -191,11 +191,16 @@ def _take_faults(state: ShellState, command: str, arguments: Piece) -> None:
     sides: dict[str, list[str]] = {"+": [], "-": []}
     for sign, piece in signed(arguments):
         with piece.placing():
-            if not parse_pattern(piece.text, state.session.program.checked).is_fact and sign == "-":
-                state.session.engine.fact(piece.text)  # says that it must be a fact
+            if sign == "-":
+                require_fact(piece.text, state.session.program.checked)
+            else:
+                parse_pattern(piece.text, state.session.program.checked)
         sides[sign].append(piece.text)
     asked = state.debugging
     asked.unwanted, asked.missing, asked.rejected, asked.suggestion = sides["+"], sides["-"], [], None
+    # Whoever takes `+` for what should be there sees that it is not.
+    wanted = [f"{fact} absent" for fact in asked.unwanted] + [f"{fact} present" for fact in asked.missing]
+    state.say(f"wanted: {', '.join(wanted)}")
 
 
 def _news(state: ShellState) -> Callable[[str], None] | None:

@@ -12,6 +12,8 @@ from contextvars import copy_context
 from threading import Condition, Thread
 from typing import Generic, NamedTuple, TypeVar
 
+from elastalog.diagnostics.diagnostic import Diagnostic, collecting_warnings, warn_of
+
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
@@ -29,8 +31,8 @@ class Part(NamedTuple, Generic[T_co]):
 class Ahead(Generic[T]):
     """Parts, in order. Threads make them, one fewer than are allowed; whoever asks for a part that is not there helps
     instead of waiting. What is made and not used yet is no more than `threads` parts, or few bytes. What making a part
-    raises is raised in its turn. Limits are those of whoever makes this (see `allowance`), who closes it; `name` says
-    what the threads do."""
+    raises is raised in its turn, and what it warns of is said then, to whoever uses the part. Limits are those of
+    whoever makes this (see `allowance`), who closes it; `name` says what the threads do."""
 
     def __init__(self, parts: Iterable[Part[T]], threads: int, name: str) -> None:
         self._coming = iter(parts)
@@ -111,22 +113,26 @@ class Ahead(Generic[T]):
 class _Turn(Generic[T]):
     """A part that somebody has begun to make."""
 
-    __slots__ = ("_fault", "_made", "_make", "is_done", "size")
+    __slots__ = ("_fault", "_found", "_made", "_make", "is_done", "size")
 
     def __init__(self, part: Part[T], size: int) -> None:
         self._make = part.make
         self.size = size
         self.is_done = False
         self._made: list[T] = []
+        self._found: list[Diagnostic] = []
         self._fault: Exception | None = None
 
     def do(self) -> None:
-        try:
-            self._made.append(self._make())
-        except Exception as fault:
-            self._fault = fault
+        with collecting_warnings() as self._found:
+            try:
+                self._made.append(self._make())
+            except Exception as fault:
+                self._fault = fault
 
     def result(self) -> T:
+        for found in self._found:
+            warn_of(found)
         if self._fault is not None:
             raise self._fault
         return self._made.pop()

@@ -148,7 +148,7 @@ def _read_tabular(path: Path, data: bytes, form: Format, schemas: Mapping[str, S
     delimiter = "\t" if b"\t" in header else ","
     written = Format(Kind.TEXT, delimiter, has_header=True, is_rfc4180=delimiter == ",")
     if data and b"op" not in re.split(rb'[,\t\r"]', header):
-        raise error("E0522", location=f"{path}:1", file=path.name)
+        raise error("E0522", location=f"{path}:1", file=path.name, relation=relation)
     return _by_op(schema, *read_text(_with_op(schema), data, str(path), written, ("op",)), str(path), 2, keep_bad)
 
 
@@ -315,6 +315,8 @@ def _no_value(line: str, position: int, sign: str, schema: Schema, index: int) -
     there = f"found {shown(met[1])}" if met and met[1] else "the line ends"
     example = f"{sign}{schema.name}({', '.join(_EXAMPLES.get(each.base, '1') for each in schema.columns)})."
     advice = f"write it as `{example}`; strings stand in double quotes"
+    if sign == "-" and met and met[1] == "_":
+        advice = f"name each fact, as `{example}`; in `elastalog shell`, `delete` deletes all that fit a pattern"
     return BadLineError(f"expected {wanted} at column {_column(line, position)}, {there}", advice=advice)
 
 

@@ -46,6 +46,8 @@ class Format:
     """Which columns of a text file are those of the relation; none: all, in order."""
     others: tuple[tuple[str, str], ...] = field(default=(), compare=False)
     """What the directive says beside these, such as `filename`."""
+    says_no_header: bool = field(default=False, compare=False)
+    """Whether the directive has `headers=false`: then the first line is not suspected of being a header."""
 
     @staticmethod
     def of(parameters: Mapping[str, str], name: str) -> Format:
@@ -69,6 +71,7 @@ class Format:
             is_gzip=is_gzip or _truth(parameters, "compress"),
             columns=tuple(int(column) for column in parameters.get("columns", "").split(":") if column.isdecimal()),
             others=tuple((key, value) for key, value in parameters.items() if key not in OF_TEXT),
+            says_no_header=parameters.get("headers", "").lower() == "false",
         )
 
     @property
@@ -199,6 +202,9 @@ FLOAT = re.compile(
     r"[ \t]*[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|nan|(inf(?:inity)?))[ \t]*",
     re.ASCII | re.IGNORECASE,
 )
+_WORDS = re.compile(r"[^\W\d]+(?:[ _.-][^\W\d]+)*")
+LOOKED_AT = 64 << 10
+"""Bytes at the beginning of a file that are looked at."""
 # Text of more digits is out of range whatever it says; converting it could take very long.
 MOST_DIGITS = 400
 
@@ -247,6 +253,9 @@ def _not_of_type(column: Column, text: str) -> Fault:
             "leave the row out, and keep optional values in a relation of their own: `elastalog explain-error E0502`"
         )
         return Fault(faults.TYPE, f"an empty field is not {article} {column.base.value} (`{column.name}`)", advice)
+    if column.base is not Base.FLOAT and FLOAT.fullmatch(text):
+        reason = f"{shown(text)} is a float, and `{column.name}` is declared as {column.base.value}"
+        return Fault(faults.TYPE, reason, faults.for_whole(column.name))
     return Fault(faults.TYPE, f"{shown(text)} is not {article} {column.base.value} (`{column.name}`)")
 
 
@@ -278,20 +287,57 @@ def first_record(data: bytes, form: Format) -> list[str]:
     return [] if isinstance(first, Fault) else first
 
 
-def is_mistaken(data: bytes, schema: Schema, form: Format) -> bool:
-    """Whether names of columns stand in the place of the first fact, or a fact in the place of these."""
-    is_wrong = is_like_a_fact if form.has_header else is_like_a_header
-    return is_wrong(schema, first_record(data, form))
+def doubt_about(data: bytes, schema: Schema, form: Format) -> str | None:
+    """The message about the first line of a text if it is probably not what it is read as: names of columns in the
+    place of a fact, a fact in the place of these, or names that say nothing of the relation's columns."""
+    first = first_record(data, form)
+    if form.has_header:
+        if is_like_a_fact(schema, first):
+            return "E0527.fact"
+        is_foreign = len(first) == schema.arity and not goes_by_name(schema.names, bare(first))
+        return "E0527.position" if is_foreign and _are_words(first) else None
+    if is_like_a_header(schema, first):
+        return "E0527"
+    is_suspect = not form.says_no_header and (form.is_rfc4180 or form.delimiter in ",;")
+    return "E0527.words" if is_suspect and _stands_above_others(data, schema, form, first) else None
+
+
+def _are_words(fields: Sequence[str]) -> bool:
+    return all(_WORDS.fullmatch(name) for name in bare(fields))
+
+
+def _stands_above_others(data: bytes, schema: Schema, form: Format, first: Sequence[str]) -> bool:
+    """Whether the first of several lines of texts has words that occur nowhere below it, as names of columns do."""
+    if len(first) != schema.arity or any(column.base is not Base.SYMBOL for column in schema.columns):
+        return False
+    if not _are_words(first) or len(set(first)) < len(first):
+        return False
+    rows = [fields for _, _, fields in records_of(data[:LOOKED_AT], form) if not isinstance(fields, Fault)]
+    return len(rows) > 2 and set(first).isdisjoint(value for row in rows[1:] for value in row)
 
 
 def look_at(data: bytes, schema: Schema, file: str, form: Format) -> None:
-    """Warns if names of columns stand in the place of the first fact, or a fact in the place of these."""
+    """Warns if the first line is probably not what it is read as."""
     if form.columns or not schema.arity:
         return
-    if is_mistaken(data.removeprefix(BYTE_ORDER_MARK), schema, form):
-        key = "E0527.fact" if form.has_header else "E0527"
-        parameters = replace(form, has_header=not form.has_header).parameters
-        warn_of(finding(key, severity="warning", location=file, schema=schema.name, parameters=parameters))
+    data = data.removeprefix(BYTE_ORDER_MARK)
+    if (key := doubt_about(data, schema, form)) is None:
+        return
+    name = PurePath(file).name
+    if not any(said == "filename" for said, _ in form.others) and name not in (f"{schema.name}.facts", "<stdin>"):
+        form = replace(form, others=(*form.others, ("filename", name)))
+    if key == "E0527.position":
+        meant = replace(form, columns=tuple(range(schema.arity)))
+    else:
+        meant = replace(form, has_header=not form.has_header)
+    names = bare(first_record(data, form))
+    pairs = ", ".join(f"`{given}` as `{declared}`" for given, declared in zip(names, schema.names, strict=False))
+    warn_of(
+        finding(
+            key, severity="warning", location=file, schema=schema.name, parameters=meant.parameters, pairs=pairs,
+            names=", ".join(f"`{given}`" for given in names), kept=f"{form.parameters}, headers=false",
+        )
+    )  # fmt: skip
 
 
 def chosen_columns(data: bytes, schema: Schema, form: Format) -> bytes:

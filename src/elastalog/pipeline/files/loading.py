@@ -25,10 +25,10 @@ from elastalog.analysis.program import Base, CheckedProgram, Directive, Relation
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, finding
 from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import allowance, unreadable
-from elastalog.pipeline.files.format import BYTE_ORDER_MARK, OF_TEXT, Format, Kind, is_like_a_header, medium
+from elastalog.pipeline.files.format import BYTE_ORDER_MARK, LOOKED_AT, Format, Kind, doubt_about, medium
 from elastalog.pipeline.files.paths import find_facts, require_file
 from elastalog.pipeline.files.policy import BadRow, BadRows, Report, settle
-from elastalog.pipeline.files.read import FactsRead, read_input, read_path, tell_of_form
+from elastalog.pipeline.files.read import FactsRead, read_input, read_path, said_of_text, tell_of_form
 from elastalog.pipeline.files.text import read_lines
 from elastalog.relations.limits import Words
 from elastalog.relations.schema import Schema
@@ -44,9 +44,6 @@ PLAIN = frozenset((Base.SYMBOL, Base.NUMBER, Base.UNSIGNED))
 
 _MORE = 1 << 12
 _LINE_END = b"\n"
-_LONGEST_FIRST = 1 << 16
-"""Bytes of the first line that are looked at."""
-
 _PACKED = b"\x1f\x8b"
 
 
@@ -63,12 +60,10 @@ class PlainFile:
     def has_texts(self) -> bool:
         return any(column.base is Base.SYMBOL for column in self.schema.columns)
 
-    def begins_with_names(self) -> bool:
-        """Whether its first line has the names of columns, though it should be a fact."""
+    def is_doubtful(self) -> bool:
+        """Whether its first line looks like names of columns, though it should be a fact."""
         with self._opened() as file:
-            first = file.read(_LONGEST_FIRST).partition(_LINE_END)[0].removeprefix(BYTE_ORDER_MARK)
-        fields = first.removesuffix(b"\r").decode("utf-8", "replace").split(self.form.delimiter)
-        return is_like_a_header(self.schema, fields)
+            return doubt_about(file.read(LOOKED_AT).removeprefix(BYTE_ORDER_MARK), self.schema, self.form) is not None
 
     def blocks(self) -> Iterator[Callable[[], Lines]]:
         """Functions that read the blocks, in order."""
@@ -131,7 +126,7 @@ class Lines:
 
 
 def plain_file(schema: Schema, path: Path, form: Format) -> PlainFile | None:
-    """The file if it can be read as one of plain lines; not one whose first line has the names of columns."""
+    """The file if it can be read as one of plain lines; not one whose first line looks like names of columns."""
     is_plain = form.kind is Kind.TEXT and not (form.has_header or form.is_rfc4180 or form.is_gzip or form.columns)
     if not is_plain or len(form.delimiter) != 1 or not form.delimiter.isascii():
         return None
@@ -147,7 +142,7 @@ def plain_file(schema: Schema, path: Path, form: Format) -> PlainFile | None:
     except OSError:
         return None  # who reads it will tell why
     file = PlainFile(schema, path, form, found.st_size)
-    return None if file.begins_with_names() else file
+    return None if file.is_doubtful() else file
 
 
 def _fill(file: FileIO, data: NDArray[np.uint8], used: int, offset: int) -> int:
@@ -270,19 +265,11 @@ def sources_at(program: CheckedProgram, given: Mapping[str, object], policy: Bad
     found: list[Source] = []
     for name, path in given.items():
         if type(path) is not list and isinstance(path, str | os.PathLike) and name in program.relations:
-            schema, said = Schema.of(program.relations[name]), _said_of_text(program.relations[name])
+            schema, said = Schema.of(program.relations[name]), said_of_text(program.relations[name])
             file = _plain_path(schema, Path(path), said)
             understood = "" if file is None else described(file.form)
             found.append(Source(name, file, partial(read_path, schema, path, policy, said), understood))
     return found
-
-
-def _said_of_text(relation: Relation) -> Mapping[str, str] | None:
-    """How the only `.input` of a relation says that its file is written; None if it says nothing."""
-    if len(relation.inputs) != 1:
-        return None
-    parameters = relation.inputs[0].parameters
-    return parameters if parameters.get("IO", "file") == "file" and not OF_TEXT.isdisjoint(parameters) else None
 
 
 class InputFiles:

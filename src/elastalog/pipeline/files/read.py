@@ -19,7 +19,7 @@ from elastalog.analysis.program import Directive, Relation
 from elastalog.diagnostics.diagnostic import ElastalogError, error
 from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import file_bytes, is_packed, read_stream
-from elastalog.pipeline.files.format import Format, Kind, look_at, medium
+from elastalog.pipeline.files.format import OF_TEXT, Format, Kind, look_at, medium
 from elastalog.pipeline.files.paths import find_facts, natural_order, require_file
 from elastalog.pipeline.files.policy import FAIL, BadRow, BadRows, Report, settle
 from elastalog.pipeline.files.text import read_text
@@ -200,6 +200,14 @@ def read_path(
     (table, bad, converted), files, understood = facts_at(schema, path, said)
     report = settle(policy, schema.name, files, table.num_rows, bad, converted)
     return FactsRead(table, replace(report, understood=understood))
+
+
+def said_of_text(relation: Relation) -> Mapping[str, str] | None:
+    """How the only `.input` of a relation says that its file is written; None if it says nothing."""
+    if len(relation.inputs) != 1:
+        return None
+    parameters = relation.inputs[0].parameters
+    return parameters if parameters.get("IO", "file") == "file" and not OF_TEXT.isdisjoint(parameters) else None
 
 
 def tell_of_form(relation: str, files: Sequence[str], understood: str) -> None:

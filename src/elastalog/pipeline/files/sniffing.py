@@ -12,20 +12,19 @@ from elastalog.diagnostics.diagnostic import ElastalogError, error
 from elastalog.late import dataclass
 from elastalog.pipeline.files.format import (
     BYTE_ORDER_MARK,
+    LOOKED_AT,
     Format,
     Kind,
     are_names,
     bare,
+    doubt_about,
     first_record,
     has_numbers,
-    is_mistaken,
     reads_as_header,
 )
 from elastalog.pipeline.files.text import read_text
 from elastalog.relations.schema import Schema, goes_by_name
 
-LOOKED_AT = 64 << 10
-"""Bytes at the beginning of a file that are looked at."""
 ENOUGH = LOOKED_AT + 4
 """Bytes of it that say the same as the whole file: more than these, behind a mark of the byte order."""
 _NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "blanks"}
@@ -48,7 +47,7 @@ def sniffed(schema: Schema, data: bytes, file: str, said: Mapping[str, str] | No
         return start
     sample = _sample(data)
     meant = Format.of(said, file) if said else None
-    if meant is not None and not is_mistaken(sample, schema, meant) and _reading(schema, sample, meant) is not None:
+    if meant is not None and not _is_mistaken(schema, sample, meant) and _reading(schema, sample, meant) is not None:
         return meant
     found = list(readings(schema, data, file))
     if not found:
@@ -58,6 +57,10 @@ def sniffed(schema: Schema, data: bytes, file: str, said: Mapping[str, str] | No
     if any(other.facts != found[0].facts for other in found):
         raise _ambiguous(schema, file, found)
     return found[0].form
+
+
+def _is_mistaken(schema: Schema, sample: bytes, form: Format) -> bool:
+    return doubt_about(sample, schema, form) in ("E0527", "E0527.fact")  # the others are doubts, no more
 
 
 def _likeliest(schema: Schema, sample: bytes, file: str) -> Format:

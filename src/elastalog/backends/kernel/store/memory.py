@@ -39,7 +39,6 @@ insertion gets slower, so that tables which are still to grow do so earlier."""
 NO_KEYS: Vector = np.zeros(1, np.uint64)
 NO_WORDS: Vector = np.zeros(0, np.int32)
 NO_TABLE: Vector = np.zeros(0, np.uint32)
-NO_MATRIX: Matrix = np.zeros((1, 6), np.int32)
 
 
 STATE_SIZE = 8
@@ -70,7 +69,11 @@ def state_vector(size: int = STATE_SIZE) -> Vector:
 
 
 def cleared(shape: int | tuple[int, ...], dtype: Any) -> Vector:
-    """Zeros whose pages are touched now: fresh memory is given out in large pages this way, which halves its cost."""
+    """Zeros. Many are as the system gives them, page by page, to the thread that first touches one."""
+    size = (shape if isinstance(shape, int) else prod(shape)) * np.dtype(dtype).itemsize
+    if size >= SETTINGS.map_from and _HAS_MAPPINGS:
+        size = -(-size // _PAGE) * _PAGE
+        return np.ndarray(shape, dtype, _reserved(size, size))
     array = np.empty(shape, dtype)
     array.fill(0)
     return array
