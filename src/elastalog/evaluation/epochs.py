@@ -99,8 +99,8 @@ class Epochs:
         evaluates every stratum. The facts are taken out of the dict: while strata are evaluated they are not kept
         twice."""
         began = time.perf_counter()
+        here = {name: given for name, given in facts.items() if isinstance(given, np.ndarray)}
         filed = {name: given for name, given in facts.items() if not isinstance(given, np.ndarray)}
-        here = {name: given for name, given in facts.items() if name not in filed}
         facts.clear()
         inserted = sum(map(len, here.values()))
         self.backend.load(here)

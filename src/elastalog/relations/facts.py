@@ -277,4 +277,4 @@ class GivenRelation(Relation):
         rows = self._rows
         if not len(rows):
             return iter(())
-        return super().__iter__() if type(rows) is Pairs else self._decoded(rows)
+        return super().__iter__() if isinstance(rows, Pairs) else self._decoded(rows)

@@ -158,8 +158,9 @@ def open(  # noqa: A001  # its public name
         budget=budget, on_progress=on_progress, make_backend=backend_maker(engine, cluster, limits.device_memory),
         functors=functors, libraries=tuple(libraries), on_cluster=cluster is not None, spark=spark or cluster,
     )  # fmt: skip
-    made = (lambda: program) if isinstance(program, Program) else cache(lambda: as_program(program))
-    parsed = None if program is None else made
+    parsed: Callable[[], Program] | None = None
+    if program is not None:  # of what is a program already nothing is made
+        parsed = (lambda: program) if isinstance(program, Program) else cache(lambda: as_program(program))
     given = Given(parsed, facts, kept, policy, engine, strategy, levels)
     with within(limits.time):
         if not is_address(kept.path):
