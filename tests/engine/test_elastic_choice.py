@@ -416,7 +416,15 @@ def test_an_update_that_undoes_one_in_vain_is_known_by_what_that_one_changed() -
     model.updated(STRATUM, Features(7), 300)  # it is no longer the last one
     assert model.forecast(STRATUM, insertion).how == "update"
     model.updated(STRATUM, deletion, 900_000, 5_000_000, touched=18_000)  # an update tells as well
-    assert model.forecast(STRATUM, insertion).expected > 1_000_000  # type: ignore[operator]
+    alone = model.forecast(STRATUM, insertion).expected
+    assert alone is not None
+    assert alone > 1_000_000
+    model = model_after(0)
+    model.updated(STRATUM, deletion, 300_000, 1_000_000, touched=18_000, helped=2_000_000)  # threads will help again
+    weighed = model.known(STRATUM).weight * model.forecast(STRATUM, insertion).expected  # type: ignore[operator]
+    assert weighed == pytest.approx(0.37 * (0.9 * 11_000_000 + 18_000) / 3, rel=0.01)
+    kept.recall(model.learnt())
+    assert kept.forecast(STRATUM, insertion) == model.forecast(STRATUM, insertion)
 
 
 def test_a_bootstrap_that_shrinks_a_stratum_tells_which_facts_are_not_as_they_were(

@@ -20,6 +20,7 @@ from elastalog.jit.operators import Operator
 from tests.jit.pythons import other_python
 
 SOURCE = '''
+from collections import namedtuple
 import numpy as np
 from elastalog.jit import types
 from elastalog.jit.operators import inlined, intrinsic, operator, piece
@@ -28,6 +29,7 @@ from elastalog.jit.intrinsics import array_at
 STEP = 3
 TABLE = np.array([1, 2, 3])
 WIDTHS = (1, 2)
+Pair = namedtuple("Pair", "first second")
 ELEMENT = types.int32
 numbers_at = array_at(ELEMENT, 1)
 
@@ -42,7 +44,7 @@ def outer(value):
 
 @operator(types.int64, types.int64)
 def used(value):
-    return outer(value) + TABLE[0] + WIDTHS[1] + numbers_at(value, 1)[0]
+    return outer(value) + TABLE[0] + WIDTHS[1] + numbers_at(value, 1)[0] + Pair(1, value).first
 
 @operator(types.int64, types.int64)
 def other(value):
@@ -77,6 +79,7 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Any
         ("[1, 2, 3]", "[1, 2, 4]"),
         ("np.array([1, 2, 3])", "np.array([1, 2, 3], np.int32)"),
         ("(1, 2)", "(1, 3)"),
+        ("first second", "second first"),
         ("types.int32", "types.int64"),
         ("value + STEP", "value - STEP"),
         ("inner(value) * 2", "inner(value) * 3"),

@@ -61,3 +61,19 @@ def test_rows_that_one_thread_adds_after_several() -> None:
         for turn, used in enumerate(range(50, 1_001, 50)):
             index.extend(rows, used, ALONE if turn % 3 else _CREW)
     assert _postings(index, rows) == _expected((0,), rows)
+
+
+@pytest.mark.parametrize("different", [1, 300, 15_000, 1 << 30])
+def test_a_table_of_keys_is_made_for_about_as_many_as_there_are(
+    different: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was made for 64 and widened again and again, by one thread, with all rows of the others looked at anew."""
+    widened: list[int] = []
+    widen = Index._widen_table
+    monkeypatch.setattr(Index, "_widen_table", lambda index: (widened.append(len(index.keys)), widen(index)))
+    rows = np.random.default_rng(7).integers(0, different, (60_000, 2)).astype(np.int32)
+    index = Index((0, 1), rows, len(rows), _CREW)
+    index.extend(rows, len(rows), _CREW)
+    assert len(_postings(index, rows)) == len(np.unique(rows, axis=0))
+    assert len(widened) <= 2
+    assert len(index.keys) <= 8 * max(len(np.unique(rows, axis=0)), 16)

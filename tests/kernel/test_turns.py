@@ -5,9 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from elastalog.backends.kernel.compile.signatures import COLUMNS, INT, MATRIX, operator
 from elastalog.backends.kernel.store import inserting
+from elastalog.backends.kernel.store.annotations import facts_of
 from elastalog.backends.kernel.store.crew import Crew
+from elastalog.backends.kernel.store.inserting import Noted, insert_together
+from elastalog.backends.kernel.store.memory import relation_descriptor_at
 from elastalog.backends.kernel.store.relation import KernelRelation
+
+
+@operator(INT, INT, MATRIX, INT, INT, INT, COLUMNS, INT)
+def insert(address, block, start, stop, level, turns, thread):
+    """Inserts while other threads do, counts everything, and gives new facts a level."""
+    facts = facts_of(relation_descriptor_at(address, 0))
+    return insert_together(facts, Noted(facts.count, 0, facts.level, level), block, start, stop, turns, thread)
 
 
 @pytest.mark.parametrize("width", [1, 2, 3])
@@ -22,16 +33,11 @@ def test_threads_that_insert_the_same_facts_add_each_once(width: int) -> None:
     inserting.give_out(given, 0, 256)
 
     def work(number: int) -> None:
-        done = inserting.insert_together(
-            blocks[number], 0, 50_000, relation.rows, relation.table, relation.shift, relation.count, 0,
-            relation.level, 7, relation.room, given, number,
-        )  # fmt: skip
-        assert done == 50_000
+        assert insert(home, blocks[number], 0, 50_000, 7, given, number) == 50_000
 
+    home = relation.home
     Crew(threads).do(work, lambda: None)
-    relation.used = inserting.close_gaps(
-        relation.rows, relation.table, relation.shift, relation.count, relation.level, 0, relation.room, given
-    )
+    inserting.close_gaps(home, given)
     expected, counts = np.unique(np.concatenate(blocks), axis=0, return_counts=True)
     rows = relation.find(expected)
     assert np.array_equal(np.sort(rows), np.arange(relation.used))
@@ -42,16 +48,17 @@ def test_threads_that_insert_the_same_facts_add_each_once(width: int) -> None:
 
 
 def test_a_thread_stops_where_no_row_is_left() -> None:
-    relation = KernelRelation("r", 2, is_annotated=False)
+    relation = KernelRelation("r", 2, is_annotated=True)
     relation.reserve(1000)
+    relation.lay_out().room = 600
     block = np.arange(2000, dtype=np.int32).reshape(-1, 2)
     given = np.zeros(inserting.size_of_turns(2), np.int64)
     inserting.give_out(given, 0, 256)
-    tables = relation.rows, relation.table, relation.shift, relation.count
-    assert inserting.insert_together(block, 0, 1000, *tables, 0, relation.level, 0, 600, given, 1) == 512
+    assert insert(relation.home, block, 0, 1000, 0, given, 1) == 512
     # Facts that are there already need no row.
-    assert inserting.insert_together(block, 100, 512, *tables, 0, relation.level, 0, 600, given, 1) == 512
-    assert inserting.close_gaps(*tables, relation.level, 0, 600, given) == 512
+    assert insert(relation.home, block, 100, 512, 0, given, 1) == 512
+    inserting.close_gaps(relation.home, given)
+    assert relation.used == 512
 
 
 @pytest.mark.parametrize(
@@ -81,9 +88,8 @@ def test_gaps_are_filled_with_the_last_rows(gaps: list[int], kept: int) -> None:
         own = inserting.APART * (1 + thread)
         given[[own + inserting.OWN, own + inserting.OWN_END]] = first, last
     expected = relation.rows[:20][~is_gap]
-    relation.used = inserting.close_gaps(
-        relation.rows, relation.table, relation.shift, relation.count, relation.level, 0, relation.room, given
-    )
+    relation.used = 0
+    inserting.close_gaps(relation.home, given)
     assert relation.used == kept
     assert sorted(relation.rows[:kept, 0].tolist()) == expected[:, 0].tolist()
     assert np.array_equal(relation.count[:kept], relation.rows[:kept, 0])

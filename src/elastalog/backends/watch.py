@@ -43,7 +43,8 @@ class Watch:
     `effort`, which budgets bound, also counts what was looked at in vain, in derivations that cost as much. `rows` were
     looked up or made by joins, in so many `rounds` of evaluations from the start, of which those count once that
     compiled code runs without returning; of these rows, `spared` is what one thread did not have to do, since others
-    helped; updates have `touched` facts. All of it is the same whenever the same is done."""
+    helped; updates have `touched` facts, and of their derivations and rows `helped` is the like. All of it is the same
+    whenever the same is done."""
 
     def __init__(
         self,
@@ -60,7 +61,7 @@ class Watch:
         self.spared = 0
         self.rounds = 0
         self.touched = 0
-        self._helped = 0
+        self.helped = 0
         self._budget: int | None = None
         self._whole_budget: Callable[[], int | None] | None = None
         self._allowed = 0
@@ -72,8 +73,8 @@ class Watch:
 
     @property
     def steps(self) -> int:
-        """Derivations and rows, but for those of updates that threads which shared them have spared one."""
-        return self.derivations + self.rows - self._helped
+        """Derivations and rows, but for what was helped."""
+        return self.derivations + self.rows - self.helped
 
     def within(
         self, seconds: float | None, memory: int | None = None, asked: object = None
@@ -144,7 +145,7 @@ class Watch:
         effort = self.count(derivations, rows)
         if left < 1.0:
             self.effort -= int(effort * (1 - left))
-            self._helped += int((derivations + rows) * (1 - left))
+            self.helped += int((derivations + rows) * (1 - left))
         if self._budget is not None and self.effort > self._budget:
             budget = self._whole()
             if budget is not None and self.effort > budget:

@@ -140,13 +140,20 @@ class CostModel:
         self.known(stratum).bootstrapped(latest)
 
     def updated(
-        self, stratum: LogicalStratum, features: Features, derivations: int, steps: int = 0, touched: int | None = None
+        self,
+        stratum: LogicalStratum,
+        features: Features,
+        derivations: int,
+        steps: int = 0,
+        touched: int | None = None,
+        helped: int = 0,
     ) -> None:
-        """Remembers what an update cost, in how many steps (see `experience`), and how many facts it touched, if that
-        is known."""
+        """Remembers what an update cost, in how many steps (see `experience`), how many facts it touched, if that is
+        known, and how many steps more it would have been without other threads."""
         known = self.known(stratum)
         known.observe(features, derivations, steps, touched)
-        known.difference = Difference(features, touched) if touched and features.before else None
+        left = steps / max(steps + helped, 1) if helped else 1.0
+        known.difference = Difference(features, touched, left) if touched and features.before else None
         if derivations > SETTINGS.least_budget and known.weight * derivations > cost_anew(known, features):
             self._give_credit(stratum, features, derivations)
 

@@ -121,10 +121,11 @@ class SizeClass:
 @dataclass(frozen=True, slots=True)
 class Difference:
     """What an update has made of a stratum, or a bootstrap instead of it: `other` of its facts are gone or have another
-    level or count, or have had one in between."""
+    level or count, or have had one in between. `left`: the part of its steps that other threads left to one."""
 
     features: Features
     other: int
+    left: float = 1.0
 
     @property
     def share(self) -> float:
@@ -231,11 +232,12 @@ class Experience:
     def expect(self, features: Features) -> Expectation | None:
         """What an update should take: as others of its size class took; or of the next one, by the power of what it
         changes more or less, and no less than the facts take that should be others (see `_least`). One that undoes the
-        last update: what those take that will be others. None without experience."""
+        last update: what those take that will be others, helped as that was. None without experience."""
         if self.is_return(features):
             assert self.difference is not None
             more = _OF_STEP * self.difference.other / self.weight
-            return Expectation(self._of_share(self.difference.share, features) + more, HALF_SURE)
+            gained = self._of_share(self.difference.share, features) + more
+            return Expectation(self.difference.left * gained, HALF_SURE)
         key, size = size_class_of(features.changes, features.is_loss)
         if (known := self.sizes.get(key)) is not None:
             return Expectation(2**known.mean, known.seen / (known.seen + 1))
@@ -297,7 +299,8 @@ class Experience:
         if self.difference is not None:
             first = self.difference.features
             kept["difference"] = [
-                first.changes, first.is_loss, first.inputs, first.facts, first.before, self.difference.other
+                first.changes, first.is_loss, first.inputs, first.facts, first.before, self.difference.other,
+                self.difference.left,
             ]  # fmt: skip
         return kept
 
@@ -311,8 +314,8 @@ class Experience:
         weight, weighed = kept["weight"]
         difference = None
         if "difference" in kept:
-            *first, other = kept["difference"]
-            difference = Difference(Features(*first), other)
+            first, others = kept["difference"][:5], kept["difference"][5:]
+            difference = Difference(Features(*first), *others)
         sizes = {key: SizeClass(mean, size, seen) for key, mean, size, seen in kept["sizes"]}
         bootstraps = [Bootstrap(*known) for known in kept["bootstraps"]]
         return cls(bootstraps, sizes, weight, weighed, kept["vain"][-1], difference)

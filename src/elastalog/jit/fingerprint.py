@@ -143,6 +143,8 @@ def _digest_of_value(value: Any, user: FunctionType) -> bytes:
             return b"module " + b",".join(parts)
         case ModuleType() | BuiltinFunctionType():
             return f"{type(value).__name__} {value.__name__}".encode()
+        case type() if issubclass(value, tuple):
+            return f"tuple {getattr(value, '_fields', ())!r}".encode()
         case type() if issubclass(value, enum.Enum):
             return f"enum {[(each.name, each.value) for each in value]!r}".encode()
         case type():

@@ -105,26 +105,6 @@ def flattened(typing_context: Any, array: Any) -> Any:
 
 
 @intrinsic
-def halves_of(typing_context: Any, array: Any) -> Any:
-    """The memory of an array of 64-bit numbers as one of 32-bit numbers, twice as long."""
-    from numba import types as numba_types
-    from numba.np.arrayobj import make_array, populate_array
-
-    halves = numba_types.Array(numba_types.uint32, 1, "C")
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        given = make_array(signature.args[0])(context, builder, arguments[0])
-        made = make_array(halves)(context, builder)
-        size = context.get_constant(numba_types.intp, 4)
-        data = builder.bitcast(given.data, context.get_data_type(numba_types.uint32).as_pointer())
-        length = builder.mul(given.nitems, context.get_constant(numba_types.intp, 2))
-        populate_array(made, data=data, shape=[length], strides=[size], itemsize=size, meminfo=None)
-        return made._getvalue()
-
-    return halves(array), generate
-
-
-@intrinsic
 def behind(typing_context: Any, array: Any) -> Any:
     """The memory behind an array of 64-bit numbers, one for every sixteen of it: whoever made the array has seen to it
     that there is some."""
@@ -313,7 +293,6 @@ __all__ = [
     "flattened",
     "group_of_keys",
     "group_of_numbers",
-    "halves_of",
     "prefetch",
     "put_eight_bytes",
     "record_at",

@@ -15,16 +15,16 @@ import numpy as np
 
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, evaluate
 from elastalog.backends.kernel.bootstrap.rounds import SettlingWorkers
-from elastalog.backends.kernel.compile.signatures import INT, MATRIX, STATE, TABLE, WORDS, operator, types
+from elastalog.backends.kernel.compile.signatures import INT, MATRIX, STATE, WORDS, operator, types
 from elastalog.backends.kernel.execution.bound_variant import BoundVariant
 from elastalog.backends.kernel.levels.scheduler import StratumUpdate, UpdateScheduler
 from elastalog.backends.kernel.store import bookkeeping
-from elastalog.backends.kernel.store.annotations import COUNT, IS, MARKS, NEW, ROW
+from elastalog.backends.kernel.store.annotations import COUNT, IS, MARKS, NEW, ROW, facts_of
 from elastalog.backends.kernel.store.bookkeeping import LISTED
 from elastalog.backends.kernel.store.count_vectors import Vectors
-from elastalog.backends.kernel.store.memory import NO_WORDS, Matrix, Vector, state_vector
+from elastalog.backends.kernel.store.memory import NO_WORDS, Matrix, Vector, relation_descriptor_at, state_vector
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.kernel.store.set_table import USED, add_row, find_row
+from elastalog.backends.kernel.store.set_table import add_row, find_row
 from elastalog.backends.kernel.store.transaction import StratumDelta
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.diagnostic import InternalError
@@ -90,9 +90,7 @@ class _Hits:
             wider[: len(self._hits)] = self._hits
             self._hits = wider
         self._list = bookkeeping.room(self._list, int(state[LISTED]) + used)
-        state[USED] = relation.used
-        count_heads(block, used, relation.rows, relation.table, relation.shift, self._hits, self._list, state)
-        relation.used = int(state[USED])
+        count_heads(relation.home, block, used, self._hits, self._list, state)
 
     def end_iteration(self, iteration: int) -> None:
         rows = self._list[: int(self._state[LISTED])].copy()
@@ -113,23 +111,23 @@ class _Hits:
         )
 
 
-@operator(types.void, MATRIX, INT, MATRIX, TABLE, INT, WORDS, WORDS, STATE)
-def count_heads(block, used, rows, table, shift, hits, listed_rows, state):
+@operator(types.void, INT, MATRIX, INT, WORDS, WORDS, STATE)
+def count_heads(address, block, used, hits, listed_rows, state):
     """Inserts heads and counts, for every row, how often it was met; lists each row that was met once."""
-    rows_used = state[USED]
+    home = relation_descriptor_at(address, 0)
+    facts = facts_of(home)
     listed = state[LISTED]
     for i in range(used):
-        row = find_row(block, i, rows, table, shift)
+        row = find_row(block, i, facts)
         if row < 0:
-            add_row(block, i, -1 - row, rows, table, rows_used)
-            row = rows_used
+            add_row(block, i, -1 - row, facts, home.used)
+            row = home.used
             hits[row] = 0
-            rows_used += 1
+            home.used += 1
         if hits[row] == 0:
             listed_rows[listed] = row
             listed += 1
         hits[row] += 1
-    state[USED] = rows_used
     state[LISTED] = listed
 
 

@@ -130,7 +130,7 @@ class Elastic:
                 _skip(work, forecast)
                 return
             watch.allow(allowed, is_extended=costs.budget == AUTO)
-        effort, steps, touched = watch.effort, watch.steps, watch.touched
+        effort, steps, touched, helped = watch.effort, watch.steps, watch.touched, watch.helped
         try:
             backend.maintain(stratum, maintain, is_portable=True)
         except BudgetExceeded as exceeded:
@@ -147,7 +147,8 @@ class Elastic:
         finally:
             watch.allow(None)
         spent = watch.effort - effort
-        costs.updated(stratum, features, spent, watch.steps - steps, watch.touched - touched or None)
+        others = watch.touched - touched or None, watch.helped - helped
+        costs.updated(stratum, features, spent, watch.steps - steps, *others)
         work.how, work.reason = How.UPDATE, counted(changes, "changed input") if forecast is None else forecast.why
         _tell(work, known.weight, known.bootstrap_of(features.inputs), features.facts, spent)
 

@@ -39,7 +39,7 @@ def adopt(new: KernelRelation, old: KernelRelation, is_level_change: bool) -> Ve
     """Gives a relation that was evaluated anew the touched entries that lead from the old one to it, so that strata
     above can be maintained. Returns the entries that changed."""
     evaluated = new.used
-    gone = _follow(new, old, is_after=True, is_level_change=is_level_change)
+    gone = _follow(new, old, bookkeeping.WITH_LEVELS_BEFORE if is_level_change else bookkeeping.WITH_FACTS_BEFORE)
     if not old.is_settled:
         gone = gone[old.level[gone] < ABSENT]
     if len(gone):
@@ -50,25 +50,22 @@ def adopt(new: KernelRelation, old: KernelRelation, is_level_change: bool) -> Ve
     return changed_entries(new, is_level_change)
 
 
-def _follow(relation: KernelRelation, other: KernelRelation, *, is_after: bool, is_level_change: bool) -> Vector:
+def _follow(relation: KernelRelation, other: KernelRelation, compared: int) -> Vector:
     """Touches the facts of a relation that are not in another one as they are here (see `bookkeeping.follow`). Returns
     the rows there that have no fact of this one."""
     mates = relation.matches(other)
     seen = np.zeros(other.used, np.bool_)
     first = np.zeros(relation.crew.number + 1, np.int64)
+    here, there = relation.home, other.home
 
-    def follow(touched: Matrix, part: int, start: int, stop: int) -> int:
-        made: int = bookkeeping.follow(
-            mates, start, stop, relation.level, relation.count, other.level, other.count, seen, is_after,
-            is_level_change, touched, int(first[part]),
-        )  # fmt: skip
-        return made
+    def follow(start: int, stop: int, place: int) -> int:
+        return int(bookkeeping.follow(here, there, start, mates[start:stop], seen, compared, place))
 
     def count(part: int, start: int, stop: int) -> None:
-        first[part + 1] = follow(relation.touched[:0], part, start, stop)
+        first[part + 1] = follow(start, stop, -1)
 
     def write(part: int, start: int, stop: int) -> None:
-        follow(relation.touched, part, start, stop)
+        follow(start, stop, int(first[part]))
 
     relation.crew.do_ranges(relation.used, count)
     first[0] = relation.touched_used
@@ -76,6 +73,7 @@ def _follow(relation: KernelRelation, other: KernelRelation, *, is_after: bool, 
     known, used = int(first[0]), int(first[-1])
     if used > known:
         relation.reserve_touched(used - known)
+        relation.lay_out()
         relation.crew.do_ranges(relation.used, write)
         # All are written: from here on, whatever comes, a rollback knows what the levels were.
         relation.is_settled = False
@@ -107,7 +105,7 @@ def has_shrunk(new: KernelRelation, old: KernelRelation) -> bool:
 def shrink(old: KernelRelation, new: KernelRelation, is_level_change: bool) -> Vector:
     """Makes what a relation that was evaluated anew holds the current state of the old one, instead of `adopt`. Returns
     the entries that changed."""
-    came = _follow(old, new, is_after=False, is_level_change=is_level_change)
+    came = _follow(old, new, bookkeeping.WITH_WHAT_FOLLOWS)
     set_annotations(old, new.rows[came], new.level[came], new.count[came])
     return changed_entries(old, is_level_change)
 

@@ -203,10 +203,8 @@ class SharedGrowth(MachineRounds):
         """Makes rows dense, and room for more, where there was none."""
         for name in self._full:
             relation, turns = self._relations[name], self._shared.turns[self._plan.number[name]]
-            relation.used = close_gaps(
-                relation.rows, relation.table, relation.shift, relation.count, relation.level, self._rows[name].used,
-                relation.room, turns,
-            )  # fmt: skip
+            self._know_rows(name)
+            close_gaps(relation.home, turns)
             turn = int(turns[TURN])
             relation.reserve(
                 relation.used + max(relation.used // 4, SETTINGS.least_shared_room, 2 * self._threads * turn)

@@ -18,19 +18,14 @@ from typing import TypeAlias
 import numpy as np
 
 from elastalog.analysis.program import Base
-from elastalog.backends.kernel.execution import join as join_operators
-from elastalog.backends.kernel.execution.join import BLOCK
 from elastalog.backends.kernel.expressions.folds import fold
-from elastalog.backends.kernel.store import transaction
+from elastalog.backends.kernel.store import postings, transaction
 from elastalog.backends.kernel.store.annotations import ABSENT, ROW
-from elastalog.backends.kernel.store.memory import NO_KEYS, NO_MATRIX, NO_WORDS, Matrix, Vector, state_vector
-from elastalog.backends.kernel.store.postings import EVERY
+from elastalog.backends.kernel.store.memory import NO_WORDS, Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation, levels_now, note_levels
-from elastalog.backends.kernel.store.set_table import FILLED, NEXT
 from elastalog.backends.rows import distinct_in_order
 from elastalog.late import dataclass
 from elastalog.planning.logical import AggregateRule, LogicalProgram
-from elastalog.planning.steps import ROW as ROW_NUMBER
 from elastalog.relations.words import Dictionary, order_of
 
 
@@ -45,9 +40,6 @@ class Folded:
 
 FoldElsewhere: TypeAlias = Callable[[Matrix, Vector | None], Folded | None]
 """See `OtherPlace.fold`."""
-
-_FEW, _FEW_ROWS = 64, 1024
-"""A block for what so few keys have need not be large."""
 
 _ONE_GROUP: Matrix = np.zeros((1, 1), np.int32)
 _NO_GROUPS: Matrix = np.zeros((1, 0), np.int32)
@@ -184,44 +176,23 @@ def present_now(relation: KernelRelation) -> Vector:
 
 def rows_of_keys(relation: KernelRelation, columns: tuple[int, ...], wanted: Matrix) -> Vector:
     """The present rows that have one of some keys (distinct rows of a matrix) in some columns."""
-    return _joined(relation, columns, wanted, 0)[:, 0]
+    return rows_by_key(relation, columns, wanted)[1] if columns else present_now(relation)
 
 
 def rows_by_key(relation: KernelRelation, columns: tuple[int, ...], wanted: Matrix) -> tuple[Vector, Vector]:
     """The same, each beside the place of its key among those that are wanted."""
-    places = np.arange(len(wanted), dtype=np.int32).reshape(-1, 1)
-    found = _joined(relation, columns, np.concatenate((wanted, places), axis=1), 1)
-    return found[:, 0], found[:, 1]
+    index, home = relation.index(columns).home, relation.address
+    relation.lay_out(with_table=False)
+    slots: Vector = np.empty(len(wanted), np.int32)
+    most = postings.find_keys(index, home, np.ascontiguousarray(wanted), _every(len(columns)), slots)
+    found: Matrix = np.empty((2, most), np.int32)
+    number = postings.rows_in_slots(index, home, slots, found)
+    return found[0, :number], found[1, :number]
 
 
 @cache
-def _join_columns(columns: tuple[int, ...], kept: int) -> tuple[Vector, ...]:
-    """Which columns a join looks at and copies, as the operators want them."""
-    keep = np.arange(len(columns), len(columns) + kept)
-    every, indexed = np.arange(len(columns)), np.array(columns, np.int64)
-    return every, indexed, keep, np.arange(kept), np.array([ROW_NUMBER]), np.array([kept])
-
-
-def _joined(relation: KernelRelation, columns: tuple[int, ...], left: Matrix, kept: int) -> Matrix:
-    """The last `kept` words of rows whose first ones are a key, and the numbers of the present rows that have it."""
-    every, indexed, keep, keep_place, take, place = _join_columns(columns, kept)
-    out = np.empty((BLOCK if len(left) > _FEW else _FEW_ROWS, kept + 1), np.int32)
-    state = state_vector()
-    kind, keys, shift, slots, pool = EVERY, NO_KEYS, 0, NO_MATRIX, NO_WORDS
-    if columns:
-        kind, keys, shift, slots, pool = relation.index(columns).arrays
-    found: list[Matrix] = [out[:0]]
-    start = 0
-    while start < len(left):
-        state[FILLED] = 0
-        join_operators.join(
-            left, start, len(left), every, kind, keys, shift, slots, pool, relation.rows, indexed, relation.used,
-            not relation.is_settled, relation.level, relation.touched, keep, keep_place, take, place, out,
-            state,
-        )  # fmt: skip
-        start = int(state[NEXT])
-        found.append(out[: int(state[FILLED])].copy())
-    return np.concatenate(found)
+def _every(columns: int) -> Vector:
+    return np.arange(columns)
 
 
 def _levels(

@@ -8,6 +8,7 @@ that was not there has level ABSENT.
 from __future__ import annotations
 
 from elastalog.backends.kernel.compile.signatures import inlined, int64, np_int32
+from elastalog.backends.kernel.execution.join import copy_columns
 from elastalog.backends.kernel.store.annotations import (
     ABSENT,
     DELTA,
@@ -65,35 +66,35 @@ NOW = Phase(False, view(IS, 0), view(IS, 0), view(0, IS), view(0, IS))
 
 
 @inlined
-def state_of(level, touched, row):
+def state_of(facts, row):
     """The marks of a row."""
-    value = level[row]
+    value = facts.level[row]
     if value >= REFERENCE:
-        return int64(entry_of(touched, value - REFERENCE).marks)
+        return int64(entry_of(facts.touched, value - REFERENCE).marks)
     return int64(UNTOUCHED) if value < ABSENT else int64(0)
 
 
 @inlined
-def is_seen(view, level, touched, row):
+def is_seen(view, facts, row):
     """Whether a view sees a row."""
-    return (view >> state_of(level, touched, row)) & 1 != 0
+    return (view >> state_of(facts, row)) & 1 != 0
 
 
 @inlined
-def level_now(level, touched, row, is_loss, is_flat):
+def level_now(facts, row, is_loss, is_flat):
     if is_flat:
         return np_int32(0)
-    value = level[row]
+    value = facts.level[row]
     if value >= REFERENCE:
-        return entry_now(entry_of(touched, value - REFERENCE), is_loss, is_flat)
+        return entry_now(entry_of(facts.touched, value - REFERENCE), is_loss, is_flat)
     return value
 
 
 @inlined
-def level_before(level, touched, row, is_loss, is_flat):
-    value = level[row]
+def level_before(facts, row, is_loss, is_flat):
+    value = facts.level[row]
     if value >= REFERENCE:
-        return entry_before(entry_of(touched, value - REFERENCE), is_loss, is_flat)
+        return entry_before(entry_of(facts.touched, value - REFERENCE), is_loss, is_flat)
     if is_flat and value < ABSENT:
         return np_int32(0)
     return value
@@ -120,25 +121,18 @@ def entry_before(fact, is_loss, is_flat):
 
 
 @inlined
-def copy_columns(rows, row, number, take, place, out, i):
-    """Copies columns of a row, of a relation or of bindings, to a row of bindings; column -1 is a number."""
-    for c in range(take.shape[0]):
-        out[i, place[c]] = rows[row, take[c]] if take[c] >= 0 else number
-
-
-@inlined
-def copy_fact(rows, row, level, touched, is_loss, is_flat, take, place, out, i):
+def copy_fact(facts, row, is_loss, is_flat, taken, i):
     """Copies words of a fact, and its levels; column -1 is the row."""
-    copy_columns(rows, row, row, take, place, out, i)
-    width = out.shape[1]
-    out[i, width - 2] = level_now(level, touched, row, is_loss, is_flat)
-    out[i, width - 1] = level_before(level, touched, row, is_loss, is_flat)
+    copy_columns(facts.rows, row, row, taken, i)
+    width = taken.out.shape[1]
+    taken.out[i, width - 2] = level_now(facts, row, is_loss, is_flat)
+    taken.out[i, width - 1] = level_before(facts, row, is_loss, is_flat)
 
 
 @inlined
-def copy_entry(rows, fact, is_loss, is_flat, take, place, out, i):
+def copy_entry(rows, fact, is_loss, is_flat, taken, i):
     """Copies words and levels of a touched fact, whose entry is at hand."""
-    copy_columns(rows, int64(fact.row), int64(fact.row), take, place, out, i)
-    width = out.shape[1]
-    out[i, width - 2] = entry_now(fact, is_loss, is_flat)
-    out[i, width - 1] = entry_before(fact, is_loss, is_flat)
+    copy_columns(rows, int64(fact.row), int64(fact.row), taken, i)
+    width = taken.out.shape[1]
+    taken.out[i, width - 2] = entry_now(fact, is_loss, is_flat)
+    taken.out[i, width - 1] = entry_before(fact, is_loss, is_flat)

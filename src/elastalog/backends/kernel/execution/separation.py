@@ -8,30 +8,33 @@ others: each may look at so many pairs, and then at twice as many.
 
 from __future__ import annotations
 
+from ctypes import Structure, addressof
+
 import numpy as np
 
 from elastalog.backends.kernel.compile.signatures import (
     INT,
-    KEYS,
     MATRIX,
     ONE,
     WORDS,
     inlined,
     int64,
     operator,
-    types,
+    record,
+    record_at,
     uint32,
     uint64,
 )
 from elastalog.backends.kernel.execution.level_views import state_of
-from elastalog.backends.kernel.store.annotations import UNTOUCHED
-from elastalog.backends.kernel.store.memory import Vector
-from elastalog.backends.kernel.store.postings import DIRECT, LENGTH, PLACE, find_key, first_row, hash_key
+from elastalog.backends.kernel.store.annotations import UNTOUCHED, facts_of, rows_of
+from elastalog.backends.kernel.store.memory import Matrix, Vector, index_descriptor_at, relation_descriptor_at
+from elastalog.backends.kernel.store.postings import DIRECT, LENGTH, find_key, find_keys, hash_key, postings_of, row_at
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.late import dataclass
 from elastalog.settings import SETTINGS
 
 _FIRST_BUDGET = 64
+_FIRST_COLUMN: Vector = np.zeros(1, np.int64)
 
 # Columns of a search: the search it has become a part of, the first and the last of those it has still to look at, the
 # pairs it has looked at, its class, and whether it has seen everything.
@@ -39,17 +42,49 @@ PARENT, FIRST, LAST, WORK, CLASS, IS_DONE = range(6)
 SEARCH_WIDTH = 6
 
 
+@record
+class Division(Structure):
+    """The descriptors of pairs, of their indexes by each side, of classes, and of their index by member."""
+
+    pairs: int
+    left: int
+    right: int
+    classes: int
+    members: int
+
+
+_division_at = record_at(Division)
+
+# Columns of what is noted of members, each known by its first row: one more than the search that saw it, and the one
+# after it in the queue of that search. The last one is not of the member: read downwards, it lists all that were seen.
+OWNER, FOLLOWING, SEEN = range(3)
+
+
 @inlined
-def _slot_of(word, kind, keys, shift, slots):
+def _slot_of(word, index):
     """Where an index of one column has the rows of a word, -1 if it has none."""
     slot = int64(word)
-    if kind == DIRECT:
-        if word < 0 or word >= slots.shape[0]:
+    if index.kind == DIRECT:
+        if word < 0 or word >= index.slots.shape[0]:
             return int64(-1)
     else:
         key = uint64(uint32(word)) + ONE
-        slot = int64(find_key(key, hash_key(key) >> uint64(shift), keys))
-    return slot if slots[slot, LENGTH] > 0 else int64(-1)
+        slot = int64(find_key(key, hash_key(key) >> uint64(index.shift), index.keys))
+    return slot if index.slots[slot, LENGTH] > 0 else int64(-1)
+
+
+@inlined
+def _length(index, slot):
+    """How many rows a slot has, if it is one."""
+    return int64(index.slots[slot, LENGTH]) if slot >= 0 else int64(0)
+
+
+@inlined
+def _enter(known, number, place, search):
+    """A search sees a member, which nobody has."""
+    known[place, OWNER] = search + 1
+    known[place, FOLLOWING] = -1
+    known[number, SEEN] = place
 
 
 @inlined
@@ -59,43 +94,23 @@ def _top(searches, search):
     return int64(search)
 
 
-@inlined
-def _row_at(slots, slot, pool, number):
-    """One of the rows of a slot."""
-    place = int64(slots[slot, PLACE])
-    return place if slots[slot, LENGTH] == 1 else int64(pool[place + number])
-
-
-@operator(types.void, WORDS, INT, KEYS, INT, MATRIX, WORDS)
-def lengths(words, kind, keys, shift, slots, found):
-    """How many rows an index has for each of some words, those that are gone included."""
-    for i in range(words.shape[0]):
-        slot = _slot_of(words[i], kind, keys, shift, slots)
-        found[i] = 0 if slot < 0 else slots[slot, LENGTH]
-
-
-@operator(
-    INT, WORDS, MATRIX, WORDS, MATRIX, WORDS, MATRIX, INT, KEYS, INT, MATRIX, WORDS, INT, KEYS, INT, MATRIX, WORDS,
-    MATRIX, INT, KEYS, INT, MATRIX, WORDS, WORDS, WORDS, WORDS, INT,
-)  # fmt: skip
-def separate(
-    seeds, searches, active, rows, level, touched, left_kind, left_keys, left_shift, left_slots, left_pool, right_kind,
-    right_keys, right_shift, right_slots, right_pool, members, member_kind, member_keys, member_shift, member_slots,
-    member_pool, owner, following, seen, most,
-):  # fmt: skip
-    """Searches from each of the seeds, of which each class, `active` says how many, has some. A member is known by its
-    first row in `members`: its `owner` is one more than the search that saw it, `following` the one after it in its
-    queue. `seen` are all that were; returns their number, or -1 once there would be more than `most`."""
+@operator(INT, INT, WORDS, MATRIX, WORDS, MATRIX, INT)
+def separate(address, seeds, searches, active, known, most):
+    """Searches from each of the seeds, of which each class, `active` says how many, has some. Returns how many members
+    were seen, or -1 once there would be more than `most`."""
+    division = _division_at(address, 0)
+    facts = facts_of(relation_descriptor_at(division.pairs, 0))
+    left = postings_of(index_descriptor_at(division.left, 0))
+    right = postings_of(index_descriptor_at(division.right, 0))
+    members = rows_of(relation_descriptor_at(division.classes, 0))
+    by_member = postings_of(index_descriptor_at(division.members, 0))
     number = int64(0)
     for search in range(seeds.shape[0]):
         searches[search, PARENT] = search
-        slot = _slot_of(seeds[search], member_kind, member_keys, member_shift, member_slots)
-        place = first_row(member_slots, slot, member_pool)
-        owner[place] = search + 1
-        following[place] = -1
+        place = row_at(by_member, _slot_of(seeds[search], by_member), 0)
+        _enter(known, number, place, search)
         searches[search, FIRST] = place
         searches[search, LAST] = place
-        seen[number] = place
         number += 1
     budget = int64(_FIRST_BUDGET)
     is_left = True
@@ -109,48 +124,35 @@ def separate(
                 is_left = True
                 place = int64(searches[search, FIRST])
                 word = members[place, 0]
-                one = _slot_of(word, left_kind, left_keys, left_shift, left_slots)
-                other = _slot_of(word, right_kind, right_keys, right_shift, right_slots)
-                pairs = int64(0)
-                if one >= 0:
-                    pairs += left_slots[one, LENGTH]
-                if other >= 0:
-                    pairs += right_slots[other, LENGTH]
+                one = _slot_of(word, left)
+                other = _slot_of(word, right)
+                pairs = _length(left, one) + _length(right, other)
                 if searches[search, WORK] + pairs > budget:
                     break
                 if number > most:
                     return int64(-1)
                 searches[search, WORK] += pairs + 1
-                searches[search, FIRST] = following[place]
+                searches[search, FIRST] = known[place, FOLLOWING]
                 if searches[search, FIRST] < 0:
                     searches[search, LAST] = -1
                 for side in range(2):
                     slot = one if side == 0 else other
-                    if slot < 0:
-                        continue
-                    length = left_slots[slot, LENGTH] if side == 0 else right_slots[slot, LENGTH]
-                    for i in range(length):
-                        row = (
-                            _row_at(left_slots, slot, left_pool, i)
-                            if side == 0
-                            else _row_at(right_slots, slot, right_pool, i)
-                        )
-                        if state_of(level, touched, row) & UNTOUCHED != UNTOUCHED:
+                    index = left if side == 0 else right
+                    for i in range(_length(index, slot)):
+                        row = row_at(index, slot, i)
+                        if state_of(facts, row) & UNTOUCHED != UNTOUCHED:
                             continue  # it has gone, or has just come
-                        found = _slot_of(rows[row, 1 - side], member_kind, member_keys, member_shift, member_slots)
-                        next_place = first_row(member_slots, found, member_pool)
-                        if owner[next_place] == 0:
-                            owner[next_place] = search + 1
-                            following[next_place] = -1
-                            seen[number] = next_place
+                        next_place = row_at(by_member, _slot_of(facts.rows[row, 1 - side], by_member), 0)
+                        if known[next_place, OWNER] == 0:
+                            _enter(known, number, next_place, search)
                             number += 1
                             if searches[search, FIRST] < 0:
                                 searches[search, FIRST] = next_place
                             else:
-                                following[searches[search, LAST]] = next_place
+                                known[searches[search, LAST], FOLLOWING] = next_place
                             searches[search, LAST] = next_place
                             continue
-                        met = _top(searches, owner[next_place] - 1)
+                        met = _top(searches, known[next_place, OWNER] - 1)
                         if met == search:
                             continue
                         searches[met, PARENT] = search
@@ -160,7 +162,7 @@ def separate(
                             if searches[search, FIRST] < 0:
                                 searches[search, FIRST] = searches[met, FIRST]
                             else:
-                                following[searches[search, LAST]] = searches[met, FIRST]
+                                known[searches[search, LAST], FOLLOWING] = searches[met, FIRST]
                             searches[search, LAST] = searches[met, LAST]
             if active[group] > 1 and searches[search, FIRST] < 0:
                 searches[search, IS_DONE] = 1
@@ -191,21 +193,18 @@ def parts_of(
     searches = np.zeros((len(seeds), SEARCH_WIDTH), np.int32)
     searches[:, CLASS] = class_of
     active = np.bincount(class_of).astype(np.int32)
-    owner = np.zeros(classes.used, np.int32)
-    following, seen = np.empty(classes.used, np.int32), np.empty(classes.used, np.int32)
-    number = separate(
-        seeds, searches, active, pairs.rows, pairs.level, pairs.touched, *left.arrays, *right.arrays, classes.rows,
-        *members.arrays, owner, following, seen, max(most, SETTINGS.separation_least),
-    )  # fmt: skip
+    known: Matrix = np.zeros((classes.used, 3), np.int32)
+    division = Division(pairs.home, left.home, right.home, classes.home, members.home)
+    number = separate(addressof(division), seeds, searches, active, known, max(most, SETTINGS.separation_least))
     if number < 0:
         return None
-    seen = seen[:number]
-    return Parts(classes.rows[seen, 0], searches[owner[seen] - 1, PARENT], searches[:, IS_DONE] != 0)
+    seen = known[:number, SEEN]
+    return Parts(classes.rows[seen, 0], searches[known[seen, OWNER] - 1, PARENT], searches[:, IS_DONE] != 0)
 
 
 def sizes_of(relation: KernelRelation, column: int, words: Vector) -> Vector:
     """About how many facts have each of some words in a column."""
     index = relation.index((column,))
-    found = np.empty(len(words), np.int32)
-    lengths(words, index.kind, index.keys, index.shift, index.slots, found)
-    return found
+    slots: Vector = np.empty(len(words), np.int32)
+    find_keys(index.home, relation.home, np.ascontiguousarray(words).reshape(-1, 1), _FIRST_COLUMN, slots)
+    return np.where(slots >= 0, index.slots[slots, LENGTH], 0)

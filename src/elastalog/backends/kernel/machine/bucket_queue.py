@@ -10,17 +10,7 @@ from __future__ import annotations
 
 from elastalog.backends.kernel.compile.signatures import int64, matrix_at, np_int32, piece, words_at
 from elastalog.backends.kernel.execution.level_views import LEVELS
-from elastalog.backends.kernel.machine.layout import (
-    DONE,
-    NO_LEVELS,
-    NO_NODES,
-    counts_of,
-    levels_of,
-    node_at,
-    relation_at,
-    rows_of,
-    table_of,
-)
+from elastalog.backends.kernel.machine.layout import DONE, NO_LEVELS, NO_NODES, facts_of, node_at, relation_at
 from elastalog.backends.kernel.store.set_table import add_row, find_row
 from elastalog.jit.operators import view
 
@@ -169,17 +159,15 @@ def insert_due(machine, level):
         if relation.used >= relation.room:
             waiting[level] = number
             return False
-        rows = rows_of(relation)
-        table = table_of(relation)
-        count = counts_of(relation)
-        row = find_row(words, number, rows, table, relation.shift)
+        facts = facts_of(relation)
+        row = find_row(words, number, facts)
         if row < 0:
-            add_row(words, number, -1 - row, rows, table, relation.used)
-            count[relation.used] = 1
-            levels_of(relation)[relation.used] = np_int32(level)
+            add_row(words, number, -1 - row, facts, relation.used)
+            facts.count[relation.used] = 1
+            facts.level[relation.used] = np_int32(level)
             relation.used += 1
         elif row >= relation.delta_end:
-            count[row] += 1
+            facts.count[row] += 1
         number = _free(machine, number)
     waiting[level] = -1
     take_lowest(machine)

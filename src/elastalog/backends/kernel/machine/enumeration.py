@@ -8,29 +8,13 @@ from collections.abc import Mapping
 from ctypes import Structure
 from typing import Final, Protocol
 
-from elastalog.backends.kernel.compile.signatures import (
-    INT,
-    inlined,
-    int64,
-    matrix_at,
-    operator,
-    piece,
-    record,
-    record_at,
-)
+from elastalog.backends.kernel.compile.signatures import INT, inlined, int64, operator, piece, record, record_at
 from elastalog.backends.kernel.execution.bound_variant import BoundVariant
-from elastalog.backends.kernel.execution.level_views import GAINS, LEVELS, Phase, copy_columns, is_seen, level_now
+from elastalog.backends.kernel.execution.join import copy_columns
+from elastalog.backends.kernel.execution.level_views import GAINS, LEVELS, Phase, is_seen, level_now
 from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.growth import probe_rows
-from elastalog.backends.kernel.machine.layout import (
-    BLOCK,
-    levels_of,
-    machine_at,
-    operands,
-    relation_at,
-    rows_of,
-    touched_of,
-)
+from elastalog.backends.kernel.machine.layout import BLOCK, facts_of, machine_at, relation_at, taken_of
 from elastalog.backends.kernel.machine.level_steps import gather_heads, gather_listed, probe_levels
 from elastalog.backends.kernel.machine.plan import UNIT, MachinePlan, MachineVariants, start_of
 from elastalog.backends.kernel.machine.rounds import driver, has_delta, has_more, runner
@@ -83,21 +67,16 @@ def _seen(task, relation, is_negated, is_before):
 def _gather_rows(machine, variant, frame, seen):
     """Fills the first block with the next rows of the delta that are seen, with their levels if bindings carry such."""
     relation = relation_at(machine.relations, variant.start)
-    rows = rows_of(relation)
-    level = levels_of(relation)
-    touched = touched_of(relation)
-    width = variant.width
-    out = matrix_at(frame.usual, BLOCK, width)
-    take = operands(machine, variant.take, variant.taken)
-    place = operands(machine, variant.take + variant.taken, variant.taken)
+    facts = facts_of(relation)
+    taken = taken_of(machine, variant, frame, BLOCK)
     carried = _task_at(machine.task, 0).carried
     row = machine.at
     filled = int64(0)
     while row < relation.delta_end and filled < BLOCK:
-        if not relation.is_checked or is_seen(seen, level, touched, row):
-            copy_columns(rows, row, row, take, place, out, filled)
-            for c in range(width - carried, width):
-                out[filled, c] = level_now(level, touched, row, False, relation.is_flat != 0)
+        if not relation.is_checked or is_seen(seen, facts, row):
+            copy_columns(facts.rows, row, row, taken, filled)
+            for c in range(variant.width - carried, variant.width):
+                taken.out[filled, c] = level_now(facts, row, False, relation.is_flat != 0)
             filled += 1
         row += 1
     machine.at = row

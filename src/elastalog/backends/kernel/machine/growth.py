@@ -18,15 +18,13 @@ from elastalog.backends.kernel.compile.signatures import (
     int64,
     matrix_at,
     np_int32,
-    numbers_at,
     operator,
     piece,
     record,
     record_at,
     words_at,
 )
-from elastalog.backends.kernel.execution import join
-from elastalog.backends.kernel.execution.join_levels import MEMBER
+from elastalog.backends.kernel.execution.join import MEMBER, copy_columns, join, join_members
 from elastalog.backends.kernel.execution.level_views import level_now
 from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.bucket_queue import insert_due, lowest_level, put_off
@@ -34,15 +32,13 @@ from elastalog.backends.kernel.machine.drive import enter_to_grow, leave_grown
 from elastalog.backends.kernel.machine.layout import (
     BLOCK,
     block_of,
+    facts_of,
     frame_at,
-    levels_of,
-    lookup_of,
+    goal_of,
     machine_at,
     operands,
     relation_at,
-    rows_of,
-    table_of,
-    touched_of,
+    taken_of,
     variant_at,
 )
 from elastalog.backends.kernel.machine.level_steps import VIEWS, probe_levels
@@ -51,7 +47,6 @@ from elastalog.backends.kernel.machine.shares import (
     are_extended,
     extend_again,
     extend_shared,
-    insert_shared,
     is_last,
     let_all_pass,
     may_pass,
@@ -61,13 +56,11 @@ from elastalog.backends.kernel.machine.shares import (
     sharing_at,
     take_back,
     take_share,
+    turns_at,
 )
-from elastalog.backends.kernel.store import inserting
-from elastalog.backends.kernel.store.memory import STATE_SIZE
-from elastalog.backends.kernel.store.set_table import FILLED, NEXT, USED, WITHIN, is_present, member
-
-_join = piece(join.join)
-_insert = piece(inserting.insert)
+from elastalog.backends.kernel.store.inserting import Noted, insert_alone, insert_together
+from elastalog.backends.kernel.store.set_table import is_present
+from elastalog.jit.operators import view
 
 
 @record
@@ -122,22 +115,16 @@ def _gather(machine, variant, frame):
     """Fills the first block with the next rows of the delta."""
     relation = relation_at(machine.relations, variant.start)
     task = _task_at(machine.task, 0)
-    rows = rows_of(relation)
-    width = variant.width
-    out = matrix_at(frame.usual, BLOCK, width)
-    take = operands(machine, variant.take, variant.taken)
-    place = operands(machine, variant.take + variant.taken, variant.taken)
+    taken = taken_of(machine, variant, frame, BLOCK)
     is_checked = relation.is_checked != 0
-    level = levels_of(relation)
-    touched = touched_of(relation)
+    facts = facts_of(relation)
     row = machine.at
     filled = int64(0)
     while row < task.stop and filled < BLOCK:
-        if not is_checked or is_present(level, touched, row):
-            for c in range(variant.taken):
-                out[filled, place[c]] = rows[row, take[c]] if take[c] >= 0 else np_int32(row)
-            for c in range(width - task.carried, width):
-                out[filled, c] = level_now(level, touched, row, False, relation.is_flat != 0)
+        if not is_checked or is_present(facts, row):
+            copy_columns(facts.rows, row, np_int32(row), taken, filled)
+            for c in range(variant.width - task.carried, variant.width):
+                taken.out[filled, c] = level_now(facts, row, False, relation.is_flat != 0)
             filled += 1
         row += 1
     machine.at = row
@@ -163,37 +150,15 @@ def _probe(machine, probe, frame, following):
 @piece
 def probe_rows(machine, probe, frame, following, limit):
     """Joins bindings that carry no levels with the rows below `limit`."""
-    relation = relation_at(machine.relations, probe.relation)
-    is_negated = probe.is_negated != 0
-    rows = rows_of(relation)
-    is_checked = relation.is_checked != 0
-    level = levels_of(relation)
-    touched = touched_of(relation)
-    out = matrix_at(following.usual, BLOCK, probe.width)
-    key = operands(machine, probe.key, probe.key_width)
-    keep = operands(machine, probe.keep, probe.kept)
-    keep_place = operands(machine, probe.keep + probe.kept, probe.kept)
-    take = operands(machine, probe.take, probe.taken)
-    take_place = operands(machine, probe.take + probe.taken, probe.taken)
-    progress = numbers_at(machine.progress, STATE_SIZE)
-    progress[FILLED] = 0
-    progress[WITHIN] = frame.within
-    if probe.kind == MEMBER:
-        row_place = take_place[0] if probe.taken > 0 else int64(-1)
-        member(
-            block_of(frame), frame.begun, frame.end, key, table_of(relation), relation.shift, rows, limit, is_checked,
-            level, touched, is_negated, keep, keep_place, row_place, out, progress,
-        )  # fmt: skip
-        progress[WITHIN] = 0
-    else:
-        kind, keys, shift, slots, pool, columns = lookup_of(machine, probe, relation)
-        _join(
-            block_of(frame), frame.begun, frame.end, key, kind, keys, shift, slots, pool, rows, columns, limit,
-            is_checked, level, touched, keep, keep_place, take, take_place, out, progress,
-        )  # fmt: skip
-    frame.begun = progress[NEXT]
-    frame.within = progress[WITHIN]
-    return progress[FILLED]
+    goal = goal_of(machine, probe, following, limit)
+    return join_members(frame, goal) if probe.kind == MEMBER else join(frame, goal)
+
+
+@view
+def _noted_of(head, iteration):
+    """What is noted of facts that an iteration inserts."""
+    size = head.room if head.is_annotated else 0
+    return Noted(words_at(head.count, size), head.delta_end, words_at(head.level, size), iteration)
 
 
 @piece
@@ -201,20 +166,12 @@ def _insert_rows(machine, task, number, block, start, stop):
     """Inserts rows of a block into a relation; returns where it stopped, early if that has no room."""
     head = relation_at(machine.relations, number)
     machine.full = number
-    noted = head.room if head.is_annotated else 0
-    count = words_at(head.count, noted)
-    level = words_at(head.level, noted)
+    facts = facts_of(head)
     if task.sharing != 0 and task.is_solo == 0:
-        at = _task_at(sharing_at(task.sharing, 0).task, 0).iteration
-        return insert_shared(task.sharing, task.thread, number, head, count, level, at, block, start, stop)
-    progress = numbers_at(machine.progress, STATE_SIZE)
-    progress[USED] = head.used
-    _insert(
-        block, start, stop, rows_of(head), table_of(head), head.shift, count, head.delta_end, level, task.iteration,
-        progress,
-    )  # fmt: skip
-    head.used = progress[USED]
-    return progress[NEXT]
+        sharing = sharing_at(task.sharing, 0)
+        noted = _noted_of(head, _task_at(sharing.task, 0).iteration)
+        return insert_together(facts, noted, block, start, stop, turns_at(sharing, number), task.thread)
+    return insert_alone(head, facts, _noted_of(head, task.iteration), block, start, stop)
 
 
 @piece

@@ -17,7 +17,7 @@ from elastalog.backends.kernel.compile.signatures import (
     uint64,
     words_at,
 )
-from elastalog.backends.kernel.execution.join_levels import MEMBER
+from elastalog.backends.kernel.execution.join import MEMBER
 from elastalog.backends.kernel.machine.bucket_queue import wait
 from elastalog.backends.kernel.machine.layout import (
     DONE,
@@ -25,23 +25,22 @@ from elastalog.backends.kernel.machine.layout import (
     NO_COUNTS,
     NO_LEVELS,
     NO_NODES,
-    counts_of,
+    facts_of,
     given_of,
     index_at,
     levels_of,
     operands,
     probe_at,
     relation_at,
-    rows_of,
     table_of,
     touched_of,
 )
 from elastalog.backends.kernel.machine.together import offer_together
 from elastalog.backends.kernel.store.annotations import ABSENT, DELTA, FIXED, IS, LOST, PENDING, REFERENCE, entry_of
-from elastalog.backends.kernel.store.bookkeeping import offer, touch
+from elastalog.backends.kernel.store.bookkeeping import add_absent, offer, touch
 from elastalog.backends.kernel.store.count_vectors import change, first_level, vectors_at
 from elastalog.backends.kernel.store.postings import DIRECT, SLOT_WIDTH, hash_key, index_key
-from elastalog.backends.kernel.store.set_table import add_row, find_in_turn, find_row
+from elastalog.backends.kernel.store.set_table import find_in_turn, find_row
 
 
 @inlined
@@ -72,30 +71,25 @@ def fetch_ahead(machine, head, block, i):
 def lose(block, used, head, machine):
     """Takes old derivations off the counts of their heads; lists those whose count reached 0."""
     width = block.shape[1]
-    rows = rows_of(head)
-    table = table_of(head)
-    level = levels_of(head)
-    count = counts_of(head)
-    touched = touched_of(head)
+    facts = facts_of(head)
     found = group_of_numbers()
     for i in range(used):
-        row = find_in_turn(block, i, used, rows, table, head.shift, level, found)
+        row = find_in_turn(block, i, used, facts, found)
         if row < 0:
             continue
-        value = level[row]
+        value = facts.level[row]
         fires = block[i, width - 1] + 1
         if value < REFERENCE:
             if value != fires:
                 continue
-            touch(row, level, count[row], touched, head.touched_used, ABSENT, ABSENT)
-            head.touched_used += 1
-        entry = level[row] - REFERENCE
-        fact = entry_of(touched, entry)
+            touch(head, facts, row, facts.count[row], ABSENT, ABSENT)
+        entry = facts.level[row] - REFERENCE
+        fact = entry_of(facts.touched, entry)
         if fact.marks & (LOST | DELTA | FIXED) or fact.old != fires:
             continue
         fact.count -= 1
         if fact.count == 0:
-            entry_of(touched, head.losses).losses = entry
+            entry_of(facts.touched, head.losses).losses = entry
             head.losses += 1
             if used < GROUP:
                 fetch_ahead(machine, head, block, i)
@@ -105,33 +99,24 @@ def lose(block, used, head, machine):
 def gain(block, used, relation, head, machine):
     """Offers new derivations to their heads; facts never seen get a row."""
     width = block.shape[1]
-    rows = rows_of(head)
-    table = table_of(head)
-    level = levels_of(head)
-    count = counts_of(head)
-    touched = touched_of(head)
+    facts = facts_of(head)
     found = group_of_numbers()
     for i in range(used):
         fires = block[i, width - 2] + 1
         before = block[i, width - 1]
         before = before + 1 if before < ABSENT else np_int32(ABSENT)
-        row = find_in_turn(block, i, used, rows, table, head.shift, level, found)
+        row = find_in_turn(block, i, used, facts, found)
         if row < 0:
-            add_row(block, i, -1 - row, rows, table, head.used)
-            row = head.used
-            level[row] = ABSENT
-            count[row] = 0
-            head.used += 1
-        value = level[row]
+            row = add_absent(head, facts, block, i, -1 - row)
+        value = facts.level[row]
         if value < REFERENCE:
             if value < fires or (value == fires and fires == before):
                 continue
             # A level that falls is counted anew, so that the old count need not be looked at.
-            known = count[row] if value == fires else np_int32(0)
-            touch(row, level, known, touched, head.touched_used, ABSENT, ABSENT)
-            head.touched_used += 1
-        entry = level[row] - REFERENCE
-        if offer(entry_of(touched, entry), fires, before):
+            known = facts.count[row] if value == fires else np_int32(0)
+            touch(head, facts, row, known, ABSENT, ABSENT)
+        entry = facts.level[row] - REFERENCE
+        if offer(entry_of(facts.touched, entry), fires, before):
             wait(machine, relation, entry, fires)
             if used < GROUP:
                 fetch_ahead(machine, head, block, i)
@@ -156,26 +141,23 @@ def recover_listed(block, used, relation, head, first, machine):
     """Offers derivations that were found by enumeration, to the heads from place `first` of the list of losses
     on; `deltas` of a listed entry is its place (see `rederivation`). Returns how many derivations those have."""
     width = block.shape[1]
-    rows = rows_of(head)
-    table = table_of(head)
-    level = levels_of(head)
-    touched = touched_of(head)
+    facts = facts_of(head)
     found = group_of_numbers()
     derived = 0
     for i in range(used):
-        row = find_in_turn(block, i, used, rows, table, head.shift, level, found)
-        if row < 0 or level[row] < REFERENCE:
+        row = find_in_turn(block, i, used, facts, found)
+        if row < 0 or facts.level[row] < REFERENCE:
             continue
-        entry = level[row] - REFERENCE
-        fact = entry_of(touched, entry)
+        entry = facts.level[row] - REFERENCE
+        fact = entry_of(facts.touched, entry)
         place = int64(fact.deltas)
         if not fact.marks & LOST or place < first or place >= head.losses:
             continue
-        if entry_of(touched, place).losses != entry:
+        if entry_of(facts.touched, place).losses != entry:
             continue
         derived += 1
         before = block[i, width - 1]
-        if before < ABSENT and offer_together(touched, entry, before + 1, np_int32(ABSENT)):
+        if before < ABSENT and offer_together(facts.touched, entry, before + 1, np_int32(ABSENT)):
             wait(machine, relation, entry, before + 1)
     return derived
 
@@ -206,31 +188,26 @@ def lose_counts(block, used, head):
     """Takes old derivations off the counts of their heads at the level where they fired; lists those whose first count
     reached 0."""
     width = block.shape[1]
-    rows = rows_of(head)
-    table = table_of(head)
-    level = levels_of(head)
-    count = counts_of(head)
-    touched = touched_of(head)
+    facts = facts_of(head)
     vectors = vectors_at(head.vectors, 0)
     for i in range(used):
-        row = find_row(block, i, rows, table, head.shift)
+        row = find_row(block, i, facts)
         if row < 0:
             continue
         fires = block[i, width - 1] + np_int32(1)
         left = change(vectors, row, fires, np_int32(-1))
-        value = level[row]
+        value = facts.level[row]
         if value < REFERENCE:
             if value != fires:
                 continue
-            touch(row, level, count[row], touched, head.touched_used, ABSENT, ABSENT)
-            head.touched_used += 1
+            touch(head, facts, row, facts.count[row], ABSENT, ABSENT)
         if left != 0:
             continue
-        entry = level[row] - REFERENCE
-        fact = entry_of(touched, entry)
+        entry = facts.level[row] - REFERENCE
+        fact = entry_of(facts.touched, entry)
         if fact.marks & (LOST | DELTA | FIXED) or fact.old != fires:
             continue
-        entry_of(touched, head.losses).losses = entry
+        entry_of(facts.touched, head.losses).losses = entry
         head.losses += 1
 
 
@@ -239,11 +216,7 @@ def gain_counts(block, used, relation, head, machine):
     """Moves derivations from the level where they fired before (if they did) to the one where they fire now; facts
     never seen get a row. Heads whose first level falls wait for it."""
     width = block.shape[1]
-    rows = rows_of(head)
-    table = table_of(head)
-    level = levels_of(head)
-    count = counts_of(head)
-    touched = touched_of(head)
+    facts = facts_of(head)
     vectors = vectors_at(head.vectors, 0)
     for i in range(used):
         fires = block[i, width - 2] + np_int32(1)
@@ -251,24 +224,19 @@ def gain_counts(block, used, relation, head, machine):
         before = before + np_int32(1) if before < ABSENT else np_int32(ABSENT)
         if fires == before:
             continue
-        row = find_row(block, i, rows, table, head.shift)
+        row = find_row(block, i, facts)
         if row < 0:
-            add_row(block, i, -1 - row, rows, table, head.used)
-            row = head.used
-            level[row] = ABSENT
-            count[row] = 0
-            head.used += 1
+            row = add_absent(head, facts, block, i, -1 - row)
         if before < ABSENT:
             change(vectors, row, before, np_int32(-1))
         change(vectors, row, fires, np_int32(1))
-        value = level[row]
+        value = facts.level[row]
         if value < REFERENCE:
             if value < fires and value != before:
                 continue
-            touch(row, level, count[row], touched, head.touched_used, ABSENT, ABSENT)
-            head.touched_used += 1
-        entry = level[row] - REFERENCE
-        fact = entry_of(touched, entry)
+            touch(head, facts, row, facts.count[row], ABSENT, ABSENT)
+        entry = facts.level[row] - REFERENCE
+        fact = entry_of(facts.touched, entry)
         if fact.marks & PENDING:
             best = fact.other
         else:

@@ -7,6 +7,7 @@ from ctypes import Structure
 
 from elastalog.backends.kernel.compile.signatures import (
     inlined,
+    int64,
     keys_at,
     matrix_at,
     numbers_at,
@@ -16,13 +17,18 @@ from elastalog.backends.kernel.compile.signatures import (
     words_at,
 )
 from elastalog.backends.kernel.execution.join import BLOCK as BLOCK
+from elastalog.backends.kernel.execution.join import Copied, Goal
+from elastalog.backends.kernel.execution.join import Frame as Frame
+from elastalog.backends.kernel.execution.join import block_of as block_of
+from elastalog.backends.kernel.execution.join import frame_at as frame_at
 from elastalog.backends.kernel.store.annotations import counts_of as counts_of
+from elastalog.backends.kernel.store.annotations import facts_of as facts_of
 from elastalog.backends.kernel.store.annotations import levels_of as levels_of
 from elastalog.backends.kernel.store.annotations import rows_of as rows_of
 from elastalog.backends.kernel.store.annotations import table_of as table_of
 from elastalog.backends.kernel.store.annotations import touched_of as touched_of
 from elastalog.backends.kernel.store.memory import IndexDescriptor, Place
-from elastalog.backends.kernel.store.postings import SLOT_WIDTH
+from elastalog.backends.kernel.store.postings import SLOT_WIDTH, Postings, postings_of
 from elastalog.jit.intrinsics import require
 from elastalog.jit.operators import view
 
@@ -40,37 +46,54 @@ def given_of(relation):
 
 
 @view
-def block_of(frame):
-    """The block that a step made."""
-    return matrix_at(frame.block, frame.rows, frame.width)
-
-
-@view
 def operands(machine, place, length):
     """Some operands of a variant or a probe."""
     return numbers_at(machine.operands + 8 * place, length)
 
 
+@view
+def taken_of(machine, step, frame, most):
+    """What a step, the start of a variant or a probe, takes of facts, to a block of at most so many rows."""
+    return Copied(
+        operands(machine, step.take, step.taken),
+        operands(machine, step.take + step.taken, step.taken),
+        matrix_at(frame.usual, most, step.width),
+    )
+
+
 @inlined
-def lookup_of(machine, probe, relation):
-    """Where a probe finds the rows of its relation, as joins are told: how, keys and their shift, slots, pool, and the
-    columns of the index. Without an index the keys are the set table, two slots a number."""
-    kind = probe.kind
-    keys = keys_at(relation.table, relation.table_size // 2)
-    shift = relation.shift
-    slots = matrix_at(relation.rows, 0, SLOT_WIDTH)
-    pool = words_at(relation.rows, 0)
-    columns = numbers_at(relation.rows, 0)
-    if kind == INDEXED:
-        index = index_at(machine.indexes, probe.index)
-        require(index.is_missing == 0)
-        kind = index.kind
-        keys = keys_at(index.keys, index.keys_size)
-        shift = index.shift
-        slots = matrix_at(index.slots, index.slots_size, SLOT_WIDTH)
-        pool = words_at(index.pool, index.pool_size)
-        columns = numbers_at(index.columns, index.columns_number)
-    return kind, keys, shift, slots, pool, columns
+def goal_of(machine, probe, following, limit):
+    """What a probe joins with: the rows of its relation below a limit."""
+    relation = relation_at(machine.relations, probe.relation)
+    taken = taken_of(machine, probe, following, BLOCK)
+    keep = operands(machine, probe.keep, probe.kept)
+    kept = Copied(keep, operands(machine, probe.keep + probe.kept, probe.kept), taken.out)
+    # Without an index nobody looks at one.
+    nothing = relation.rows
+    index = Postings(
+        probe.kind,
+        keys_at(nothing, 0),
+        int64(0),
+        matrix_at(nothing, 0, SLOT_WIDTH),
+        words_at(nothing, 0),
+        numbers_at(nothing, 0),
+    )
+    if probe.kind == INDEXED:
+        place = index_at(machine.indexes, probe.index)
+        require(place.is_missing == 0)
+        index = postings_of(place)
+    return Goal(
+        operands(machine, probe.key, probe.key_width),
+        index,
+        facts_of(relation),
+        limit,
+        relation.is_checked != 0,
+        probe.is_negated != 0,
+        relation.is_flat != 0,
+        kept,
+        taken,
+        taken.out,
+    )
 
 
 LOSING, RECOVERING, GAINING, SURVIVING = range(4)
@@ -124,9 +147,9 @@ class Machine(Structure):
     on none. `part`: how far the course of an update is; `may_gain`: inputs bring something; `is_marked`: they have
     marks, to be taken off in the end. `at`: the next place in the delta that a variant starts at, -1 if it has not
     begun. `work` counts rows that are looked at or made, since limits were last looked at; `work_before` are those that
-    were counted before. `served`: heads that have got the last block of a variant already. `progress` is the state
-    vector of the joins (see `set_table`), `task` the record of what the kind of machine needs beyond this one, `sought`
-    the bits of facts that are looked for by enumeration (see `rederivation`).
+    were counted before. `served`: heads that have got the last block of a variant already. `task` is the record
+    of what the kind of machine needs beyond this one, `sought` the bits of facts that are looked for by enumeration
+    (see `rederivation`).
 
     The queue: `waiting` has the first node of each level, `heap` the levels that have one; `words` are the facts of
     nodes, in the bucket queue, where nodes are used again from `free_node` on and `kept`
@@ -166,7 +189,6 @@ class Machine(Structure):
     operands: int
     own_variants: int
     frames: int
-    progress: int
     task: int
     sought: int
 
@@ -308,19 +330,6 @@ class ActionCode(Structure):
     result: int
 
 
-@record
-class Frame(Structure):
-    """The block a step made: where it lies, and where if nothing else is said; how much of it has been passed on."""
-
-    usual: int
-    block: int
-    rows: int
-    width: int
-    begun: int
-    end: int
-    within: int
-
-
 @record_of_words
 class Node(Structure):
     """What waits in the queue for a level: a touched entry or, in the bucket queue, a derivation; and the next node."""
@@ -336,5 +345,4 @@ index_at = record_at(IndexPlace)
 variant_at = record_at(VariantCode)
 probe_at = record_at(ProbeCode)
 action_at = record_at(ActionCode)
-frame_at = record_at(Frame)
 node_at = record_at(Node)

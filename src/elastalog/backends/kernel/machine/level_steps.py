@@ -2,37 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from elastalog.backends.kernel.compile.signatures import (
-    flattened,
-    inlined,
-    int64,
-    matrix_at,
-    numbers_at,
-    piece,
-    prefetch,
-)
+from elastalog.backends.kernel.compile.signatures import flattened, inlined, int64, piece, prefetch
 from elastalog.backends.kernel.execution import level_views
+from elastalog.backends.kernel.execution.join import copy_columns
 from elastalog.backends.kernel.execution.join_levels import join_levels, join_one
-from elastalog.backends.kernel.execution.level_views import copy_columns, copy_entry
-from elastalog.backends.kernel.machine.layout import (
-    BLOCK,
-    LOSING,
-    block_of,
-    levels_of,
-    lookup_of,
-    operands,
-    relation_at,
-    rows_of,
-    touched_of,
-)
+from elastalog.backends.kernel.execution.level_views import copy_entry
+from elastalog.backends.kernel.machine.layout import BLOCK, LOSING, goal_of, relation_at, rows_of, taken_of, touched_of
 from elastalog.backends.kernel.machine.rounds import goes_here
 from elastalog.backends.kernel.store.annotations import ABSENT, TOUCHED_WIDTH, entry_of
-from elastalog.backends.kernel.store.memory import STATE_SIZE
-from elastalog.backends.kernel.store.set_table import FILLED, NEXT, SKIPPED, WITHIN
 
 VIEWS = np.array(
     [
@@ -65,17 +44,15 @@ def gather_some_heads(machine, variant, frame, most):
     touched = touched_of(relation)
     rows = rows_of(relation)
     width = variant.width
-    out = matrix_at(frame.usual, most, width)
-    take = operands(machine, variant.take, variant.taken)
-    place = operands(machine, variant.take + variant.taken, variant.taken)
+    taken = taken_of(machine, variant, frame, most)
     filled = min(relation.delta_end - machine.at, most)
     for i in range(filled):
         fetch_listed(touched, rows, relation.listed_in, machine.at + i, relation.delta_end)
         entry = touched[machine.at + i, relation.listed_in]
         row = int64(entry_of(touched, entry).row)
-        copy_columns(rows, row, entry, take, place, out, i)
-        out[i, width - 2] = 0
-        out[i, width - 1] = 0
+        copy_columns(rows, row, entry, taken, i)
+        taken.out[i, width - 2] = 0
+        taken.out[i, width - 1] = 0
     machine.at += filled
     return filled
 
@@ -94,9 +71,7 @@ def gather_listed(machine, variant, frame, seen, is_loss, most):
     touched = touched_of(relation)
     rows = rows_of(relation)
     width = variant.width
-    out = matrix_at(frame.usual, most, width)
-    take = operands(machine, variant.take, variant.taken)
-    place = operands(machine, variant.take + variant.taken, variant.taken)
+    taken = taken_of(machine, variant, frame, most)
     is_negated = variant.is_negated != 0
     is_flat = relation.is_flat != 0
     is_forked = variant.fork > 0
@@ -110,10 +85,10 @@ def gather_listed(machine, variant, frame, seen, is_loss, most):
             continue
         if is_forked and not goes_here(machine, variant, rows, int64(fact.row)):
             continue
-        copy_entry(rows, fact, is_loss, is_flat, take, place, out, filled)
+        copy_entry(rows, fact, is_loss, is_flat, taken, filled)
         if is_negated:
-            out[filled, width - 2] = 0
-            out[filled, width - 1] = 0 if is_loss else ABSENT
+            taken.out[filled, width - 2] = 0
+            taken.out[filled, width - 1] = 0 if is_loss else ABSENT
         filled += 1
     machine.at = at
     return filled
@@ -126,44 +101,14 @@ def gather_seen(machine, variant, frame, most):
     return gather_listed(machine, variant, frame, seen, machine.phase == LOSING, most)
 
 
-def _probing(join: Any) -> Any:
-    """A piece that does `probe_levels` by a join, which becomes part of it: arguments are many, and rows few."""
-
-    @piece
-    def probe_by(machine, probe, frame, following, seen, is_loss, limit):
-        relation = relation_at(machine.relations, probe.relation)
-        kind, keys, shift, slots, pool, columns = lookup_of(machine, probe, relation)
-        progress = numbers_at(machine.progress, STATE_SIZE)
-        progress[FILLED] = 0
-        progress[SKIPPED] = 0
-        progress[WITHIN] = frame.within
-        join(
-            block_of(frame), frame.begun, frame.end, operands(machine, probe.key, probe.key_width), kind, keys, shift,
-            slots, pool, rows_of(relation), columns, limit, levels_of(relation), touched_of(relation), seen,
-            is_loss, relation.is_flat != 0, probe.is_negated != 0, operands(machine, probe.keep, probe.kept),
-            operands(machine, probe.keep + probe.kept, probe.kept), operands(machine, probe.take, probe.taken),
-            operands(machine, probe.take + probe.taken, probe.taken), matrix_at(following.usual, BLOCK, probe.width),
-            progress,
-        )  # fmt: skip
-        frame.begun = progress[NEXT]
-        frame.within = progress[WITHIN]
-        machine.work += progress[SKIPPED]
-        return progress[FILLED]
-
-    return probe_by
-
-
-_probe_one = _probing(join_one)
-_probe_many = _probing(join_levels)
-
-
-@inlined
+@piece
 def probe_levels(machine, probe, frame, following, seen, is_loss, limit):
     """Joins what is left of a step's block with the rows below `limit` that are `seen` of the relation of the next
     step, until the block of that step is full. In chains that is one row, round after round."""
+    goal = goal_of(machine, probe, following, limit)
     if frame.end - frame.begun == 1:
-        return _probe_one(machine, probe, frame, following, seen, is_loss, limit)
-    return _probe_many(machine, probe, frame, following, seen, is_loss, limit)
+        return join_one(machine, frame, goal, seen, is_loss)
+    return join_levels(machine, frame, goal, seen, is_loss)
 
 
 @piece

@@ -14,7 +14,7 @@ import numpy as np
 from elastalog.analysis.program import Apply, Base, Constant, Expression, Variable
 from elastalog.backends.kernel.compile.signatures import Table, address_of
 from elastalog.backends.kernel.execution.bound_variant import BoundVariant, is_indexed
-from elastalog.backends.kernel.execution.join_levels import MEMBER
+from elastalog.backends.kernel.execution.join import MEMBER
 from elastalog.backends.kernel.execution.level_views import LEVELS
 from elastalog.backends.kernel.expressions.actions import REVERSED, Run
 from elastalog.backends.kernel.machine import layout

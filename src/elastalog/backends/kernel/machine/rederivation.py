@@ -13,7 +13,6 @@ import numpy as np
 from elastalog.backends.kernel.compile.signatures import (
     NONE,
     ONE,
-    flattened,
     hash_row,
     inlined,
     int64,
@@ -21,18 +20,18 @@ from elastalog.backends.kernel.compile.signatures import (
     matrix_at,
     np_int32,
     piece,
-    prefetch,
     words_at,
 )
+from elastalog.backends.kernel.execution.join_levels import fetch_fact
 from elastalog.backends.kernel.execution.level_views import copy_fact, is_seen
 from elastalog.backends.kernel.machine.layout import (
     RECOVERING,
     SOUGHT_BITS,
+    facts_of,
     index_at,
-    levels_of,
-    operands,
     relation_at,
     rows_of,
+    taken_of,
     touched_of,
     variant_at,
 )
@@ -98,12 +97,8 @@ def gather_all(machine, variant, frame, most):
     slots = matrix_at(index.slots if is_grouped else 0, index.slots_size if is_grouped else 0, SLOT_WIDTH)
     pool = words_at(index.pool if is_grouped else 0, index.pool_size if is_grouped else 0)
     end = index.slots_size if is_grouped else relation.used
-    touched = touched_of(relation)
-    rows = rows_of(relation)
-    level = levels_of(relation)
-    out = matrix_at(frame.usual, most, variant.width)
-    take = operands(machine, variant.take, variant.taken)
-    place = operands(machine, variant.take + variant.taken, variant.taken)
+    facts = facts_of(relation)
+    taken = taken_of(machine, variant, frame, most)
     is_flat = relation.is_flat != 0
     seen = VIEWS[RECOVERING, 0]
     at = int64(machine.at) >> 32  # a row or a slot; below, where in its posting
@@ -118,12 +113,11 @@ def gather_all(machine, variant, frame, most):
             row = int64(slots[at, PLACE])
             if length > 1:
                 later = min(row + within + _AHEAD, row + length - 1)
-                prefetch(flattened(rows), int64(pool[later]) * rows.shape[1])
-                prefetch(level, int64(pool[later]))
+                fetch_fact(facts, int64(pool[later]))
                 row = int64(pool[row + within])
         if length > 0:
-            if is_seen(seen, level, touched, row):
-                copy_fact(rows, row, level, touched, False, is_flat, take, place, out, filled)
+            if is_seen(seen, facts, row):
+                copy_fact(facts, row, False, is_flat, taken, filled)
                 filled += 1
             passed += 1
         within += 1

@@ -13,17 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from elastalog.backends.kernel.compile.signatures import (
-    inlined,
-    int64,
-    keys_at,
-    matrix_at,
-    np_int32,
-    numbers_at,
-    piece,
-    uint64,
-    words_at,
-)
+from elastalog.backends.kernel.compile.signatures import inlined, int64, np_int32, piece, uint64
 from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.layout import (
     BLOCK,
@@ -37,9 +27,16 @@ from elastalog.backends.kernel.machine.layout import (
     rows_of,
     variant_at,
 )
-from elastalog.backends.kernel.store import postings
 from elastalog.backends.kernel.store.memory import index_descriptor_at
-from elastalog.backends.kernel.store.postings import DIRECT, LENGTH, SLOT_WIDTH, find_key, hash_key, index_key
+from elastalog.backends.kernel.store.postings import (
+    DIRECT,
+    LENGTH,
+    append_rows,
+    find_key,
+    hash_key,
+    index_key,
+    postings_of,
+)
 from elastalog.relations.limits import LEAST_NARROW, WIDE
 
 
@@ -169,9 +166,6 @@ def runner(has_more: Any, gather: Any, probe_next: Any, sink: Any) -> Any:
         return reason
 
     return run
-
-
-_append = piece(postings.append)
 
 
 @inlined
@@ -315,12 +309,7 @@ def extend_index(index, relation):
 @piece
 def extend_part(index, relation, start, part, parts):
     """Adds the rows of some keys to an index, from a row on; returns where it is full, or the relation ends."""
-    return _append(
-        rows_of(relation), start, relation.used, numbers_at(index.columns, index.columns_number),
-        index.kind == DIRECT, keys_at(index.keys, index.keys_size), index.shift,
-        matrix_at(index.slots, index.slots_size, SLOT_WIDTH), words_at(index.pool, index.pool_size),
-        numbers_at(index.state, index.state_size), part, parts,
-    )  # fmt: skip
+    return append_rows(index, rows_of(relation), start, relation.used, part, parts)
 
 
 @piece
@@ -365,12 +354,10 @@ def goes_here(machine, variant, rows, row):
 @piece
 def _length(machine, variant, rows, row):
     """How many rows the first join of a variant would look at from a fact."""
-    index = index_at(machine.indexes, probe_at(machine.probes, variant.first_probe).index)
+    index = postings_of(index_at(machine.indexes, probe_at(machine.probes, variant.first_probe).index))
     columns = operands(machine, variant.first_key, variant.first_key_width)
-    slots = matrix_at(index.slots, index.slots_size, SLOT_WIDTH)
     if index.kind == DIRECT:
         word = int64(rows[row, columns[0]])
-        return int64(slots[word, LENGTH]) if word >= 0 and word < index.slots_size else int64(0)
+        return int64(index.slots[word, LENGTH]) if word >= 0 and word < index.slots.shape[0] else int64(0)
     value = index_key(rows, row, columns)
-    home = hash_key(value) >> uint64(index.shift)
-    return int64(slots[find_key(value, home, keys_at(index.keys, index.keys_size)), LENGTH])
+    return int64(index.slots[find_key(value, hash_key(value) >> uint64(index.shift), index.keys), LENGTH])

@@ -14,7 +14,7 @@ from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.layout import BLOCK, SOUGHT_BITS, Frame, Machine, Node
 from elastalog.backends.kernel.machine.plan import MachinePlan
 from elastalog.backends.kernel.store.count_vectors import MOST_STEPS, Vectors
-from elastalog.backends.kernel.store.memory import Matrix, Vector, sparse_bits, state_vector
+from elastalog.backends.kernel.store.memory import Matrix, Vector, sparse_bits
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.watch import Watch
 from elastalog.settings import SETTINGS
@@ -167,8 +167,6 @@ class Workspace:
         self.address = addressof(self.machine)
         self._places = self.address + Machine.relations.offset  # type: ignore[attr-defined]
         self.frames = Table(Frame, 1)
-        self._progress: Vector = state_vector()
-        self.machine.progress = address_of(self._progress)
         self._sought = sparse_bits(SOUGHT_BITS)
         self.machine.sought = address_of(self._sought)
         self._blocks: list[Vector] = []

@@ -21,13 +21,11 @@ from elastalog.backends.kernel.compile.signatures import GROUP, INT, operator, p
 from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.layout import (
     block_of,
-    counts_of,
+    facts_of,
     levels_of,
     machine_at,
     node_at,
     relation_at,
-    rows_of,
-    table_of,
     touched_of,
 )
 from elastalog.backends.kernel.machine.level_steps import gather_heads, probe_seen
@@ -100,22 +98,18 @@ def apply_heads(machine, variant, frame, is_new, column, step, stamp):
     if machine.nodes_used + used > machine.nodes_room:
         return layout.NO_NODES
     block = block_of(frame)
-    rows = rows_of(head)
-    table = table_of(head)
-    level = levels_of(head)
-    count = counts_of(head)
-    touched = touched_of(head)
+    facts = facts_of(head)
     for start in range(0, used, GROUP):
         stop = min(start + GROUP, used)
-        fetch(block, start, stop, rows, table, head.shift, level)
+        fetch(block, start, stop, facts)
         for i in range(start, stop):
-            row = find_or_add(head, block, i, rows, table, level, count, is_new)
-            if row < 0 or (is_new and column < 0 and level[row] < ABSENT):
+            row = find_or_add(head, facts, block, i, is_new)
+            if row < 0 or (is_new and column < 0 and facts.level[row] < ABSENT):
                 continue
-            entry = touched_entry(head, level, count, touched, row, DERIVED, 0)
+            entry = touched_entry(head, facts, row, DERIVED, 0)
             if column >= 0:
-                touched[entry, column] += step
-            list_head(machine, variant.head, entry_of(touched, entry), entry, stamp)
+                facts.touched[entry, column] += step
+            list_head(machine, variant.head, entry_of(facts.touched, entry), entry, stamp)
     machine.derived += used
     frame.begun = used
     return layout.DONE

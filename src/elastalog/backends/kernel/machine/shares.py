@@ -28,21 +28,12 @@ from elastalog.backends.kernel.compile.signatures import (
     table_at,
     types,
     uint32,
-    words_at,
 )
 from elastalog.backends.kernel.machine import layout
-from elastalog.backends.kernel.machine.layout import (
-    VariantCode,
-    index_at,
-    probe_at,
-    relation_at,
-    rows_of,
-    table_of,
-    variant_at,
-)
+from elastalog.backends.kernel.machine.layout import VariantCode, index_at, probe_at, relation_at, variant_at
 from elastalog.backends.kernel.machine.rounds import extend_index, extend_part
 from elastalog.backends.kernel.store import inserting
-from elastalog.backends.kernel.store.inserting import APART, size_of_turns
+from elastalog.backends.kernel.store.inserting import APART, close_rows, size_of_turns
 from elastalog.backends.kernel.store.memory import Vector
 from elastalog.backends.kernel.store.postings import INDEX_STATE_SIZE
 from elastalog.jit.atomics import GATE, PASSED, add_unordered, arrive, atomic_load, let_pass, look, sleep, wake_all
@@ -51,8 +42,6 @@ from elastalog.settings import SETTINGS
 
 _turn_for = piece(inserting.turn_for)
 _give_out = piece(inserting.give_out)
-_insert_together = piece(inserting.insert_together)
-_close_gaps = piece(inserting.close_gaps)
 
 SHARES = 32
 """Of an iteration for each thread, about: the last are small, so that no thread has to wait long for another, and none
@@ -170,7 +159,7 @@ class Shared:
 
 
 @view
-def _turns_at(sharing, number):
+def turns_at(sharing, number):
     """The rows of a relation that threads are given."""
     size = APART * (1 + sharing.threads)
     return numbers_at(sharing.turns + 8 * size * number, size)
@@ -185,15 +174,6 @@ def take_share(address, thread):
         return sharing.shares + (sharing.begun - 1) * _SHARE_BYTES
     number = add_unordered(numbers_at(sharing.numbers + _NEXT_SHARE, 1), 0, 1)
     return sharing.shares + number * _SHARE_BYTES if number < sharing.shares_number else int64(0)
-
-
-@piece
-def insert_shared(address, thread, number, head, count, level, at, block, start, stop):
-    """Inserts rows of a block into a relation, as others do; returns where it stopped, early if no row is left."""
-    return _insert_together(
-        block, start, stop, rows_of(head), table_of(head), head.shift, count, head.delta_end, level, at, head.room,
-        _turns_at(sharing_at(address, 0), number), thread,
-    )  # fmt: skip
 
 
 @piece
@@ -301,11 +281,7 @@ def take_back(machine, address):
     for r in range(machine.relations_number):
         relation = relation_at(machine.relations, r)
         if relation.is_own:
-            noted = relation.room if relation.is_annotated else 0
-            relation.used = _close_gaps(
-                rows_of(relation), table_of(relation), relation.shift, words_at(relation.count, noted),
-                words_at(relation.level, noted), relation.used, relation.room, _turns_at(sharing, r),
-            )  # fmt: skip
+            close_rows(relation, turns_at(sharing, r))
 
 
 @piece
@@ -397,7 +373,7 @@ def _give_rows(machine, sharing):
         if relation.is_own:
             # About as many facts as in the iteration before.
             expected = relation.delta_end - relation.delta
-            _give_out(_turns_at(sharing, r), relation.used, _turn_for(expected, sharing.threads))
+            _give_out(turns_at(sharing, r), relation.used, _turn_for(expected, sharing.threads))
 
 
 @piece

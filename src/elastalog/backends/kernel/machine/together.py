@@ -41,17 +41,14 @@ from elastalog.backends.kernel.machine.layout import (
     LOSING,
     SINK,
     block_of,
-    counts_of,
+    facts_of,
     frame_at,
     levels_of,
     machine_at,
     node_at,
     relation_at,
-    rows_of,
-    table_of,
     touched_of,
 )
-from elastalog.backends.kernel.store import inserting
 from elastalog.backends.kernel.store.annotations import (
     ABSENT,
     COUNT,
@@ -67,13 +64,20 @@ from elastalog.backends.kernel.store.annotations import (
     UNTOUCHED,
     entry_of,
 )
-from elastalog.backends.kernel.store.inserting import APART, GIVEN, OWN, OWN_END, TURN, without_gaps_at_end
+from elastalog.backends.kernel.store.inserting import (
+    APART,
+    GIVEN,
+    OWN,
+    OWN_END,
+    TURN,
+    Noted,
+    close_rows,
+    insert_together,
+    without_gaps_at_end,
+)
 from elastalog.backends.kernel.store.set_table import find_in_turn
 from elastalog.jit.atomics import add_unordered, atomic_load, atomic_store, compare_and_swap, relax
 from elastalog.jit.operators import view
-
-_insert_together = piece(inserting.insert_together)
-_close_gaps = piece(inserting.close_gaps)
 
 
 @record
@@ -146,16 +150,16 @@ def _next_entry(turns, own, room):
 
 
 @inlined
-def _touch(row, value, count, level, touched, entry):
+def _touch(facts, row, value, count, entry):
     """As `bookkeeping.touch`, for a row of a known level; whether nobody was faster, who has used another entry."""
-    fact = entry_of(touched, entry)
+    fact = entry_of(facts.touched, entry)
     fact.row = row
     fact.old = value
     fact.new = value
     fact.other = ABSENT
     fact.count = count
     fact.marks = UNTOUCHED if value < ABSENT else 0
-    return compare_and_swap(level, row, np_int32(value), np_int32(REFERENCE + entry)) == value
+    return compare_and_swap(facts.level, row, np_int32(value), np_int32(REFERENCE + entry)) == value
 
 
 @piece
@@ -166,20 +170,16 @@ def lose_together(block, start, stop, number, head, machine):
     turns = _turns_at(shares.entries, shares)
     own = APART * (1 + task.thread)
     width = block.shape[1]
-    rows = rows_of(head)
-    table = table_of(head)
-    level = levels_of(head)
-    count = counts_of(head)
-    touched = touched_of(head)
-    words = flattened(touched)
+    facts = facts_of(head)
+    words = flattened(facts.touched)
     found = group_of_numbers()
     for g in range(GROUP):
         found[g] = -1
     for i in range(start, stop):
-        row = find_in_turn(block, i, stop, rows, table, head.shift, level, found)
+        row = find_in_turn(block, i, stop, facts, found)
         if row < 0:
             continue
-        value = level[row]
+        value = facts.level[row]
         fires = block[i, width - 1] + 1
         if value < REFERENCE:
             if value != fires:
@@ -187,10 +187,10 @@ def lose_together(block, start, stop, number, head, machine):
             entry = _next_entry(turns, own, head.touched_room)
             if entry < 0:
                 return i
-            if _touch(row, value, count[row], level, touched, entry):
+            if _touch(facts, row, value, facts.count[row], entry):
                 turns[own + OWN] = entry + 1
-        entry = int64(atomic_load(level, row)) - REFERENCE
-        fact = entry_of(touched, entry)
+        entry = int64(atomic_load(facts.level, row)) - REFERENCE
+        fact = entry_of(facts.touched, entry)
         if fact.marks & (LOST | DELTA | FIXED) or fact.old != fires:
             continue
         if add_unordered(words, entry * TOUCHED_WIDTH + COUNT, np_int32(-1)) == 1:
@@ -209,15 +209,9 @@ def gain_together(block, start, stop, number, head, machine):
     turns = _turns_at(shares.entries, shares)
     own = APART * (1 + task.thread)
     width = block.shape[1]
-    rows = rows_of(head)
-    table = table_of(head)
-    level = levels_of(head)
-    count = counts_of(head)
-    touched = touched_of(head)
-    stop = _insert_together(
-        block, start, stop, rows, table, head.shift, words_at(head.count, 0), 0, level, ABSENT, head.room,
-        _turns_at(shares.rows, shares), task.thread,
-    )  # fmt: skip
+    facts = facts_of(head)
+    noted = Noted(words_at(head.count, 0), 0, facts.level, ABSENT)
+    stop = insert_together(facts, noted, block, start, stop, _turns_at(shares.rows, shares), task.thread)
     found = group_of_numbers()
     for g in range(GROUP):
         found[g] = -1
@@ -225,8 +219,8 @@ def gain_together(block, start, stop, number, head, machine):
         fires = block[i, width - 2] + 1
         before = block[i, width - 1]
         before = before + 1 if before < ABSENT else np_int32(ABSENT)
-        row = find_in_turn(block, i, stop, rows, table, head.shift, level, found)
-        value = level[row]
+        row = find_in_turn(block, i, stop, facts, found)
+        value = facts.level[row]
         if value < REFERENCE:
             if value < fires or (value == fires and fires == before):
                 continue
@@ -234,11 +228,11 @@ def gain_together(block, start, stop, number, head, machine):
             if entry < 0:
                 return i
             if value == ABSENT:
-                count[row] = 0
-            if _touch(row, value, count[row] if value == fires else np_int32(0), level, touched, entry):
+                facts.count[row] = 0
+            if _touch(facts, row, value, facts.count[row] if value == fires else np_int32(0), entry):
                 turns[own + OWN] = entry + 1
-        entry = int64(atomic_load(level, row)) - REFERENCE
-        if offer_together(touched, entry, fires, before):
+        entry = int64(atomic_load(facts.level, row)) - REFERENCE
+        if offer_together(facts.touched, entry, fires, before):
             wait(machine, number, entry, fires)
     return stop
 
@@ -278,10 +272,7 @@ def close_gaps(address, shares):
     level = levels_of(head)
     touched = touched_of(head)
     before = head.used
-    head.used = _close_gaps(
-        rows_of(head), table_of(head), head.shift, counts_of(head), level, before, head.room,
-        _turns_at(shares.rows, shares),
-    )  # fmt: skip
+    close_rows(head, _turns_at(shares.rows, shares))
     for row in range(before, head.used):
         if level[row] >= REFERENCE:
             entry_of(touched, level[row] - REFERENCE).row = row

@@ -22,7 +22,6 @@ from elastalog.backends.kernel.compile.signatures import (
     INT,
     MATRIX,
     STATE,
-    TABLE,
     WORDS,
     int64,
     np_int32,
@@ -35,10 +34,10 @@ from elastalog.backends.kernel.machine.enumeration import Enumerator, Sink, TooM
 from elastalog.backends.kernel.machine.run import Workspace
 from elastalog.backends.kernel.sets.set_plan import SetPlan
 from elastalog.backends.kernel.store import bookkeeping
-from elastalog.backends.kernel.store.annotations import entry_of
-from elastalog.backends.kernel.store.memory import Matrix, Vector, state_vector
+from elastalog.backends.kernel.store.annotations import entry_of, facts_of
+from elastalog.backends.kernel.store.memory import Matrix, Vector, relation_descriptor_at, state_vector
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.kernel.store.set_table import FILLED, NEXT, WITHIN, find_row
+from elastalog.backends.kernel.store.set_table import find_row
 from elastalog.backends.watch import Watch
 from elastalog.late import dataclass
 from elastalog.planning.logical import Clause
@@ -154,17 +153,19 @@ class BackwardSearch:
 _MOST = 1 << 25
 """Words that are remembered of one clause."""
 
-_STORED = FILLED
+# Fields of the state vector: how many derivations are stored; where `recall` goes on, and what it has put in the block.
+_STORED, NEXT, WITHIN, FILLED = range(4)
 
 
-@operator(types.void, MATRIX, INT, MATRIX, TABLE, INT, COLUMNS, WORDS, MATRIX, STATE)
-def remember(block, used, rows, table, shift, words, latest, store, state):
+@operator(types.void, INT, MATRIX, INT, COLUMNS, WORDS, MATRIX, STATE)
+def remember(address, block, used, words, latest, store, state):
     """Stores the derivations of a block, whose first words are the head; `words` are those with the rows of body facts.
     `latest` is the last derivation of each head."""
+    facts = facts_of(relation_descriptor_at(address, 0))
     stored = state[_STORED]
     width = words.shape[0]
     for i in range(used):
-        row = find_row(block, i, rows, table, shift)
+        row = find_row(block, i, facts)
         if row < 0 or (width == 0 and latest[row] >= 0):
             continue
         store[stored, 0] = latest[row]
@@ -209,12 +210,13 @@ def recall(entries, touched, latest, store, places, out, state):
     state[FILLED] = filled
 
 
-@operator(INT, MATRIX, INT, INT, WORDS, MATRIX, INT)
-def keep_seen(block, used, word, level, touched, view):
+@operator(INT, INT, MATRIX, INT, INT, INT)
+def keep_seen(address, block, used, word, view):
     """Keeps the rows of a block in which one word is the row of a fact in a view."""
+    facts = facts_of(relation_descriptor_at(address, 0))
     kept = 0
     for i in range(used):
-        if is_seen(view, level, touched, int64(block[i, word])):
+        if is_seen(view, facts, int64(block[i, word])):
             if kept < i:
                 for c in range(block.shape[1]):
                     block[kept, c] = block[i, c]
@@ -252,8 +254,7 @@ class RememberedDerivations:
         if (stored + used) * self._store.shape[1] > _MOST:
             raise TooManyRows
         self._store = bookkeeping.room(self._store, stored + used)
-        head = self._head
-        remember(block, used, head.rows, head.table, head.shift, self._words, self._latest, self._store, self._state)
+        remember(self._head.home, block, used, self._words, self._latest, self._store, self._state)
         self._watch.derived(used)
 
     def hand_on(self, entries: Vector, sink: Sink) -> None:
@@ -266,6 +267,6 @@ class RememberedDerivations:
             recall(entries, self._head.touched, self._latest, self._store, self._places, block, state)
             used = int(state[FILLED])
             for word, relation in self._bodies:
-                used = keep_seen(block, used, word, relation.level, relation.touched, self._view)
+                used = keep_seen(relation.home, block, used, word, self._view)
             if used:
                 sink(block, used)

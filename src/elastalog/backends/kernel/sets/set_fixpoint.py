@@ -17,9 +17,8 @@ from elastalog.backends.kernel.execution.bound_variant import BoundVariant
 from elastalog.backends.kernel.sets.set_operators import RECURSIVE
 from elastalog.backends.kernel.store import inserting
 from elastalog.backends.kernel.store.annotations import DERIVED
-from elastalog.backends.kernel.store.memory import NO_WORDS, Matrix, Vector, state_vector
+from elastalog.backends.kernel.store.memory import NO_WORDS, Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.kernel.store.set_table import NEXT, USED
 from elastalog.backends.watch import Watch
 from elastalog.planning.logical import LogicalStratum
 
@@ -51,7 +50,6 @@ class _CountingWorkers(SettlingWorkers):
         super().__init__(relations, watch)
         self._support = support
         self._recursive: dict[str, Vector] = {}
-        self._state: Vector = state_vector()
 
     def recursive_counts(self, relation: KernelRelation) -> Vector:
         """How often recursive rules have derived each fact; as long as the relation has room for."""
@@ -63,16 +61,13 @@ class _CountingWorkers(SettlingWorkers):
         return counts
 
     def take(self, variant: BoundVariant, block: Matrix, used: int) -> None:
-        head, is_recursive, state = self.relations[variant.clause.head], variant.clause.is_recursive, self._state
+        head, is_recursive = self.relations[variant.clause.head], variant.clause.is_recursive
         is_kept = self._support is Support.EVERY or (self._support is Support.NONRECURSIVE and not is_recursive)
         done = 0
         while done < used:
             first = head.used
-            state[USED] = first
             counts = NO_WORDS if not is_kept else self.recursive_counts(head) if is_recursive else head.count
-            inserting.insert(block, done, used, head.rows, head.table, head.shift, counts, 0, NO_WORDS, 0, state)
-            head.used = int(state[USED])
-            done = int(state[NEXT])
+            done = inserting.insert(head.home, block, done, used, counts, 0)
             if is_recursive or not is_kept:
                 head.count[first : head.used] = self._support is Support.EXPLICIT
             if done < used:

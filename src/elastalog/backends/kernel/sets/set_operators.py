@@ -26,19 +26,7 @@ from elastalog.backends.kernel.compile.signatures import (
     operator,
     types,
 )
-from elastalog.backends.kernel.store.annotations import (
-    ABSENT,
-    COUNT,
-    DERIVED,
-    IS,
-    WAS,
-    counts_of,
-    entry_of,
-    levels_of,
-    rows_of,
-    table_of,
-    touched_of,
-)
+from elastalog.backends.kernel.store.annotations import ABSENT, COUNT, DERIVED, IS, WAS, entry_of, facts_of
 from elastalog.backends.kernel.store.bookkeeping import LISTED, fetch, find_or_add, touched_entry
 from elastalog.backends.kernel.store.memory import relation_descriptor_at
 
@@ -64,28 +52,24 @@ def apply_heads(address, block, used, column, step, is_new, is_gain, noted, stam
     `is_new`, facts never seen get a row, and present heads that nothing touched are passed over unless counted. With
     `is_gain`, derivations that fired before are not counted. `noted`: what look-ahead wants to know."""
     head = relation_descriptor_at(address, 0)
-    rows = rows_of(head)
-    table = table_of(head)
-    level = levels_of(head)
-    count = counts_of(head)
-    touched = touched_of(head)
+    facts = facts_of(head)
     block_width = block.shape[1]
     listed = state[LISTED]
     for start in range(0, used, GROUP):
         stop = min(start + GROUP, used)
-        fetch(block, start, stop, rows, table, head.shift, level)
+        fetch(block, start, stop, facts)
         for i in range(start, stop):
-            row = find_or_add(head, block, i, rows, table, level, count, is_new)
+            row = find_or_add(head, facts, block, i, is_new)
             if row < 0:
                 continue
             is_counted = column >= 0 and (not is_gain or block[i, block_width - 1] >= ABSENT)
             is_marked = NOTHING < noted < IF_CERTAIN and block[i, block_width - 2] >= MARKED
-            if is_new and not is_counted and level[row] < ABSENT and not (is_marked and noted == IF_QUESTIONED):
+            if is_new and not is_counted and facts.level[row] < ABSENT and not (is_marked and noted == IF_QUESTIONED):
                 continue
-            entry = touched_entry(head, level, count, touched, row, DERIVED, 0)
-            fact = entry_of(touched, entry)
+            entry = touched_entry(head, facts, row, DERIVED, 0)
+            fact = entry_of(facts.touched, entry)
             if is_counted:
-                touched[entry, column] += np_int32(step)
+                facts.touched[entry, column] += np_int32(step)
             if is_marked:
                 fact.new |= MARKED
                 if column == COUNT:
@@ -104,21 +88,19 @@ def expect(address, wanted, kept, expected, entries):
     """Marks those of some rows (negative numbers are none) that are present and not among the few that are kept, and
     lists their entries, each once. `expected` is the mark of facts that are known to go."""
     home = relation_descriptor_at(address, 0)
-    level = levels_of(home)
-    count = counts_of(home)
-    touched = touched_of(home)
+    facts = facts_of(home)
     number = 0
     for i in range(wanted.shape[0]):
         row = wanted[i]
-        if row < 0 or level[row] == ABSENT:
+        if row < 0 or facts.level[row] == ABSENT:
             continue
         is_kept = False
         for k in range(kept.shape[0]):
             is_kept = is_kept or kept[k] == row
         if is_kept:
             continue
-        entry = touched_entry(home, level, count, touched, row, DERIVED, 0)
-        fact = entry_of(touched, entry)
+        entry = touched_entry(home, facts, row, DERIVED, 0)
+        fact = entry_of(facts.touched, entry)
         if fact.marks & IS and not fact.marks & expected:
             fact.marks |= expected
             fact.new |= MARKED
@@ -180,13 +162,11 @@ def list_entries(block, used, touched, is_marking, stamp, listed_entries, state)
 def list_rows(address, block, used, word, stamp, listed_entries, state):
     """Touches the rows in one word of a block and lists their entries, each once."""
     home = relation_descriptor_at(address, 0)
-    level = levels_of(home)
-    count = counts_of(home)
-    touched = touched_of(home)
+    facts = facts_of(home)
     listed = state[LISTED]
     for i in range(used):
-        entry = touched_entry(home, level, count, touched, int64(block[i, word]), DERIVED, 0)
-        fact = entry_of(touched, entry)
+        entry = touched_entry(home, facts, int64(block[i, word]), DERIVED, 0)
+        fact = entry_of(facts.touched, entry)
         if fact.other != stamp:
             fact.other = stamp
             listed_entries[listed] = entry

@@ -11,6 +11,7 @@ The state of a row during an update is a set of marks, so a *view* (which rows a
 
 from __future__ import annotations
 
+from collections import namedtuple
 from ctypes import Structure
 
 from elastalog.backends.kernel.compile.signatures import matrix_at, record_of, record_of_words, table_at, words_at
@@ -72,6 +73,22 @@ def counts_of(relation):
 @jit.view
 def touched_of(relation):
     return matrix_at(relation.touched, relation.touched_room, TOUCHED_WIDTH)
+
+
+Facts = namedtuple("Facts", "rows table shift level count touched")
+"""The arrays of a relation, as compiled code holds them: found once by `facts_of`, and handed on as one."""
+
+
+@jit.view
+def facts_of(relation):
+    return Facts(
+        rows_of(relation),
+        table_of(relation),
+        relation.shift,
+        levels_of(relation),
+        counts_of(relation),
+        touched_of(relation),
+    )
 
 
 # Marks. The first three mean the same to the strategies that maintain sets, the others something else.

@@ -9,7 +9,6 @@ from __future__ import annotations
 import numpy as np
 
 from elastalog.backends.kernel.compile.signatures import (
-    FLAG,
     GROUP,
     INT,
     MATRIX,
@@ -38,9 +37,8 @@ from elastalog.backends.kernel.store.annotations import (
     WAS,
     counts_of,
     entry_of,
+    facts_of,
     levels_of,
-    rows_of,
-    table_of,
     touched_of,
 )
 from elastalog.backends.kernel.store.memory import Matrix, Vector, relation_descriptor_at
@@ -48,7 +46,7 @@ from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.set_table import add_row, find_row, row_in
 from elastalog.backends.protocol import GONE
 
-# A field of the state vector, after USED.
+# A field of the state vector.
 LISTED = 2  # entries in the list that the operator appends to
 
 # Fields of the state vector of a commit.
@@ -61,51 +59,54 @@ AHEAD = 16
 
 
 @inlined
-def touch(row, level, count, touched, used, absent, other):
+def touch(home, facts, row, count, absent, other):
     """Makes a touched entry for a row that has none, and has this count. `absent`: the new level of an absent fact, and
     `other`: as it is at first; both ABSENT, or DERIVED and 0 where sets are maintained."""
-    value = level[row]
-    fact = entry_of(touched, used)
+    value = facts.level[row]
+    fact = entry_of(facts.touched, home.touched_used)
     fact.row = row
     fact.old = value
     fact.new = value if value < ABSENT else np_int32(absent)
     fact.other = other
     fact.count = count
     fact.marks = UNTOUCHED if value < ABSENT else 0
-    level[row] = REFERENCE + used
+    facts.level[row] = REFERENCE + home.touched_used
+    home.touched_used += 1
 
 
 @inlined
-def touched_entry(home, level, count, touched, row, absent, other):
+def touched_entry(home, facts, row, absent, other):
     """The touched entry of a row, made if it has none (see `touch`)."""
-    if level[row] < REFERENCE:
-        touch(row, level, count[row], touched, home.touched_used, absent, other)
-        home.touched_used += 1
-    return level[row] - REFERENCE
+    if facts.level[row] < REFERENCE:
+        touch(home, facts, row, facts.count[row], absent, other)
+    return facts.level[row] - REFERENCE
 
 
 @inlined
-def find_or_add(head, block, i, rows, table, level, count, is_new):
-    """The row of a fact, -1 and less if it has none; with `is_new`, one of an absent fact is added then."""
-    row = find_row(block, i, rows, table, head.shift)
-    if row < 0 and is_new:
-        add_row(block, i, -1 - row, rows, table, head.used)
-        row = head.used
-        level[row] = ABSENT
-        count[row] = 0
-        head.used += 1
+def add_absent(head, facts, block, i, slot):
+    """The new row of a fact that has none, and is absent: its slot of the set table is empty."""
+    row = head.used
+    add_row(block, i, slot, facts, row)
+    facts.level[row] = ABSENT
+    facts.count[row] = 0
+    head.used += 1
     return row
+
+
+@inlined
+def find_or_add(head, facts, block, i, is_new):
+    """The row of a fact, -1 and less if it has none; with `is_new`, one of an absent fact is added then."""
+    row = find_row(block, i, facts)
+    return add_absent(head, facts, block, i, -1 - row) if row < 0 and is_new else row
 
 
 @operator(types.void, INT, WORDS, INT, INT, WORDS)
 def touch_rows(address, wanted, absent, other, entries):
     """The touched entry of each of some rows."""
     home = relation_descriptor_at(address, 0)
-    level = levels_of(home)
-    count = counts_of(home)
-    touched = touched_of(home)
+    facts = facts_of(home)
     for i in range(wanted.shape[0]):
-        entries[i] = touched_entry(home, level, count, touched, wanted[i], absent, other)
+        entries[i] = touched_entry(home, facts, wanted[i], absent, other)
 
 
 @operator(types.void, WORDS, WORDS, WORDS, MATRIX)
@@ -154,26 +155,23 @@ def insert_lowest(address, block, used):
     """Inserts the heads of derivations, each at its lowest level with the number of derivations of that level. Explicit
     facts, at level 0, stay as they are."""
     home = relation_descriptor_at(address, 0)
-    rows = rows_of(home)
-    table = table_of(home)
-    level = levels_of(home)
-    count = counts_of(home)
+    facts = facts_of(home)
     for start in range(0, used, GROUP):
         stop = min(start + GROUP, used)
-        fetch(block, start, stop, rows, table, home.shift, level)
+        fetch(block, start, stop, facts)
         for i in range(start, stop):
             fires = block[i, block.shape[1] - 2] + 1
-            row = find_row(block, i, rows, table, home.shift)
+            row = find_row(block, i, facts)
             if row < 0:
-                add_row(block, i, -1 - row, rows, table, home.used)
-                level[home.used] = fires
-                count[home.used] = 1
+                add_row(block, i, -1 - row, facts, home.used)
+                facts.level[home.used] = fires
+                facts.count[home.used] = 1
                 home.used += 1
-            elif fires < level[row]:
-                level[row] = fires
-                count[row] = 1
-            elif fires == level[row]:
-                count[row] += 1
+            elif fires < facts.level[row]:
+                facts.level[row] = fires
+                facts.count[row] = 1
+            elif fires == facts.level[row]:
+                facts.count[row] += 1
 
 
 @operator(types.void, WORDS, MATRIX, INT, INT)
@@ -283,22 +281,34 @@ def came_and_went(entries, touched, rows, facts):
     return (facts.shape[0] - first_gone) << 32 | came
 
 
-@operator(INT, WORDS, INT, INT, WORDS, WORDS, WORDS, WORDS, _FLAGS, FLAG, FLAG, MATRIX, INT)
-def follow(mates, start, stop, level, count, other_level, other_count, seen, is_after, is_level_change, touched, first):
-    """Makes touched entries, from `first` on, of rows [start, stop) whose facts are not in another relation as they are
-    here; returns how many, and only counts them where `touched` is empty. `mates`: the row of each fact there (see
-    `set_table.match`), which is marked as seen. The other relation is what follows; if `is_after`, what was before, and
-    then levels matter if `is_level_change`, and counts do not."""
-    used = first
-    is_writing = touched.shape[0] > 0
-    for row in range(start, stop):
-        if row + AHEAD < stop and mates[row + AHEAD] >= 0:
-            prefetch(other_level, int64(mates[row + AHEAD]))
-            prefetch(other_count, int64(mates[row + AHEAD]))
-            prefetch(seen, int64(mates[row + AHEAD]))
-        mate = mates[row]
+WITH_WHAT_FOLLOWS, WITH_FACTS_BEFORE, WITH_LEVELS_BEFORE = range(3)
+"""How a relation is compared with another one (see `follow`): with what follows it, levels and counts; or with what was
+before, without counts, and with or without levels."""
+
+
+@operator(INT, INT, INT, INT, WORDS, _FLAGS, INT, INT)
+def follow(address, other, start, mates, seen, compared, first):
+    """Makes touched entries, from `first` on, of those of the rows from `start` on whose facts are not in another
+    relation as they are here; returns how many, and only counts them if `first` is negative. `mates`: for so many rows
+    the row of each fact there (see `set_table.match`), which is marked as seen."""
+    home = relation_descriptor_at(address, 0)
+    level = levels_of(home)
+    count = counts_of(home)
+    touched = touched_of(home)
+    there_home = relation_descriptor_at(other, 0)
+    other_level = levels_of(there_home)
+    other_count = counts_of(there_home)
+    is_after = compared != WITH_WHAT_FOLLOWS
+    found = 0
+    for at in range(mates.shape[0]):
+        if at + AHEAD < mates.shape[0] and mates[at + AHEAD] >= 0:
+            prefetch(other_level, int64(mates[at + AHEAD]))
+            prefetch(other_count, int64(mates[at + AHEAD]))
+            prefetch(seen, int64(mates[at + AHEAD]))
+        mate = mates[at]
         if mate < -1:
             continue
+        row = start + at
         here = level[row]
         there = np_int32(ABSENT)
         number = np_int32(0)
@@ -307,21 +317,21 @@ def follow(mates, start, stop, level, count, other_level, other_count, seen, is_
             number = other_count[mate]
             seen[mate] = True
         if is_after:
-            is_same = there < ABSENT and (here == there or not is_level_change)
+            is_same = there < ABSENT and (here == there or compared == WITH_FACTS_BEFORE)
         else:
             is_same = here == there and count[row] == number
         if is_same:
             continue
-        if is_writing:
-            fact = entry_of(touched, used)
+        if first >= 0:
+            fact = entry_of(touched, first + found)
             fact.row = row
             fact.old = there if is_after else here
             fact.new = here if is_after else there
             fact.other = ABSENT
             fact.count = count[row] if is_after else number
             fact.marks = (WAS if fact.old < ABSENT else 0) | (IS if fact.new < ABSENT else 0)
-        used += 1
-    return used - first
+        found += 1
+    return found
 
 
 @operator(types.void, MATRIX, INT, INT, WORDS)
@@ -377,43 +387,39 @@ def room(array: np.ndarray, used: int) -> np.ndarray:
 
 
 @inlined
-def fetch(block, start, stop, rows, table, shift, level):
+def fetch(block, start, stop, facts):
     """Asks for the memory that finding some heads will need: first the slots, then the levels of the rows there."""
-    width = rows.shape[1]
+    width = facts.rows.shape[1]
+    high = uint64(facts.shift)
     for i in range(start, stop):
-        prefetch(table, int64(hash_row(block, i, width) >> uint64(shift)))
+        prefetch(facts.table, int64(hash_row(block, i, width) >> high))
     for i in range(start, stop):
-        row = row_in(uint64(table[int64(hash_row(block, i, width) >> uint64(shift))]), uint64(table.shape[0] - 1))
+        entry = uint64(facts.table[int64(hash_row(block, i, width) >> high)])
+        row = row_in(entry, uint64(facts.table.shape[0] - 1))
         if row >= 0:
-            prefetch(level, row)
+            prefetch(facts.level, row)
 
 
 @operator(types.void, INT, MATRIX, INT, _FLAGS)
-def _find_below(address, facts, above, found):
+def _find_below(address, block, above, found):
     """Which facts are there at a level below one; without annotations, which are there."""
     home = relation_descriptor_at(address, 0)
-    rows = rows_of(home)
-    table = table_of(home)
-    level = levels_of(home)
-    for i in range(facts.shape[0]):
-        row = find_row(facts, i, rows, table, home.shift)
-        found[i] = row >= 0 and (home.is_annotated == 0 or level[row] < above)
+    facts = facts_of(home)
+    for i in range(block.shape[0]):
+        row = find_row(block, i, facts)
+        found[i] = row >= 0 and (home.is_annotated == 0 or facts.level[row] < above)
 
 
 @piece
-def change_facts(home, facts, is_present):
+def change_facts(home, block, is_present):
     """Explicit facts of a relation without rules come, or go, and need nothing more. Returns 0, or why nothing was
     done: how many have no row, or no room for an entry; or less than 0, since some have come, or gone, before."""
-    rows = rows_of(home)
-    table = table_of(home)
-    level = levels_of(home)
-    count = counts_of(home)
-    touched = touched_of(home)
-    lacking = max(home.touched_used + facts.shape[0] - home.touched_room, 0)
+    facts = facts_of(home)
+    lacking = max(home.touched_used + block.shape[0] - home.touched_room, 0)
     idle = 0
-    for i in range(facts.shape[0]):
-        row = find_row(facts, i, rows, table, home.shift)
-        is_explicit = row >= 0 and level[row] == 0
+    for i in range(block.shape[0]):
+        row = find_row(block, i, facts)
+        is_explicit = row >= 0 and facts.level[row] == 0
         if row < 0:
             lacking += 1
         if is_explicit == is_present:
@@ -422,10 +428,10 @@ def change_facts(home, facts, is_present):
         return -idle
     if lacking > 0:
         return lacking
-    for i in range(facts.shape[0]):
-        row = find_row(facts, i, rows, table, home.shift)
-        entry = touched_entry(home, level, count, touched, row, ABSENT, ABSENT)
-        set_explicit(entry_of(touched, entry), is_present)
+    for i in range(block.shape[0]):
+        row = find_row(block, i, facts)
+        entry = touched_entry(home, facts, row, ABSENT, ABSENT)
+        set_explicit(entry_of(facts.touched, entry), is_present)
     return 0
 
 

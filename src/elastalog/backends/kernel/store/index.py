@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ctypes import addressof
+
 import numpy as np
 
 from elastalog.backends.kernel.compile.signatures import address_of
@@ -20,6 +22,7 @@ from elastalog.backends.kernel.store.memory import (
     state_vector,
 )
 from elastalog.backends.kernel.store.postings import DIRECT, HASHED, STRIP_LENGTH
+from elastalog.backends.kernel.store.selectivity import least_keys
 from elastalog.diagnostics import quota
 from elastalog.settings import SETTINGS
 
@@ -67,8 +70,12 @@ class Index:
             self.keys: Vector = NO_KEYS
             self.slots: Matrix = cleared((max(top, 16), postings.SLOT_WIDTH), np.int32)
         else:
-            self.keys = empty_keys(_SMALL_TABLE)
-            self.slots = cleared((_SMALL_TABLE, postings.SLOT_WIDTH), np.int32)
+            size = _SMALL_TABLE
+            if used >= _MANY_KEYS:
+                size = power_of_two(max(least_keys(rows, used, columns), size))
+                quota.ask(size * (8 + 4 * postings.SLOT_WIDTH))
+            self.keys, self.shift = empty_keys(size), 65 - size.bit_length()
+            self.slots = cleared((size, postings.SLOT_WIDTH), np.int32)
 
     def successor(self) -> Index:
         """An empty index with room for what this one holds."""
@@ -106,6 +113,11 @@ class Index:
             self.laid_out = stamp  # last, as with relations
         return found
 
+    @property
+    def home(self) -> int:
+        """Where its descriptor is, for operators; written down again if the index has moved."""
+        return addressof(self.lay_out())
+
     def divide(self, parts: int) -> None:
         """Prepares the index to be extended by so many threads at once."""
         if parts * postings.INDEX_STATE_SIZE > len(self.state):
@@ -125,10 +137,7 @@ class Index:
         if crew.number > 1:
             self._extend_together(rows, used, crew)
         while found.added < used:
-            found.added = postings.append(
-                rows, found.added, used, self.columns, self.kind == DIRECT, self.keys, self.shift, self.slots,
-                self.pool, self.state, 0, 1,
-            )  # fmt: skip
+            found.added = postings.append(self.home, rows, found.added, used, 0, 1)
             if found.added < used:
                 self.make_room(rows, used)
 
@@ -136,14 +145,13 @@ class Index:
         """Adds rows part by part; those that are not done are added by one thread."""
         self.divide(crew.number)
         done = [self.done] * crew.number
+        home = self.home
 
         def append(part: int) -> None:
-            done[part] = postings.append(
-                rows, done[part], used, self.columns, self.kind == DIRECT, self.keys, self.shift, self.slots, self.pool,
-                self.state, part, crew.number,
-            )  # fmt: skip
+            done[part] = postings.append(home, rows, done[part], used, part, crew.number)
 
         while True:
+            self.lay_out()
             crew.do_parts(append)
             if min(done) >= used:
                 self.done = used
@@ -191,22 +199,21 @@ class Index:
         """The same by parts of the keys."""
         parts = crew.number
         done = [0] * parts
+        home = self.home
 
         def measure(part: int) -> None:
-            done[part] = postings.measure(
-                rows, done[part], used, self.columns, self.keys, self.shift, self.slots, self.state, part, parts
-            )
-
-        def fill(part: int) -> None:
-            postings.fill(rows, used, self.columns, self.keys, self.shift, self.slots, self.pool, part, parts)
+            done[part] = postings.measure(home, rows, done[part], used, part, parts)
 
         crew.do_parts(measure)
         while min(done) < used:
             self._widen_table()
+            self.lay_out()
             crew.do_parts(measure)
         packed = int(postings.lay_out(self.slots))
+        self.stamp = STAMPS.take()
         self.pool = np.empty(packed + packed // 16 + 64, np.int32)
-        crew.do_parts(fill)
+        self.lay_out()
+        crew.do_parts(lambda part: postings.fill(home, rows, used, part, parts))
         postings.close(self.slots)
         return packed
 
@@ -217,7 +224,7 @@ class Index:
         wishes: Vector = self.state[postings.WISH :: postings.INDEX_STATE_SIZE]
         wants_keys = bool((wishes == postings.KEYS_FULL).any())
         if (wishes == postings.POOL_FULL).any():
-            self._lengthen_pool()
+            self._lengthen_pool(used - self.done)
         wishes[:] = 0
         if wants_keys and self.kind == HASHED:
             self._widen_table()
@@ -232,8 +239,8 @@ class Index:
             self.slots = wider
         return True
 
-    def _lengthen_pool(self) -> None:
-        """Makes room in the pool: by moving blocks together if that gives much."""
+    def _lengthen_pool(self, lacking: int) -> None:
+        """Makes room in the pool for the rows that it lacks: by moving blocks together if that gives much."""
         left = int(self.state[postings.LEFT :: postings.INDEX_STATE_SIZE].sum())
         if left and left * 3 >= self.state[postings.POOL_USED]:
             needed = postings.room_for_blocks(self.slots)
@@ -243,8 +250,11 @@ class Index:
             return
         size = len(self.pool)
         parts = len(self.state) // postings.INDEX_STATE_SIZE
-        size += max(size // (4 if size < _LARGE_POOL else 16), 64, parts * STRIP_LENGTH if parts > 1 else 0)
-        lengthen(self, "pool", int(self.state[postings.POOL_USED]), size)
+        pool_used = int(self.state[postings.POOL_USED])
+        size += max(size // (4 if size < _LARGE_POOL else 16), 64)
+        if parts > 1:  # all wait until there is room
+            size = max(size, len(self.pool) + parts * STRIP_LENGTH, pool_used + lacking)
+        lengthen(self, "pool", pool_used, size)
 
     def _wider(self, words: int) -> int:
         """How many slots there are to be, so that `words` are among them and not every new word needs more."""
@@ -258,6 +268,7 @@ class Index:
         quota.ask(size * width, len(self.keys) * width)
         keys = empty_keys(size)
         slots = cleared((size, postings.SLOT_WIDTH), np.int32)
+        self.stamp = STAMPS.take()
         self.shift = 65 - size.bit_length()
         postings.grow(self.keys, self.slots, keys, slots, self.shift)
         self.keys, self.slots = keys, slots
@@ -268,11 +279,6 @@ class Index:
         self.keys, self.slots = empty_keys(size), cleared((size, postings.SLOT_WIDTH), np.int32)
         self.kind, self.shift, self.done = HASHED, 65 - size.bit_length(), 0
         self.state[:] = 0
-
-    @property
-    def arrays(self) -> tuple[int, Vector, int, Matrix, Vector]:
-        """What a join looks keys up in."""
-        return self.kind, self.keys, self.shift, self.slots, self.pool
 
     @property
     def nbytes(self) -> int:

@@ -6,10 +6,12 @@ a slot never refers to a row that is not written, and no fact is there twice.
 
 Rows are allocated in *turns*, each to the thread that asks for it; a thread that is alone has all rows in one turn. One
 vector for each relation (`turns`) notes what is allocated: first what all threads have in common, then of every thread
-its own turn. `close_gaps` moves the last rows to where threads have not used up theirs.
+its own turn. `close_rows` moves the last rows to where threads have not used up theirs.
 """
 
 from __future__ import annotations
+
+from collections import namedtuple
 
 from elastalog.backends.kernel.compile.signatures import (
     COLUMNS,
@@ -18,7 +20,6 @@ from elastalog.backends.kernel.compile.signatures import (
     MATRIX,
     NONE,
     ONE,
-    STATE,
     TABLE,
     WORDS,
     flattened,
@@ -27,23 +28,18 @@ from elastalog.backends.kernel.compile.signatures import (
     inlined,
     int64,
     np_int32,
+    numbers_at,
     operator,
+    piece,
     prefetch,
     types,
     uint32,
     uint64,
+    words_at,
 )
-from elastalog.backends.kernel.store.memory import LARGE_TABLE, MOST_TAKEN, MOST_TAKEN_AT_ONCE
-from elastalog.backends.kernel.store.set_table import (
-    NEXT,
-    USED,
-    entry_for,
-    fetch_row,
-    fetch_slots,
-    has_row,
-    has_tag,
-    row_in,
-)
+from elastalog.backends.kernel.store.annotations import facts_of
+from elastalog.backends.kernel.store.memory import relation_descriptor_at
+from elastalog.backends.kernel.store.set_table import entry_for, fetch_row, fetch_slots, has_row, has_tag, row_in
 from elastalog.jit.atomics import add_unordered, compare_and_swap
 
 _ROWS_AHEAD = 16
@@ -60,14 +56,25 @@ def _put(table, slot, entry, is_together):
     return NONE
 
 
+Noted = namedtuple("Noted", "count counted_from level at")
+"""What is noted of facts that are inserted: in `count`, unless it is empty, how often each row from `counted_from`
+on was met; `level`, unless it is empty, is `at` for each row that is added."""
+
+_Turn = namedtuple("_Turn", "own end given turn")
+"""The rows [own, end) are a thread's, and then, if it inserts together with others, further ones that it is
+`given`, so many in a `turn`."""
+
+
 @inlined
-def _insert(
-    block, start, stop, rows, table, shift, count, counted_from, level, at, own, end, room, given, turn, is_together
-):
-    """Inserts block[start:stop] (its first columns), each fact once, into rows [own, end), then, together with others,
-    into further turns below `room`, of which `given` says the next. `count`, unless empty, counts how often each row
-    from `counted_from` on was met; `level`, unless empty, is `at` for each row that is added. Returns where it stopped,
-    early when there is no row, and what is left of its own."""
+def _insert(block, start, stop, facts, noted, turn, is_together):
+    """Inserts block[start:stop] (its first columns), each fact once. Returns where it stopped, early when there is no
+    row, and what is left of its turn."""
+    rows = facts.rows
+    table = facts.table
+    count = noted.count
+    level = noted.level
+    own = turn.own
+    end = turn.end
     width = rows.shape[1]
     mask = uint64(table.shape[0] - 1)
     tags = group_of_keys()
@@ -78,20 +85,22 @@ def _insert(
     i = start
     while i < stop:
         size = min(GROUP, stop - i)
-        fetch_slots(block, i, size, table, shift, width, slots, tags)
+        fetch_slots(block, i, size, facts, slots, tags)
         for g in range(size):
-            slots[g] = fetch_row(table, slots[g], tags[g], flat, width)
+            slots[g] = fetch_row(facts, slots[g], tags[g])
         for g in range(size):
             slot = slots[g]
             while True:
                 entry = uint64(table[slot])
                 if entry == NONE:
                     if own == end:
-                        first = add_unordered(given, GIVEN, turn) if is_together else room
-                        if first + turn > room:
+                        if not is_together:
+                            return i + g, own, end
+                        first = add_unordered(turn.given, GIVEN, turn.turn)
+                        if first + turn.turn > rows.shape[0]:
                             return i + g, own, end
                         own = first
-                        end = first + turn
+                        end = first + turn.turn
                     prefetch(flat, (own + _ROWS_AHEAD) * width)
                     for c in range(width):
                         rows[own, c] = block[i + g, c]
@@ -100,7 +109,7 @@ def _insert(
                         count[own] = 1
                     if has_levels:
                         prefetch(level, own + _ROWS_AHEAD)
-                        level[own] = np_int32(at)
+                        level[own] = np_int32(noted.at)
                     entry = _put(table, slot, entry_for(tags[g], own, mask), is_together)
                     if entry == NONE:
                         own += 1
@@ -108,7 +117,7 @@ def _insert(
                 if has_tag(entry, tags[g], mask):
                     row = row_in(entry, mask)
                     if has_row(rows, row, block, i + g):
-                        if is_counting and row >= counted_from:
+                        if is_counting and row >= noted.counted_from:
                             if is_together:
                                 add_unordered(count, row, np_int32(1))
                             else:
@@ -119,38 +128,47 @@ def _insert(
     return stop, own, end
 
 
-@operator(types.void, MATRIX, INT, INT, MATRIX, TABLE, INT, WORDS, INT, WORDS, INT, STATE)
-def insert(block, start, stop, rows, table, shift, count, counted_from, level, at, state):
-    """Inserts block[start:stop] in a thread that is alone. Returns early, with NEXT, when rows or table are full."""
-    full = MOST_TAKEN_AT_ONCE if table.shape[0] >= LARGE_TABLE else MOST_TAKEN
-    room = min(rows.shape[0], table.shape[0] * full // 16)
-    state[NEXT], state[USED], _ = _insert(
-        block, start, stop, rows, table, shift, count, counted_from, level, at, state[USED], room, room, state, 1, False
-    )
-
-
-@operator(INT, MATRIX, INT, INT, MATRIX, TABLE, INT, WORDS, INT, WORDS, INT, INT, COLUMNS, INT)
-def insert_together(block, start, stop, rows, table, shift, count, counted_from, level, at, room, turns, thread):
-    """Inserts block[start:stop] while other threads insert other facts. There are turns below `room`. Returns where it
-    stopped, early when all are given."""
-    own = APART * (1 + thread)
-    done, turns[own + OWN], turns[own + OWN_END] = _insert(
-        block, start, stop, rows, table, shift, count, counted_from, level, at, turns[own + OWN], turns[own + OWN_END],
-        room, turns, turns[TURN], True,
-    )  # fmt: skip
+@piece
+def insert_alone(head, facts, noted, block, start, stop):
+    """Inserts block[start:stop] in a thread that is alone. Returns where it stopped, early when there is no room."""
+    turn = _Turn(head.used, head.room, numbers_at(head.rows, 0), 0)
+    done, head.used, _ = _insert(block, start, stop, facts, noted, turn, False)
     return done
 
 
+@piece
+def insert_together(facts, noted, block, start, stop, turns, thread):
+    """Inserts block[start:stop] while other threads insert other facts. Returns where it stopped, early when all turns
+    are given for which there is room."""
+    own = APART * (1 + thread)
+    turn = _Turn(turns[own + OWN], turns[own + OWN_END], turns, turns[TURN])
+    done, turns[own + OWN], turns[own + OWN_END] = _insert(block, start, stop, facts, noted, turn, True)
+    return done
+
+
+@operator(INT, INT, MATRIX, INT, INT, WORDS, INT)
+def insert(address, block, start, stop, count, counted_from):
+    """Inserts block[start:stop] into a relation, whose levels are left as they are (see `Noted`). Returns where it
+    stopped, early when there is no room."""
+    home = relation_descriptor_at(address, 0)
+    noted = Noted(count, counted_from, words_at(home.level, 0), 0)
+    return insert_alone(home, facts_of(home), noted, block, start, stop)
+
+
+_Table = namedtuple("_Table", "rows table shift")
+"""A set table that is being filled, and the rows that it leads to; begins as `Facts` does."""
+
+
 @inlined
-def _enter_rows(rows, start, stop, table, shift, is_together):
-    width = rows.shape[1]
+def _enter_rows(facts, start, stop, is_together):
+    table = facts.table
     mask = uint64(table.shape[0] - 1)
     slots = group_of_keys()
     tags = group_of_keys()
     row = start
     while row < stop:
         size = min(GROUP, stop - row)
-        fetch_slots(rows, row, size, table, shift, width, slots, tags)
+        fetch_slots(facts.rows, row, size, facts, slots, tags)
         for g in range(size):
             slot = slots[g]
             entry = entry_for(tags[g], row + g, mask)
@@ -162,13 +180,13 @@ def _enter_rows(rows, start, stop, table, shift, is_together):
 @operator(types.void, MATRIX, INT, TABLE, INT)
 def rebuild(rows, used, table, shift):
     """Fills an empty set table with the first rows."""
-    _enter_rows(rows, 0, used, table, shift, False)
+    _enter_rows(_Table(rows, table, shift), 0, used, False)
 
 
 @operator(types.void, MATRIX, INT, INT, TABLE, INT)
 def rebuild_together(rows, start, stop, table, shift):
     """Enters rows [start, stop) into a set table that has none of them, while other threads enter others."""
-    _enter_rows(rows, start, stop, table, shift, True)
+    _enter_rows(_Table(rows, table, shift), start, stop, True)
 
 
 APART = 16
@@ -223,16 +241,19 @@ def without_gaps_at_end(turns, end):
     return end
 
 
-@operator(INT, MATRIX, TABLE, INT, WORDS, WORDS, INT, INT, COLUMNS)
-def close_gaps(rows, table, shift, count, level, used, room, turns):
-    """Makes rows dense, of which threads were given turns from `used` on: the last are moved to where turns are not
-    used up. Returns where the rows end now."""
-    if turns[GIVEN] == used:
-        return used
+@piece
+def close_rows(head, turns):
+    """Makes rows dense, of which threads were given turns from those in use on: the last are moved to where turns are
+    not used up."""
+    if turns[GIVEN] == head.used:
+        return
+    facts = facts_of(head)
+    rows = facts.rows
+    table = facts.table
     width = rows.shape[1]
     mask = uint64(table.shape[0] - 1)
     # Threads also ask when there are no more.
-    end = used + (min(turns[GIVEN], room) - used) // turns[TURN] * turns[TURN]
+    end = head.used + (min(turns[GIVEN], head.room) - head.used) // turns[TURN] * turns[TURN]
     end = without_gaps_at_end(turns, end)
     for own in range(APART, turns.shape[0], APART):
         while turns[own + OWN] < turns[own + OWN_END]:
@@ -240,14 +261,19 @@ def close_gaps(rows, table, shift, count, level, used, room, turns):
             target = turns[own + OWN]
             for c in range(width):
                 rows[target, c] = rows[end, c]
-            if count.shape[0] > 0:
-                count[target] = count[end]
-            if level.shape[0] > 0:
-                level[target] = level[end]
-            slot = hash_row(rows, end, width) >> uint64(shift)
+            if head.is_annotated:
+                facts.count[target] = facts.count[end]
+                facts.level[target] = facts.level[end]
+            slot = hash_row(rows, end, width) >> uint64(facts.shift)
             while row_in(uint64(table[slot]), mask) != end:
                 slot = (slot + ONE) & mask
             table[slot] = entry_for(uint64(table[slot]), target, mask)
             turns[own + OWN] = target + 1
             end = without_gaps_at_end(turns, end)
-    return end
+    head.used = end
+
+
+@operator(types.void, INT, COLUMNS)
+def close_gaps(address, turns):
+    """`close_rows` of the relation whose descriptor is at an address."""
+    close_rows(relation_descriptor_at(address, 0), turns)

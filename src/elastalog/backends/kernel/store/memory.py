@@ -39,7 +39,6 @@ insertion gets slower, so that tables which are still to grow do so earlier."""
 NO_KEYS: Vector = np.zeros(1, np.uint64)
 NO_WORDS: Vector = np.zeros(0, np.int32)
 NO_TABLE: Vector = np.zeros(0, np.uint32)
-NO_MATRIX: Matrix = np.zeros((1, 6), np.int32)
 
 
 STATE_SIZE = 8

@@ -16,12 +16,13 @@ most keys that are not there, and lies near the processor where the keys do not.
 
 from __future__ import annotations
 
+from collections import namedtuple
+
 import numpy as np
 
 from elastalog.backends.kernel.compile.signatures import (
     COLUMNS,
     FINISH,
-    FLAG,
     GROUP,
     INT,
     KEYS,
@@ -32,19 +33,30 @@ from elastalog.backends.kernel.compile.signatures import (
     WORDS,
     flattened,
     group_of_keys,
+    group_of_numbers,
     hash_columns,
     inlined,
     int64,
+    keys_at,
+    matrix_at,
     mix,
+    np_int32,
+    numbers_at,
     operator,
     pack,
+    piece,
     prefetch,
     types,
     uint32,
     uint64,
+    words_at,
 )
+from elastalog.backends.kernel.store.annotations import facts_of, rows_of
+from elastalog.backends.kernel.store.memory import index_descriptor_at, relation_descriptor_at
+from elastalog.backends.kernel.store.set_table import is_present
 from elastalog.jit.atomics import add_unordered, compare_and_swap, or_unordered
 from elastalog.jit.intrinsics import behind
+from elastalog.jit.operators import view
 
 DIRECT, HASHED, EVERY = range(3)
 """How postings are found: by word, by key, or all rows of the relation (a cross product)."""
@@ -82,6 +94,23 @@ _NO_PAIR = np.uint64(0x8000_0000_8000_0000)
 """Two words that no value has (see `relations.words`)."""
 
 
+Postings = namedtuple("Postings", "kind keys shift slots pool columns")
+"""The arrays of an index, as compiled code holds them."""
+
+
+@view
+def postings_of(index):
+    """What the descriptor of an index leads to."""
+    return Postings(
+        index.kind,
+        keys_at(index.keys, index.keys_size),
+        index.shift,
+        matrix_at(index.slots, index.slots_size, SLOT_WIDTH),
+        words_at(index.pool, index.pool_size),
+        numbers_at(index.columns, index.columns_number),
+    )
+
+
 @inlined
 def index_key(rows, row, columns):
     """The key of some columns, never 0: exact for up to two columns, a hash for more."""
@@ -106,10 +135,10 @@ def _bit_of(value, high):
 
 
 @inlined
-def first_row(slots, slot, pool):
-    """The first row of a slot that is in use: it verifies a hashed key."""
-    place = slots[slot, PLACE]
-    return int64(place) if slots[slot, LENGTH] == 1 else int64(pool[place])
+def row_at(index, slot, number):
+    """One of the rows of a slot."""
+    place = int64(index.slots[slot, PLACE])
+    return place if index.slots[slot, LENGTH] == 1 else int64(index.pool[place + number])
 
 
 @inlined
@@ -122,19 +151,19 @@ def find_key(key, home, keys):
 
 
 @inlined
-def find_home(block, i, key, value, home, keys, slots, pool, rows, columns):
+def find_home(block, i, key, value, home, index, rows):
     """The same for the words in columns `key` of a row of a block, whose key is `value`: hashes are verified."""
-    mask = uint64(keys.shape[0] - 1)
+    mask = uint64(index.keys.shape[0] - 1)
     while True:
-        entry = keys[home]
+        entry = index.keys[home]
         if entry == NONE:
             return home
         if entry == value:
             is_same = True
             if key.shape[0] > 2:
-                first = first_row(slots, home, pool)
+                first = row_at(index, home, 0)
                 for c in range(key.shape[0]):
-                    if rows[first, columns[c]] != block[i, key[c]]:
+                    if rows[first, index.columns[c]] != block[i, key[c]]:
                         is_same = False
             if is_same:
                 return home
@@ -142,26 +171,27 @@ def find_home(block, i, key, value, home, keys, slots, pool, rows, columns):
 
 
 @inlined
-def find_slot(block, i, key, value, home, keys, slots, pool, rows, columns):
+def find_slot(block, i, key, value, home, index, rows):
     """The same, but -1 if there is none."""
-    home = find_home(block, i, key, value, home, keys, slots, pool, rows, columns)
-    return int64(home) if keys[home] != NONE else int64(-1)
+    home = find_home(block, i, key, value, home, index, rows)
+    return int64(home) if index.keys[home] != NONE else int64(-1)
 
 
 @inlined
-def find_slot_of(block, i, key, kind, keys, shift, slots, pool, rows, columns):
+def find_slot_of(block, i, key, index, rows):
     """The slot that the key of a row leads to, by word or by key; -1 if there is none."""
-    if kind == DIRECT:
+    if index.kind == DIRECT:
         word = int64(block[i, key[0]])
-        return word if word >= 0 and word < slots.shape[0] else int64(-1)
+        return word if word >= 0 and word < index.slots.shape[0] else int64(-1)
     value = index_key(block, i, key)
-    return find_slot(block, i, key, value, hash_key(value) >> uint64(shift), keys, slots, pool, rows, columns)
+    return find_slot(block, i, key, value, hash_key(value) >> uint64(index.shift), index, rows)
 
 
 @inlined
-def find_slots(block, start, size, key, kind, keys, shift, slots, pool, rows, columns, found, wanted):
+def find_slots(block, start, size, key, index, rows, found):
     """The same for a group of rows. Asks for the memory of all slots before it looks at the first."""
-    if kind == DIRECT:
+    slots = index.slots
+    if index.kind == DIRECT:
         for g in range(size):
             word = int64(block[start + g, key[0]])
             if word < 0 or word >= slots.shape[0]:
@@ -170,9 +200,10 @@ def find_slots(block, start, size, key, kind, keys, shift, slots, pool, rows, co
                 prefetch(flattened(slots), word * SLOT_WIDTH)
             found[g] = word
     else:
-        high = uint64(shift)
-        is_filtered = keys.shape[0] <= _MOST_FILTERED
-        bits = behind(keys)
+        high = uint64(index.shift)
+        is_filtered = index.keys.shape[0] <= _MOST_FILTERED
+        bits = behind(index.keys)
+        wanted = group_of_keys()
         for g in range(size):
             wanted[g] = index_key(block, start + g, key)
             value = hash_key(wanted[g])
@@ -181,42 +212,53 @@ def find_slots(block, start, size, key, kind, keys, shift, slots, pool, rows, co
             if is_filtered and not (bits[int64(bit >> _SIX)] >> (bit & _WITHIN)) & ONE:
                 found[g] = int64(-1)
             else:
-                prefetch(keys, found[g])
+                prefetch(index.keys, found[g])
                 prefetch(flattened(slots), found[g] * SLOT_WIDTH)
         for g in range(size):
             if found[g] >= 0:
                 home = uint64(found[g])
-                found[g] = find_slot(block, start + g, key, wanted[g], home, keys, slots, pool, rows, columns)
+                found[g] = find_slot(block, start + g, key, wanted[g], home, index, rows)
 
 
 @inlined
-def _is_of(part, parts, value):
-    """Whether a key, given by a number that is spread well, belongs to one of so many parts."""
-    return parts == 1 or int64((value & _LOW_BITS) * uint64(parts) >> _SIXTEEN) == part
+def _is_of(part, value):
+    """Whether a key, given by a number that is spread well, belongs to a part."""
+    return part.parts == 1 or int64((value & _LOW_BITS) * uint64(part.parts) >> _SIXTEEN) == part.number
+
+
+_Part = namedtuple("_Part", "number parts")
+"""One of so many parts of the keys; no thread adds rows to another."""
+
+_Group = namedtuple("_Group", "rows keys homes")
+"""Rows that are added together, their keys, and what these hash to; words instead where these are slots."""
 
 
 @inlined
-def _take_group(rows, row, stop, columns, is_direct, keys, high, slots, part, parts, taken, wanted, homes):
-    """The next rows that belong to a part, their keys and the slots where these are looked for first; asks for the
-    memory of the slots. Returns how many, and the row after them."""
+def _take_group(rows, row, stop, index, part, group):
+    """The next rows that belong to a part; asks for the memory of their slots. Returns how many, and the row after
+    them."""
+    columns = index.columns
+    slots = index.slots
+    high = uint64(index.shift)
+    is_direct = index.kind == DIRECT
     size = int64(0)
     while row < stop and size < GROUP:
         if is_direct:
             word = uint64(int64(rows[row, columns[0]]))
-            if _is_of(part, parts, (word >> _FOUR) * FINISH >> _SIXTEEN):
-                taken[size] = uint64(row)
-                homes[size] = word
+            if _is_of(part, (word >> _FOUR) * FINISH >> _SIXTEEN):
+                group.rows[size] = uint64(row)
+                group.homes[size] = word
                 if word < uint64(slots.shape[0]):
                     prefetch(flattened(slots), int64(word) * SLOT_WIDTH)
                 size += 1
         else:
             key = index_key(rows, row, columns)
             value = hash_key(key)
-            if _is_of(part, parts, value):
-                taken[size] = uint64(row)
-                wanted[size] = key
-                homes[size] = value
-                prefetch(keys, int64(value >> high))
+            if _is_of(part, value):
+                group.rows[size] = uint64(row)
+                group.keys[size] = key
+                group.homes[size] = value
+                prefetch(index.keys, int64(value >> high))
                 prefetch(flattened(slots), int64(value >> high) * SLOT_WIDTH)
                 size += 1
         row += 1
@@ -224,12 +266,14 @@ def _take_group(rows, row, stop, columns, is_direct, keys, high, slots, part, pa
 
 
 @inlined
-def _enter_key(rows, row, columns, key, value, high, keys, slots, pool, parts):
+def _enter_key(rows, row, key, value, index, parts):
     """The slot of a row's key, which is entered if it is new, and whether it was. Others enter other keys at the same
     time if there are parts."""
+    keys = index.keys
+    high = uint64(index.shift)
     home = value >> high
     while True:
-        home = find_home(rows, row, columns, key, home, keys, slots, pool, rows, columns)
+        home = find_home(rows, row, index.columns, key, home, index, rows)
         if keys[home] == key:
             return int64(home), False
         if parts == 1:
@@ -279,30 +323,36 @@ def _block_of(state, own, kind, size, pool, parts):
     return wider
 
 
-@operator(INT, MATRIX, INT, INT, COLUMNS, FLAG, KEYS, INT, MATRIX, WORDS, STATE, INT, INT)
-def append(rows, start, stop, columns, is_direct, keys, shift, slots, pool, state, part, parts):
+@operator(INT, INT, MATRIX, INT, INT, INT, INT)
+def append(address, rows, start, stop, part, parts):
+    """`append_rows` to the index whose descriptor is at an address."""
+    return append_rows(index_descriptor_at(address, 0), rows, start, stop, part, parts)
+
+
+@piece
+def append_rows(home, rows, start, stop, part, parts):
     """Adds those of the rows [start, stop) whose keys belong to one of so many parts, each of which a thread of its own
     may add; returns the first row not added, because something is full."""
+    index = postings_of(home)
+    slots = index.slots
+    pool = index.pool
+    is_direct = index.kind == DIRECT
+    state = numbers_at(home.state, home.state_size)
     own = part * INDEX_STATE_SIZE
     packed = state[PACKED]
-    allowed = _allowed(keys, state, parts)
+    allowed = _allowed(index.keys, state, parts)
     entered = int64(0)
-    high = uint64(shift)
-    taken = group_of_keys()
-    wanted = group_of_keys()
-    homes = group_of_keys()
+    group = _Group(group_of_keys(), group_of_keys(), group_of_keys())
     row = start
     is_full = False
     while row < stop and not is_full:
-        size, following = _take_group(
-            rows, row, stop, columns, is_direct, keys, high, slots, part, parts, taken, wanted, homes
-        )
+        size, following = _take_group(rows, row, stop, index, _Part(part, parts), group)
         for g in range(size):
-            at = int64(taken[g])
-            slot = int64(homes[g])
-            is_full = homes[g] >= uint64(slots.shape[0]) if is_direct else entered >= allowed
+            at = int64(group.rows[g])
+            slot = int64(group.homes[g])
+            is_full = group.homes[g] >= uint64(slots.shape[0]) if is_direct else entered >= allowed
             if not is_full and not is_direct:
-                slot, is_new = _enter_key(rows, at, columns, wanted[g], homes[g], high, keys, slots, pool, parts)
+                slot, is_new = _enter_key(rows, at, group.keys[g], group.homes[g], index, parts)
                 entered += is_new
             if is_full:
                 state[own + WISH] = KEYS_FULL
@@ -441,27 +491,26 @@ def fill_words(rows, start, stop, column, places, slots, pool):
             slots[word, PLACE] = row
 
 
-@operator(INT, MATRIX, INT, INT, COLUMNS, KEYS, INT, MATRIX, STATE, INT, INT)
-def measure(rows, start, stop, columns, keys, shift, slots, state, part, parts):
+@operator(INT, INT, MATRIX, INT, INT, INT, INT)
+def measure(address, rows, start, stop, part, parts):
     """Counts those of the rows [start, stop) that belong to a part under their keys, of at most two columns, and notes
     the first of each; returns the first row not counted, because the table of keys is full."""
-    allowed = _allowed(keys, state, parts)
+    home = index_descriptor_at(address, 0)
+    index = postings_of(home)
+    slots = index.slots
+    state = numbers_at(home.state, home.state_size)
+    allowed = _allowed(index.keys, state, parts)
     entered = int64(0)
-    high = uint64(shift)
-    taken = group_of_keys()
-    wanted = group_of_keys()
-    homes = group_of_keys()
+    group = _Group(group_of_keys(), group_of_keys(), group_of_keys())
     row = start
     while row < stop and entered < allowed:
-        size, following = _take_group(
-            rows, row, stop, columns, False, keys, high, slots, part, parts, taken, wanted, homes
-        )
+        size, following = _take_group(rows, row, stop, index, _Part(part, parts), group)
         for g in range(size):
-            at = int64(taken[g])
+            at = int64(group.rows[g])
             if entered >= allowed:
                 following = at
                 break
-            slot, is_new = _enter_key(rows, at, columns, wanted[g], homes[g], high, keys, slots, slots[0], parts)
+            slot, is_new = _enter_key(rows, at, group.keys[g], group.homes[g], index, parts)
             entered += is_new
             if slots[slot, LENGTH] == 0:
                 slots[slot, PLACE] = at
@@ -482,21 +531,20 @@ def lay_out(slots):
     return end
 
 
-@operator(types.void, MATRIX, INT, COLUMNS, KEYS, INT, MATRIX, WORDS, INT, INT)
-def fill(rows, stop, columns, keys, shift, slots, pool, part, parts):
+@operator(types.void, INT, MATRIX, INT, INT, INT)
+def fill(address, rows, stop, part, parts):
     """Writes those of the rows [0, stop), which were measured, that belong to a part into the blocks laid out for
     them. `PLACE` of a slot with several rows is where the next one goes."""
-    high = uint64(shift)
-    taken = group_of_keys()
-    wanted = group_of_keys()
-    homes = group_of_keys()
+    index = postings_of(index_descriptor_at(address, 0))
+    slots = index.slots
+    group = _Group(group_of_keys(), group_of_keys(), group_of_keys())
     row = int64(0)
     while row < stop:
-        size, row = _take_group(rows, row, stop, columns, False, keys, high, slots, part, parts, taken, wanted, homes)
+        size, row = _take_group(rows, row, stop, index, _Part(part, parts), group)
         for g in range(size):
-            slot = int64(find_key(wanted[g], homes[g] >> high, keys))
+            slot = int64(find_key(group.keys[g], group.homes[g] >> uint64(index.shift), index.keys))
             if slots[slot, LENGTH] > 1:
-                pool[slots[slot, PLACE]] = taken[g]
+                index.pool[slots[slot, PLACE]] = group.rows[g]
                 slots[slot, PLACE] += 1
 
 
@@ -506,6 +554,43 @@ def close(slots):
     for slot in range(slots.shape[0]):
         if slots[slot, LENGTH] > 1:
             slots[slot, PLACE] -= slots[slot, LENGTH]
+
+
+@operator(INT, INT, INT, MATRIX, COLUMNS, WORDS)
+def find_keys(address, relation, block, key, found):
+    """The slot in an index of the words in columns `key` of each row of a block, -1 where there is none. Returns how
+    many rows these slots have, those of absent facts included."""
+    index = postings_of(index_descriptor_at(address, 0))
+    rows = rows_of(relation_descriptor_at(relation, 0))
+    group = group_of_numbers()
+    number = int64(0)
+    for start in range(0, block.shape[0], GROUP):
+        size = min(GROUP, block.shape[0] - start)
+        find_slots(block, start, size, key, index, rows, group)
+        for g in range(size):
+            found[start + g] = group[g]
+            if group[g] >= 0:
+                number += index.slots[group[g], LENGTH]
+    return number
+
+
+@operator(INT, INT, INT, WORDS, MATRIX)
+def rows_in_slots(address, relation, slots, found):
+    """The present rows of some slots, -1 for none, each below the place of its slot among them. Returns how many."""
+    index = postings_of(index_descriptor_at(address, 0))
+    home = relation_descriptor_at(relation, 0)
+    facts = facts_of(home)
+    is_checked = home.is_settled == 0
+    number = int64(0)
+    for i in range(slots.shape[0]):
+        length = index.slots[slots[i], LENGTH] if slots[i] >= 0 else np_int32(0)
+        for j in range(length):
+            row = row_at(index, slots[i], j)
+            if not is_checked or is_present(facts, row):
+                found[0, number] = i
+                found[1, number] = row
+                number += 1
+    return number
 
 
 @operator(types.void, KEYS, MATRIX, KEYS, MATRIX, INT)

@@ -30,7 +30,6 @@ from elastalog.backends.kernel.store.memory import (
     rows_for,
     slots_at_once,
     slots_for,
-    state_vector,
 )
 from elastalog.diagnostics import quota
 from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
@@ -61,10 +60,9 @@ class KernelRelation:
     `counts` and `levels` are empty arrays unless the relation is annotated. `touched` are the entries of the update
     under way (see `marks`); `is_settled` says that every row is present and untouched, so that joins need not look at
     levels. All levels are between `lowest` and `highest`. `generation` is another number whenever rows have got new
-    ones, and no two relations have the same.
-    `state`: where operators on this relation note what they have done. `crew`: who builds large tables and indexes.
-    `stamp`: another number whenever an array is another one, or elsewhere (see `memory.STAMPS`); `laid_out`: the one at
-    which the `descriptor` was written, which is at `address`."""
+    ones, and no two relations have the same. `crew`: who builds large tables and indexes. `stamp`: another number
+    whenever an array is another one, or elsewhere (see `memory.STAMPS`); `laid_out`: the one at which the `descriptor`
+    was written, which is at `address`."""
 
     used: int = _described("used")
     """How many rows there are, those of absent facts included."""
@@ -88,7 +86,6 @@ class KernelRelation:
         self._make_empty(SETTINGS.first_rows, _FIRST_TABLE)
         self.touched: Matrix = np.empty((16, TOUCHED_WIDTH), np.int32)
         self._indexes: dict[tuple[int, ...], Index] = {}
-        self.state: Vector = state_vector()
 
     def _make_empty(self, room: int, slots: int) -> None:
         """Arrays for so many rows, of which there are none."""
@@ -220,23 +217,10 @@ class KernelRelation:
 
     def insert(self, block: Matrix, start: int, stop: int, counted_from: int) -> None:
         """Inserts rows of a block, each fact once, counting how often facts from row `counted_from` on are met."""
-        state = self.state
-        state[row_operators.USED] = self.used
         while start < stop:
             if self.used >= self.full:
                 self._reserve_for(stop - start)
-            try:
-                inserting.insert(
-                    block, start, stop, self.rows, self.table, self.shift, self.count, counted_from, NO_WORDS, 0, state
-                )
-            finally:
-                # Ctrl-C may come when the rows are in the table: or else in here, where Python looks for it again.
-                try:
-                    self.used = int(state[row_operators.USED])
-                except KeyboardInterrupt:
-                    self.used = int(state[row_operators.USED])
-                    raise
-            start = int(state[row_operators.NEXT])
+            start = inserting.insert(self.home, block, start, stop, self.count, counted_from)
             if start < stop:
                 self._reserve_for(stop - start)
 
@@ -279,22 +263,18 @@ class KernelRelation:
     def find(self, block: Matrix) -> Vector:
         """The row of each fact of a block, -1 where the relation never held it. The fact may be absent now."""
         found = np.empty(len(block), np.int32)
-        row_operators.find(np.ascontiguousarray(block, np.int32), self.rows, self.table, self.shift, found)
+        row_operators.find(self.home, np.ascontiguousarray(block, np.int32), found)
         return found
 
     def matches(self, other: KernelRelation) -> Vector:
         """The row in another relation of each row, -1 where it holds none, -2 where the row is absent; outside an
         update of either."""
         found = np.empty(self.used, np.int32)
-        is_checked = self.is_annotated and not self.is_settled
-        table, shift = other.table, other.shift
-
-        def match(_: int, start: int, stop: int) -> None:
-            row_operators.match(
-                self.rows, start, stop, is_checked, self.level, other.rows, other.used, table, shift, found
-            )
-
-        self.crew.do_ranges(self.used, match)
+        self.lay_out(with_table=False)
+        there = other.home
+        self.crew.do_ranges(
+            self.used, lambda _, start, stop: row_operators.match(self.address, there, start, stop, found)
+        )
         return found
 
     def index(self, columns: tuple[int, ...], rows: int | None = None) -> Index:

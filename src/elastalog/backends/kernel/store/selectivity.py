@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Protocol
 
@@ -13,6 +13,8 @@ from elastalog.backends.kernel.store.memory import Matrix
 from elastalog.settings import SETTINGS
 
 _SAMPLE = 4096
+_BY_CHANCE = 6
+"""Rows that agree, each with every other one, in a sample of such as three pairs are expected in: seldom none do."""
 _ALIKE = 16
 """A relation has about the size that it had if it has changed by no more than one fact of so many."""
 _MANY = 256
@@ -83,32 +85,48 @@ class KernelStatistics:
         if used == 1:
             return 1.0
         sample = self._sample(relation)
-        size, (first, *others) = len(sample), columns
-        keys = sample[:, first].copy()
-        if others:
-            wide = keys.astype(np.uint64) * _MIXER
-            for column in others:
-                wide = (wide ^ sample[:, column].astype(np.uint64)) * _MIXER
-            keys = (wide >> _HALF).astype(np.uint32)  # half as long to sort, and as good as all
-        keys.sort()
-        ends = np.flatnonzero(keys[1:] != keys[:-1]) + 1
-        counts = np.concatenate((ends, (size,)))
-        counts[1:] -= ends
-        return 1.0 + (used - 1) * float(counts @ counts - size) / (size * (size - 1))
+        return 1.0 + (used - 1) * float(_agreeing(sample, columns)) / (len(sample) * (len(sample) - 1))
 
     def _sample(self, relation: str) -> Matrix:
         stored = self._relations[relation]
         known = self._samples.get(relation)
         if known is None or not _is_alike(known[0], stored.used):
-            rows = stored.rows[: stored.used]
-            size = self._sample_size
-            if stored.used > size:
-                chosen = (_draws(size) * stored.used).astype(np.int64)
-                rows = rows.take(chosen[np.flatnonzero(np.diff(chosen, prepend=-1))], axis=0)
-            else:
-                rows = rows.copy()  # what is kept must not keep a relation that is gone
+            is_small = stored.used <= self._sample_size
+            # A copy: what is kept must not keep a relation that is gone.
+            rows = (
+                stored.rows[: stored.used].copy() if is_small else _drawn(stored.rows, stored.used, self._sample_size)
+            )
             known = self._samples[relation] = stored.used, rows
         return known[1]
+
+
+def _drawn(rows: Matrix, used: int, size: int) -> Matrix:
+    """About so many of the first rows, of which there are more."""
+    chosen = (_draws(size) * used).astype(np.int64)
+    return rows.take(chosen[np.flatnonzero(np.diff(chosen, prepend=-1))], axis=0)
+
+
+def _agreeing(sample: Matrix, columns: Sequence[int]) -> int:
+    """How many rows, each with every other one, agree on some columns."""
+    size, (first, *others) = len(sample), columns
+    keys = sample[:, first].copy()
+    if others:
+        wide = keys.astype(np.uint64) * _MIXER
+        for column in others:
+            wide = (wide ^ sample[:, column].astype(np.uint64)) * _MIXER
+        keys = (wide >> _HALF).astype(np.uint32)  # half as long to sort, and as good as all
+    keys.sort()
+    ends = np.flatnonzero(keys[1:] != keys[:-1]) + 1
+    counts = np.concatenate((ends, (size,)))
+    counts[1:] -= ends
+    return int(counts @ counts) - size
+
+
+def least_keys(rows: Matrix, used: int, columns: Sequence[int]) -> int:
+    """How many different keys many rows have in some columns, at least, most likely: keys of which some are more
+    frequent than others are more than two rows that agree let expect, and so few of these may be by chance."""
+    sample = _drawn(rows, used, _SAMPLE)
+    return min(used, len(sample) * (len(sample) - 1) // (_agreeing(sample, columns) + _BY_CHANCE))
 
 
 def _is_alike(before: int, now: int) -> bool:
