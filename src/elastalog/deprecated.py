@@ -85,7 +85,9 @@ class Renamed:
                 warn("write `asyncio.to_thread(db.apply, …)` instead of `db.aapply(…)`")
                 return partial(asyncio.to_thread, self.apply)
             told = f"{type(self).__name__!r} object has no attribute {name!r}"
-            raise AttributeError(told + INSTEAD.get(name, ""), name=name, obj=self)
+            is_relation = name[:1] != "_" and name != "schemas" and name in getattr(self, "schemas", ())
+            instead = f': write `db["{name}"]`' if is_relation else INSTEAD.get(name, "")
+            raise AttributeError(told + instead, name=name, obj=self)
 
 
 def takes_key(method: Called) -> Called:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import csv
 import inspect
 import warnings
 from collections.abc import Callable
@@ -447,3 +448,32 @@ def test_the_history_of_a_fact_may_be_asked_for_by_a_pattern_that_only_it_fits(t
             assert told in str(raised.value)
         with pytest.raises(elastalog.ElastalogError, match="a missing fact is named by all its values"):
             db.suggest(missing=["path(9, _)"])
+
+
+ROADS = ".decl road(from: symbol, to: symbol, km: number)\n"
+
+
+@pytest.mark.parametrize(
+    ("facts", "told"),
+    [
+        (lambda file: str(file), "is a file"),
+        (lambda file: {"road": file.open()}, 'give the path of the file: `{"road": "'),
+        (lambda file: {"road": csv.reader(file.open())}, "these are the names of the columns; a file is read with"),
+        (lambda _: {"road": {"from": "A", "to": "B", "km": 4}}, "put a single row into a list: `[{'from': 'A'"),
+    ],
+)
+def test_how_a_file_is_given_is_said(tmp_path: Path, facts: Callable[[Path], Any], told: str) -> None:
+    (tmp_path / "road.csv").write_text("from,to,km\nA,B,4\n")
+    with pytest.raises(elastalog.ElastalogError) as raised:
+        elastalog.open(ROADS, facts(tmp_path / "road.csv"))
+    assert told in str(raised.value)
+
+
+def test_a_file_that_is_there_and_is_not_read_is_told_of(tmp_path: Path) -> None:
+    (tmp_path / "road.csv").write_text("from,to,km\nA,B,4\n")
+    (found,) = told(lambda: elastalog.open(ROADS, tmp_path))
+    assert found.endswith("road.csv` is not read, since `road` has no `.input`")
+    assert not told(lambda: elastalog.open(ROADS + 'road("A", "B", 4).', tmp_path))
+    db = elastalog.open(ROADS, {"road": tmp_path / "road.csv"})
+    with pytest.raises(AttributeError, match=r'write `db\["road"\]`'):
+        db.road  # type: ignore[attr-defined]  # noqa: B018

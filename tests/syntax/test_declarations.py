@@ -237,6 +237,14 @@ def test_what_is_no_lattice_is_reported_where_it_is(text: str, code: str) -> Non
     assert [found[0] for found in findings(text + "\nrest(1).")] == [code]
 
 
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [("min<number>", "write it without brackets: `min number`"), ("number max", "write `max number`")],
+)
+def test_how_a_column_that_improves_is_written_is_said(kind: str, told: str) -> None:
+    assert advice(f".decl d(to: symbol, km: {kind})") == [told]
+
+
 def test_a_counter_has_two_names() -> None:
     assert findings("p(autoinc(), $) :- r(_).") == []
     assert printed("p(autoinc(), $).") == ["p(autoinc(), autoinc())."]

@@ -245,6 +245,10 @@ def _no_row(row: object) -> Fault:
 def _refuse(schema: Schema, rows: Sequence[Any], found: Sequence[Fault | None]) -> None:
     bad = [(number, fault) for number, fault in enumerate(found, 1) if fault is not None]
     number, fault = bad[0]
+    if [isinstance(v, str) and v.casefold() for v in rows[number - 1]] == [name.casefold() for name in schema.names]:
+        # As `csv.reader` gives them: the rows below are texts, too.
+        advice = "these are the names of the columns; a file is read with its header if its path is given"
+        fault = replace(fault, advice=f'{advice}: `{{"{schema.name}": PATH}}`')
     raise ElastalogError([row_diagnostic(schema, f"row {number}", fault, len(bad) - 1)])
 
 

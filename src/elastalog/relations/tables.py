@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from array import array
 from collections.abc import Iterable, Mapping
+from io import IOBase
 from typing import Any
 
 import numpy as np
@@ -143,7 +144,11 @@ def require_rows(schema: Schema, rows: Any) -> Iterable[Any]:
     if isinstance(rows, np.ndarray) and rows.ndim == 2:
         listed: list[Any] = rows.tolist()
         return listed
-    if isinstance(rows, np.ndarray) or not isinstance(rows, Iterable) or isinstance(rows, str | bytes | Mapping):
+    if (
+        isinstance(rows, np.ndarray)
+        or not isinstance(rows, Iterable)
+        or isinstance(rows, str | bytes | Mapping | IOBase)
+    ):
         raise _not_rows(schema, rows)
     return rows
 
@@ -224,8 +229,13 @@ def _words_of_numpy(schema: Schema, rows: np.ndarray, dictionary: Dictionary) ->
 def _not_rows(schema: Schema, rows: Any) -> ElastalogError:
     shape = f" with {rows.ndim} dimensions" if isinstance(rows, np.ndarray) else ""
     given, name = f"{type(rows).__name__}{shape}", schema.name
-    frame = "pandas.DataFrame(…)" if isinstance(rows, Mapping) else None
-    return error("E0502.rows", location=name, relation=name, given=given, schema=schema, frame=frame)
+    is_row = isinstance(rows, Mapping) and not any(isinstance(value, list | tuple) for value in rows.values())
+    frame = "pandas.DataFrame(…)" if isinstance(rows, Mapping) and not is_row else None
+    row = f"[{rows!r:.60}]" if is_row and len(repr(rows)) <= 60 else "[{…}]" if is_row else None
+    path = str(getattr(rows, "name", "PATH")) if isinstance(rows, IOBase) else None
+    return error(
+        "E0502.rows", location=name, relation=name, given=given, schema=schema, frame=frame, row=row, path=path
+    )
 
 
 def words_of_few_tuples(schema: Schema, rows: list[Any], dictionary: Dictionary) -> Words | None:

@@ -35,7 +35,15 @@ from elastalog.evaluation.strategies import STRATEGIES
 from elastalog.folders.addresses import is_address, without_secrets
 from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import reading_within
-from elastalog.pipeline.files.loading import InputFiles, Source, edited_since, inputs_of, sources_at, sources_in
+from elastalog.pipeline.files.loading import (
+    InputFiles,
+    Source,
+    edited_since,
+    inputs_of,
+    look_for_unread,
+    sources_at,
+    sources_in,
+)
 from elastalog.pipeline.files.policy import FAIL, MODES, BadRows, Mode
 from elastalog.pipeline.spark.for_sessions import backend_maker, choose_spark
 from elastalog.planning.demand import with_demand
@@ -272,6 +280,8 @@ def _first_epoch(
         checked, files = program.checked, None
         folder = None if isinstance(named, Mapping) or given.engine == "spark" else named
         if folder is not None and not is_address(folder):
+            if given.facts is not None:
+                look_for_unread(checked, Path(folder))
             facts = begin(sources_in(checked, Path(folder), given.policy))
         elif isinstance(named, Mapping) and (sources := sources_at(checked, named, given.policy)):
             files = begin(sources)

@@ -131,7 +131,11 @@ class DeclarationParser(ClauseParser):
         improves = self.texts[self.position]
         if improves in ("min", "max"):
             self.position += 1
+            if self.texts[self.position] == "<":
+                raise self.unexpected("a type", advice=f"write it without brackets: `{improves} number`")
         type_name, type_span = self.type_name()
+        if is_column and (late := self.texts[self.position]) in ("min", "max"):
+            raise self.unexpected("`)`", where="or `,` after an attribute", advice=f"write `{late} {type_name}`")
         if improves not in ("min", "max"):
             improves = "<>" if self.skip_brackets() else ""
         if improves and not is_column:

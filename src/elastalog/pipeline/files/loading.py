@@ -22,7 +22,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from elastalog.analysis.program import Base, CheckedProgram, Directive, Relation
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, finding
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, error, finding, warn_of
 from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import allowance, unreadable
 from elastalog.pipeline.files.format import BYTE_ORDER_MARK, LOOKED_AT, Format, Kind, doubt_about, medium
@@ -224,6 +224,21 @@ def edited_since(program: CheckedProgram, root: Path, moment: float) -> list[str
                     file = _file_of(relation, directive, root)
                     found += [file.name] if file.stat().st_mtime > moment else []
     return found
+
+
+def look_for_unread(program: CheckedProgram, folder: Path) -> None:
+    """Warns of files that seem to be meant for relations which nothing fills. Raises ElastalogError if the folder is a
+    file."""
+    filled = {rule.head.relation for rule in program.rules} | {fact.relation for fact in program.facts}
+    filled |= {name for name, one in program.relations.items() if any(each.kind == "input" for each in one.directives)}
+    empty = [name for name in program.relations if name not in filled]
+    if folder.is_file():
+        relation = folder.stem if folder.stem in program.relations else next(iter([*empty, *program.relations]), "edge")
+        raise error("E0510.file", location=str(folder), path=folder, relation=relation)
+    for name in empty:
+        with suppress(ElastalogError):
+            path = find_facts(folder, name)
+            warn_of(finding("E0510.unread", severity="warning", location=str(path), path=path, relation=name))
 
 
 def not_needed(relations: Sequence[Relation]) -> Diagnostic:
