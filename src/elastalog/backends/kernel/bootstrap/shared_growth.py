@@ -27,7 +27,8 @@ from elastalog.backends.watch import Watch
 from elastalog.settings import SETTINGS
 
 MOST_WORK = 1 << 19
-"""Rows that a machine looks at or makes before it looks at limits: some ten milliseconds."""
+"""Rows that a machine looks at or makes before it looks at limits: some ten milliseconds. A fourth of it where memory is
+limited."""
 
 MOST_EXPECTED = 1 << 19
 """Facts for which there is room from the start in the first round of a stratum, at most."""
@@ -281,8 +282,9 @@ class SharedGrowth(MachineRounds):
 
     def _allow(self, thread: int) -> None:
         machine = self._runs[thread].workspace.machine
-        machine.work_allowed = MOST_WORK
-        machine.derived_allowed = max(self._watch.allowance(MOST_WORK), 1)
+        most = MOST_WORK if self._watch.memory is None else MOST_WORK // 4
+        machine.work_allowed = most
+        machine.derived_allowed = max(self._watch.allowance(most), 1)
 
     def _call_back(self) -> None:
         """All machines leave off as soon as they can."""
