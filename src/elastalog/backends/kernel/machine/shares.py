@@ -48,9 +48,9 @@ SHARES = 32
 is long, though some start rows lead to a hundred times as many as others."""
 
 
-_LOOKS = 4_000
-"""How often a machine that waits looks whether all have come, before it sleeps: a tenth of a millisecond or two, which
-is less than a dozen threads take to wake."""
+_LOOKS = 250
+"""How often a machine that waits looks for each of them whether all have come, before it sleeps: some microseconds, in
+which one that sleeps would be woken."""
 
 _PATIENCE = 50_000_000
 """Nanoseconds after which a machine that sleeps leaves off."""
@@ -271,9 +271,10 @@ def passed(address):
 def may_pass(machine, address, before):
     """Waits until all have come once more than before; False if the machine is to leave off."""
     gate = _gate_of(address)
-    if look(gate, uint32(before), _LOOKS):
+    sharing = sharing_at(address, 0)
+    if look(gate, uint32(before), _LOOKS * sharing.threads):
         return True
-    return machine.work_allowed >= 0 and sleep(gate, uint32(before), sharing_at(address, 0).patience)
+    return machine.work_allowed >= 0 and sleep(gate, uint32(before), sharing.patience)
 
 
 @operator(types.void, INT)
