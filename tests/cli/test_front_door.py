@@ -137,8 +137,9 @@ def test_compare_draws_nothing_unasked_and_says_a_common_fault_once(
     assert failed.exit_code == 1
     assert failed.stdout.startswith("elastic, recompute: not run: ")
     assert failed.stdout.count("no facts for input relation") == 1
-    (tmp_path / "edge.facts").write_text("1\t2\n")
-    assert run(*asked).exit_code == 0
+    (tmp_path / "edge.jsonl").write_text('{"from": 1, "to": 2, "note": "new"}\n')
+    done = run(*asked)
+    assert (done.exit_code, done.stderr.count("warning[E0535]"), "Warning" in done.stderr) == (0, 1, False)
     assert not list(tmp_path.glob("*.svg"))
     assert run(*asked, "--plot", "times.svg").exit_code == 0
     assert (tmp_path / "times.svg").exists()

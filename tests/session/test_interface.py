@@ -84,7 +84,8 @@ def test_a_fact_inserted_where_rules_derive_is_told_of_once() -> None:
         (found,) = told(lambda: db.apply({"path": [(8, 9), (9, 10)]}))
         assert found.startswith("warning[E0625]: path(8, 9), … inserted into `path`, which rules derive: ")
         assert not told(lambda: db.apply({"path": [(9, 11)]}))
-    for mixed in (".input path(IO=updates)", "path(7, 8)."):  # the program has explicit facts there, too
+    # The program has explicit facts there, too.
+    for mixed in (".input path(IO=updates)", "path(7, 8).", "path(7, 8).\npath(x, a) <= path(x, b) :- a < b."):
         with elastalog.open(f"{PROGRAM}\n{mixed}", EDGES) as db:
             assert not told(lambda: db.preview({"path": [(8, 9)]}))
 
@@ -314,7 +315,7 @@ may(n, "keys") :- user(n, "admins").
 def test_answers_show_what_they_say() -> None:
     with elastalog.open(PROGRAM_SHOWN, {"user": [("ann", "admins")]}) as db:
         db.apply({"user": [("eve", "admins")]}, source="feed")
-        assert repr(list(db.uses('user("eve", "admins")'))) == '[may("eve", "keys")]'
+        assert repr(db.uses('user("eve", "admins")')) == '(may("eve", "keys"),)'
         first, second = db.log()
         assert repr(second).startswith("<epoch 2, 2")
         assert repr(db.changes_since(1)["may"]) == 'may: +1 -0\n  +may("eve", "keys")'
@@ -353,6 +354,10 @@ def test_a_file_with_a_header_that_half_fits_is_told_of_the_header(tmp_path: Pat
         ('.decl p(x: symbol)\np("1") :- p(x), x > 3.', 'compare numbers, as in `to_number(x)`, or texts, as in `"3"`'),
         (".decl p(x: place)\n", "declare it, for example `.type place <: symbol`"),
         ('p("a").', "a text of one line is read by `Program.parse(text)`"),
+        (
+            ".decl p(x: symbol)\n.decl q(x: symbol)\nq(x) :- p(x), 1 = startswith(x, x).",
+            '`starts_with` is a condition, not a value: write `starts_with("part", text)` as a literal of the body',
+        ),
         ("prog.dl", "check the path, relative to the current folder"),
     ],
 )
