@@ -310,8 +310,8 @@ class CheckedProgram:
 
     def has_facts(self, relation: str) -> bool:
         """Whether the text has facts of a relation. Those that a subsumption may dominate are rules without a body."""
-        written = [*self.facts, *(rule.head for rule in self.rules if not rule.body)]
-        return any(atom.relation == relation for atom in written)
+        written = {fact.relation for fact in self.facts}
+        return relation in written | {rule.head.relation for rule in self.rules if not rule.body}
 
 
 def variables_of(*terms: Expression | Wildcard) -> Iterator[Variable]:

@@ -216,7 +216,9 @@ class _ClauseResolver:
             elif f"${call.functor}" in self.constructors:
                 advice = f"did you mean `${call.functor}`?"
             elif (meant := MEANT.get(call.functor.lower(), call.functor)) in TEXT_TESTS:
-                advice = f"`{meant}` is a condition, not a value: write `{meant}(\"part\", text)` as a literal of the body"
+                advice = (
+                    f'`{meant}` is a condition, not a value: write `{meant}("part", text)` as a literal of the body'
+                )
             elif meant != call.functor:
                 advice = f"write `{meant}`" if " " in meant else f"did you mean `{meant}`?"
             else:
