@@ -137,8 +137,9 @@ Procedure: TypeAlias = "Callable[[Maintenance], T] | Callable[[SetMaintenance], 
 class UpdateChanges(Protocol):
     """What the update under way has changed so far, and which strata it reaches."""
 
-    def explicit(self) -> tuple[dict[str, Matrix], dict[str, Matrix]]:
-        """The explicit facts that it deletes and inserts, normalised."""
+    def explicit(self) -> tuple[Mapping[str, Matrix], Mapping[str, Matrix]]:
+        """The explicit facts that it deletes and inserts, normalised: the very mapping that was given where all of it
+        does something."""
 
     def facts(self, with_hidden: bool = False) -> ChangedWords:
         """The facts that it has inserted and deleted; those of hidden relations only `with_hidden`."""

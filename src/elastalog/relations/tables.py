@@ -7,7 +7,6 @@ update do.
 from __future__ import annotations
 
 import sys
-from array import array
 from collections.abc import Iterable, Mapping
 from io import IOBase
 from typing import Any
@@ -25,7 +24,7 @@ from elastalog.relations.limits import WIDE, Words
 from elastalog.relations.records import as_struct
 from elastalog.relations.rows import columns_of_rows, row_diagnostic
 from elastalog.relations.schema import Column, Schema, column_order
-from elastalog.relations.words import Dictionary
+from elastalog.relations.words import Dictionary, rows_of
 from elastalog.settings import SETTINGS
 
 pc = late.module("pyarrow.compute")
@@ -250,11 +249,10 @@ def words_of_few_tuples(schema: Schema, rows: list[Any], dictionary: Dictionary)
         if type(row) is not tuple or len(row) != arity:
             return None
         for value, least in zip(row, kinds):  # noqa: B905  # they are equally long
-            if type(value) is str and least is None:
+            kind = type(value)
+            if kind is str and least is None:
                 words.append(find(value))
-            elif least is None:
-                return None
-            elif type(value) is int and least <= value < WIDE:  # others are not their own words
+            elif kind is int and least is not None and least <= value < WIDE:  # others are not their own words
                 words.append(value)
             else:
                 return None
@@ -265,5 +263,4 @@ def words_of_few_tuples(schema: Schema, rows: list[Any], dictionary: Dictionary)
             return None
         for number, place in enumerate(schema.texts):
             words[place::arity] = ids[number * len(rows) : (number + 1) * len(rows)]
-    # Half the time that numpy takes to look at a list.
-    return np.ndarray((len(rows), arity), np.int32, array("i", words))
+    return rows_of((len(rows), arity), words)

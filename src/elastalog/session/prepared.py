@@ -10,7 +10,7 @@ import numpy as np
 from elastalog.analysis.query import parameter_values, parameters_in
 from elastalog.database import Decision, PreparedDecision, PreparedQuery
 from elastalog.relations.records import NotOfType
-from elastalog.relations.words import row_of
+from elastalog.relations.words import rows_of
 
 if TYPE_CHECKING:
     from elastalog.evaluation.queries import PatternQuery
@@ -46,7 +46,9 @@ class SessionDecision(PreparedDecision):
             if key is None:
                 parameter_values(dict(zip(self.parameters, values, strict=True)))  # not every text can be one
                 return False
-            return bool(self._contains(self._relation, row_of(key or [0])).item(0))
+            words = key or [0]
+            found: bool = self._contains(self._relation, rows_of((1, len(words)), words)).item(0)
+            return found
 
     def _hold(self, rows: Sequence[Sequence[Any]]) -> np.ndarray:
         now = self._session._materialisation

@@ -28,7 +28,7 @@ from elastalog.relations.functions import functions_for
 from elastalog.relations.pairs import Rows
 from elastalog.relations.records import NotOfType
 from elastalog.relations.schema import Column, Schema
-from elastalog.relations.words import row_of
+from elastalog.relations.words import rows_of
 from elastalog.session.materialisation import Materialisation
 
 if TYPE_CHECKING:
@@ -70,7 +70,8 @@ class Reader:
 
         def contains(words: list[int]) -> bool:
             with lock:
-                return bool(backend.contains(name, row_of(words)).item(0))
+                found: bool = backend.contains(name, rows_of((1, len(words)), words)).item(0)
+                return found
 
         return Relation(
             now.schema(name),
