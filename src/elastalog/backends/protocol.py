@@ -467,12 +467,12 @@ class ListedChanges(Mapping[str, tuple[Rows, Rows]]):
         found = self._found
         if found is None:
             words = np.frombuffer(bytearray(self._listed), np.int32)  # operators take what may be written to
-            found, first = {}, LISTING + LISTED * int(words[0])
+            found, names, first = {}, self._names, LISTING + LISTED * int(words[0])
             head = iter(words[LISTING:first].tolist())
             for number, width, size, came, went in zip(head, head, head, head, head):  # noqa: B905  # fives
                 if came or went:
                     facts = words[first : first + size * width].reshape(size, width)
-                    found[self._names[number]] = facts[:came], facts[size - went :]
+                    found[names[number]] = facts[:came], facts[size - went :]
                 first += size * width
             self._found = found
         return found

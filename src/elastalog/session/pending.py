@@ -231,7 +231,7 @@ class PendingUpdate(DraftUpdate):
 
     @property
     def changes(self) -> Changes:
-        changes = self._updates.changes_of(self.stats)
+        changes = self._updates.changes_of(self._record or self.stats)
         if self._policy is not FAIL:
             changes.reports = self.reports
         return changes
