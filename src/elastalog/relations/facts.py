@@ -276,4 +276,6 @@ class GivenRelation(Relation):
 
     def __iter__(self) -> Iterator[tuple[Value, ...]]:
         rows = self._rows
+        if not len(rows):
+            return iter(())
         return super().__iter__() if isinstance(rows, Pairs) else self._decoded(rows)

@@ -255,6 +255,12 @@ def rows_of(shape: tuple[int, int], words: list[Any]) -> Words:
     return rows
 
 
+def row_to_write(arity: int) -> tuple[Words, Callable[..., None]]:
+    """The place of a fact to ask about under a lock, and what writes words into it: `write(row, 0, *words)`."""
+    width = max(arity, 1)
+    return np.empty((1, width), np.int32), _packing(width)
+
+
 @cache
 def _packing(size: int) -> Callable[..., None]:
     """What writes so many words into an array."""
