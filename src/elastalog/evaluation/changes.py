@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import ItemsView, Iterator, Mapping, ValuesView
 from dataclasses import field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from elastalog.diagnostics.messages import counted
 from elastalog.late import dataclass
 from elastalog.program import RuleChange
 from elastalog.relations.facts import FrameMaker, GivenRelation, Relation
-from elastalog.relations.pairs import Rows
 from elastalog.relations.schema import Schema, schema_named
 from elastalog.relations.words import Dictionary
 
@@ -96,19 +95,20 @@ class Changes(Mapping[str, RelationChanges]):
         if words is None:
             nothing = np.empty((0, max(1, schema.arity)), np.int32)
             words = nothing, nothing
-        return self._of(schema, *words)
-
-    def _of(self, schema: Schema, inserted: Rows, deleted: Rows) -> RelationChanges:
-        words, frame = self._dictionary, self._make_frame
-        return RelationChanges(
-            GivenRelation(schema, words, inserted, frame), GivenRelation(schema, words, deleted, frame)
-        )
+        came, went = (GivenRelation(schema, self._dictionary, side, self._make_frame) for side in words)
+        return RelationChanges(came, went)
 
     def _all(self) -> dict[str, RelationChanges]:
-        if self._made is None:
-            schemas = self._schemas
-            self._made = {name: self._of(schema_named(schemas, name), *words) for name, words in self._words.items()}
-        return self._made
+        made = self._made
+        if made is None:
+            made, schemas, dictionary, frame = {}, self._schemas, self._dictionary, self._make_frame
+            for name, (came, went) in self._words.items():
+                schema = schemas.get(name) or schema_named(schemas, name)
+                made[name] = RelationChanges(
+                    GivenRelation(schema, dictionary, came, frame), GivenRelation(schema, dictionary, went, frame)
+                )
+            self._made = made
+        return made
 
     def items(self) -> ItemsView[str, RelationChanges]:
         return self._all().items()
@@ -133,15 +133,7 @@ class Changes(Mapping[str, RelationChanges]):
     def to_pandas(self) -> pandas.DataFrame:
         """A pandas data frame with a row for each fact: columns `op` (`+` or `-`), `relation`, and its values `a1`,
         `a2`, …, as a stream of updates has them. `changes["path"].to_pandas()` has the attributes of a relation."""
-        pandas = require_package("pandas")
-        rows = [
-            {"op": op, "relation": name, **{f"a{i}": value for i, value in enumerate(fact, 1)}}
-            for name, changed in self.items()
-            for op, facts in (("-", changed.deleted), ("+", changed.inserted))
-            for fact in facts
-        ]
-        widest = max((len(row) - 2 for row in rows), default=0)
-        return pandas.DataFrame(rows, columns=["op", "relation", *(f"a{i}" for i in range(1, widest + 1))])
+        return frame_of(self)
 
     def _repr_html_(self) -> str:
         rows = [(name, f"+{len(came):,}", f"-{len(went):,}") for name, (came, went) in self._words.items()]
@@ -152,6 +144,19 @@ class Changes(Mapping[str, RelationChanges]):
         for name, (inserted, deleted) in self._words.items():
             lines.append(f"  {name}: +{len(inserted):,} -{len(deleted):,}")
         return "\n".join(lines)
+
+
+def frame_of(changes: Mapping[str, Any]) -> pandas.DataFrame:
+    """A data frame with a row for each fact that came or went, of all relations."""
+    pandas = require_package("pandas")
+    rows = [
+        {"op": op, "relation": name, **{f"a{i}": value for i, value in enumerate(fact, 1)}}
+        for name, changed in changes.items()
+        for op, facts in (("-", changed.deleted), ("+", changed.inserted))
+        for fact in facts
+    ]
+    widest = max((len(row) - 2 for row in rows), default=0)
+    return pandas.DataFrame(rows, columns=["op", "relation", *(f"a{i}" for i in range(1, widest + 1))])
 
 
 @dataclass(slots=True)  # not frozen: there are many

@@ -24,13 +24,13 @@ import numpy as np
 
 from elastalog.backends.protocol import Backend, ChangedWords, FactFiles, Matrix, Shifts, impact_of
 from elastalog.backends.watch import BudgetExceeded
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, InternalError, finding
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, InternalError, LimitReached, finding
 from elastalog.evaluation import needed_groups
 from elastalog.evaluation.changes import NO_RULES, RuleTexts, Update
 from elastalog.evaluation.costs import Forecast
 from elastalog.evaluation.rewriting import Rewriting
 from elastalog.evaluation.strategies.elastic import Elastic, maintain
-from elastalog.evaluation.strategies.protocol import REBUILT, Strategy, Work
+from elastalog.evaluation.strategies.protocol import REBUILT, Strategy, Work, with_growing_rules
 from elastalog.evaluation.transactions import go_back, transaction
 from elastalog.late import dataclass
 from elastalog.storage.interrupts import uninterrupted
@@ -167,13 +167,13 @@ class Epochs:
                 return self._without_effect(update, began)
             went = sum(map(len, deleted.values())) if deleted else 0
             came = sum(map(len, inserted.values())) if inserted else 0
-            ignored = update.size - went - came
-            is_all = not ignored and len(deleted) == len(update.deleted) and len(inserted) == len(update.inserted)
+            took_effect, ignored = update, 0
+            if change is not None or deleted is not update.deleted or inserted is not update.inserted:
+                took_effect, ignored = Update(deleted, inserted, update.source, update.batch), update.size - went - came
             facts = changes.facts()
             record = EpochRecord(
                 self.number + 1, went, came, ignored, facts, work, time.perf_counter() - began,
-                update.source, update.batch, False, False,
-                update if is_all and change is None else Update(deleted, inserted, update.source, update.batch),
+                update.source, update.batch, False, False, took_effect,
                 NO_RULES if change is None else RuleTexts(change.removed, change.added),
                 time.time(), impact_of(facts),
             )  # fmt: skip
@@ -189,8 +189,8 @@ class Epochs:
                 backend.commit()
                 if rewriting is not None:
                     rewriting.commit()
-                self.number += 1
-                self._way_back = self.number, shift, record.update
+                self.number = record.epoch
+                self._way_back = record.epoch, shift, record.update
                 self.last = record
                 is_committed = True
                 if self._recent is not None:
@@ -204,6 +204,8 @@ class Epochs:
             if isinstance(error, _MISTAKES):
                 stands = f"epoch {self.number} stands"
                 raise InternalError("an update", f"{type(error).__name__}: {error}; {stands}") from error
+            if isinstance(error, LimitReached):
+                raise with_growing_rules(error, backend.program.strata, backend.program.checked) from None
             raise
         if log.isEnabledFor(logging.INFO):
             for stratum in work.strata:
@@ -240,6 +242,8 @@ class Epochs:
         try:
             self._begin(update, rewriting)
             yield rewriting
+        except LimitReached as error:
+            raise with_growing_rules(error, self.backend.program.strata, self.backend.program.checked) from None
         finally:
             with uninterrupted():
                 self.backend.rollback()

@@ -5,12 +5,12 @@ through updates. What updates do is counted under the same names for every strat
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, replace
 from threading import Lock
 from typing import ClassVar, Final, Protocol
 
-from elastalog.analysis.program import Relation
+from elastalog.analysis.program import CheckedProgram
 from elastalog.backends.annotation import Annotation
 from elastalog.backends.protocol import Backend
 from elastalog.diagnostics.diagnostic import LimitReached
@@ -65,18 +65,16 @@ _WRITING = Lock()
 class Work:
     """What an epoch cost, stratum by stratum. Strata that nothing touched are not listed."""
 
-    __slots__ = ("_counters", "_later", "_later_derivations", "_strata")
+    __slots__ = ("_counters", "_later", "_strata")
 
     def __init__(self, strata: Iterable[StratumWork] = (), counters: Counters | None = None) -> None:
         self._strata = list(strata)
-        self._later: list[Callable[[], Iterable[StratumWork]]] = []
-        self._later_derivations = 0
+        self._later: list[tuple[int, Callable[[], Iterable[StratumWork]]]] = []
         self._counters = counters
 
     def defer(self, write: Callable[[], Iterable[StratumWork]], derivations: int) -> None:
         """Adds further strata, which are written down when they are asked for, and the derivations that they took."""
-        self._later.append(write)
-        self._later_derivations += derivations
+        self._later.append((derivations, write))
 
     def add(self, stratum: StratumWork) -> None:
         """A further stratum. What was put off before it still is."""
@@ -85,16 +83,16 @@ class Work:
     @property
     def strata(self) -> list[StratumWork]:
         with _WRITING:
-            for write in self._later:
+            for _, write in self._later:
                 self._strata += write()
             self._later.clear()
-            self._later_derivations = 0
         return self._strata
 
     @property
     def derivations(self) -> int:
         with _WRITING:
-            return self._later_derivations + sum([stratum.derivations for stratum in self._strata])
+            later = sum([derivations for derivations, _ in self._later])
+            return later + sum([stratum.derivations for stratum in self._strata])
 
     @property
     def counters(self) -> Counters:
@@ -180,7 +178,7 @@ def evaluate_all(backend: Backend, learn: Learn = lambda stratum, derivations, s
         try:
             derivations = backend.bootstrap(stratum)
         except LimitReached as error:
-            raise _with_growing_rules(error, stratum, backend.program.checked.relations) from None
+            raise with_growing_rules(error, [stratum], backend.program.checked) from None
         seconds = time.perf_counter() - began
         learn(stratum, derivations, seconds)
         done.append((stratum, derivations, seconds))
@@ -193,17 +191,18 @@ def _first_epoch(stratum: LogicalStratum, derivations: int, seconds: float) -> S
     return StratumWork(stratum.number, stratum.relations, How.BOOTSTRAP, "first epoch", derivations, seconds)
 
 
-def _with_growing_rules(
-    error: LimitReached, stratum: LogicalStratum, relations: Mapping[str, Relation]
-) -> LimitReached:
-    """The limit that ended the evaluation of a stratum, and the rules of it that may grow without end."""
-    from elastalog.analysis.growth import growing
+def with_growing_rules(error: LimitReached, strata: Iterable[LogicalStratum], program: CheckedProgram) -> LimitReached:
+    """The limit that ended the evaluation of strata, with the rules of them that may grow without end."""
+    from elastalog.analysis.growth import advice, growing
 
-    rules = {clause.rule.number: clause.rule for clause in stratum.clauses if clause.rule is not None}
-    names = [rule.head.relation for rule in rules.values()]
-    found = list(growing(rules.values(), relations, names))[:3]
-    if not found or stratum.dominance:
-        return error
-    notes = [f"this rule may grow without end: {rule.text} ({rule.place}); {advice}" for rule, _, advice in found]
+    notes: list[str] = []
+    for stratum in strata:
+        rules = {clause.rule.number: clause.rule for clause in stratum.clauses if clause.rule is not None}
+        for rule, place, grown in growing(rules.values(), [rule.head.relation for rule in rules.values()]):
+            bound = advice(program.relations, rule, place, grown, is_judged=bool(stratum.dominance))
+            notes.append(f"this rule may grow without end: {rule.text} ({rule.place}); {bound}")
     first, *others = error.diagnostics
-    return LimitReached([replace(first, notes=(*first.notes, *notes)), *others])
+    if not notes or any(note in first.notes for note in notes):
+        return error
+    first = replace(first, notes=(*first.notes, *notes[:3]), help=f"bound the rule; otherwise {first.help}")
+    return LimitReached([first, *others])
