@@ -201,8 +201,8 @@ def with_growing_rules(error: LimitReached, strata: Iterable[LogicalStratum], pr
         for rule, place, grown in growing(rules.values(), [rule.head.relation for rule in rules.values()]):
             bound = advice(program.relations, rule, place, grown, is_judged=bool(stratum.dominance))
             notes.append(f"this rule may grow without end: {rule.text} ({rule.place}); {bound}")
-    first, *others = error.diagnostics
-    if not notes or any(note in first.notes for note in notes):
+    if not notes or any(note in error.diagnostics[0].notes for note in notes):
         return error
+    first, *others = error.diagnostics
     first = replace(first, notes=(*first.notes, *notes[:3]), help=f"bound the rule; otherwise {first.help}")
     return LimitReached([first, *others])
