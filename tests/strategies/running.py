@@ -7,6 +7,7 @@ from typing import Any
 
 import elastalog
 from elastalog.backends.kernel.backend import KernelBackend
+from elastalog.backends.kernel.store.count_vectors import NO_NODE, Vectors
 from elastalog.backends.spark.backend import SparkBackend
 from elastalog.relations.facts import Relation
 from elastalog.session import PendingUpdate, Session
@@ -101,4 +102,13 @@ def vectors(db: Session, name: str) -> dict[Fact, dict[int, int]]:
     relation = backend.held.relations[name]
     rows = relation.present_rows()
     facts = Relation.of(db.schemas[name], db._dictionary, relation.rows[rows])
-    return {fact: backend.held.vectors[name].of_row(int(row)) for fact, row in zip(facts, rows, strict=True)}
+    return {fact: _counts_of(backend.held.vectors[name], int(row)) for fact, row in zip(facts, rows, strict=True)}
+
+
+def _counts_of(counted: Vectors, row: int) -> dict[int, int]:
+    counts = {}
+    node = int(counted.first[row]) if row < len(counted.first) else NO_NODE
+    while node != NO_NODE:
+        level, count, node = (int(value) for value in counted.nodes[node])
+        counts[level] = count
+    return counts

@@ -234,15 +234,6 @@ class Vectors:
         read_first(self.address, np.ascontiguousarray(rows, np.int32), levels, counts)
         return levels, counts
 
-    def of_row(self, row: int) -> dict[int, int]:
-        """The counts of one row, by level."""
-        counts = {}
-        node = int(self.first[row]) if row < len(self.first) else NO_NODE
-        while node != NO_NODE:
-            level, count, node = (int(value) for value in self.nodes[node])
-            counts[level] = count
-        return counts
-
     @property
     def address(self) -> int:
         """Of the record that says where the arrays are."""
