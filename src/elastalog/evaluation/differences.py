@@ -13,7 +13,7 @@ from elastalog.diagnostics.display import html_table
 from elastalog.diagnostics.messages import counted
 from elastalog.late import dataclass
 from elastalog.pipeline.spark.for_sessions import make_frame
-from elastalog.relations.facts import FactWords, Relation
+from elastalog.relations.facts import Relation
 from elastalog.relations.pairs import Rows
 from elastalog.relations.schema import Schema, schema_named
 from elastalog.relations.tables import to_table, to_words
@@ -181,7 +181,7 @@ def compare(
     for name, schema in schemas.items():
         have, want = backend.states.of(name), right.states.of(name)
         if name in merged:
-            have, want = _explicit(have), _explicit(want)
+            have, want = (facts.taken(facts.level == 0) for facts in (have, want))
         words = have.words
         if schema.arity:
             words = to_words(schema, to_table(schema, have.words, dictionary, {}), right_dictionary)
@@ -213,13 +213,6 @@ def compare(
             if size:
                 found[name] = found.get(name, 0) + size
     return Verification(missing, unwanted, misplaced)
-
-
-def _explicit(facts: FactWords) -> FactWords:
-    assert facts.level is not None
-    assert facts.count is not None
-    is_explicit = facts.level == 0
-    return FactWords(facts.words[is_explicit], facts.level[is_explicit], facts.count[is_explicit])
 
 
 def _by_least_member(classes: Matrix) -> Matrix:
