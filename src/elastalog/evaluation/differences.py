@@ -195,7 +195,9 @@ def compare(
     for name, schema in schemas.items():
         have, want = backend.states.of(name), right.states.of(name)
         if name in merged:
-            have, want = (facts.taken(facts.level == 0) for facts in (have, want))
+            have, want = (
+                facts.taken(side.is_explicit(name, facts.words)) for side, facts in ((backend, have), (right, want))
+            )
         words = have.words
         if schema.arity:
             words = to_words(schema, to_table(schema, have.words, dictionary, {}), right_dictionary)
@@ -216,7 +218,8 @@ def compare(
         assert want.count is not None
         levels, right_levels = have.level[is_there], want.level[place[is_there]]
         if name in subsumed or not is_annotated:
-            wrong = (levels == 0) != (right_levels == 0)
+            known = backend.is_explicit(name, have.words)[is_there]
+            wrong = known != right.is_explicit(name, want.words)[place[is_there]]
         else:
             wrong = (levels != right_levels) | (have.count[is_there] != want.count[place[is_there]])
         for found, size in (
