@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -137,8 +138,9 @@ Procedure: TypeAlias = "Callable[[Maintenance], T] | Callable[[SetMaintenance], 
 class UpdateChanges(Protocol):
     """What the update under way has changed so far, and which strata it reaches."""
 
-    def explicit(self) -> tuple[dict[str, Matrix], dict[str, Matrix]]:
-        """The explicit facts that it deletes and inserts, normalised."""
+    def explicit(self) -> tuple[Mapping[str, Matrix], Mapping[str, Matrix]]:
+        """The explicit facts that it deletes and inserts, normalised: the very mapping that was given where all of it
+        does something."""
 
     def facts(self, with_hidden: bool = False) -> ChangedWords:
         """The facts that it has inserted and deleted; those of hidden relations only `with_hidden`."""
@@ -466,12 +468,16 @@ class ListedChanges(Mapping[str, tuple[Rows, Rows]]):
         found = self._found
         if found is None:
             words = np.frombuffer(bytearray(self._listed), np.int32)  # operators take what may be written to
-            found, first = {}, LISTING + LISTED * int(words[0])
+            found, names, first = {}, self._names, LISTING + LISTED * int(words[0])
             head = iter(words[LISTING:first].tolist())
             for number, width, size, came, went in zip(head, head, head, head, head):  # noqa: B905  # fives
                 if came or went:
                     facts = words[first : first + size * width].reshape(size, width)
-                    found[self._names[number]] = facts[:came], facts[size - went :]
+                    # Most often all of them have come, or all have gone.
+                    found[names[number]] = (
+                        facts if came == size else facts[:came] if came else _nothing(width),
+                        facts if went == size else facts[size - went :] if went else _nothing(width),
+                    )
                 first += size * width
             self._found = found
         return found
@@ -484,6 +490,11 @@ class ListedChanges(Mapping[str, tuple[Rows, Rows]]):
 
     def __len__(self) -> int:
         return len(self.by_relation())
+
+
+@cache
+def _nothing(width: int) -> Matrix:
+    return np.empty((0, width), np.int32)
 
 
 def impact_of(changes: ChangedWords) -> int:

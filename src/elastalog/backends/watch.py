@@ -132,13 +132,6 @@ class Watch:
         self.effort += effort
         return effort
 
-    def add(self, derivations: int, rows: int, effort: int, touched: int = 0) -> None:
-        """Counts what was done and counted elsewhere."""
-        self.derivations += derivations
-        self.rows += rows
-        self.effort += effort
-        self.touched += touched
-
     def derived(self, derivations: int, rows: int = 0, left: float = 1.0) -> None:
         """Counts derivations and rows, and checks what may have run out. `left`: the part of the effort that threads
         which shared it have left to one."""

@@ -16,7 +16,6 @@ from elastalog.diagnostics.messages import counted
 from elastalog.late import dataclass
 from elastalog.program import RuleChange
 from elastalog.relations.facts import FrameMaker, GivenRelation, Relation
-from elastalog.relations.pairs import Rows
 from elastalog.relations.schema import Schema, schema_named
 from elastalog.relations.words import Dictionary
 
@@ -96,19 +95,20 @@ class Changes(Mapping[str, RelationChanges]):
         if words is None:
             nothing = np.empty((0, max(1, schema.arity)), np.int32)
             words = nothing, nothing
-        return self._of(schema, *words)
-
-    def _of(self, schema: Schema, inserted: Rows, deleted: Rows) -> RelationChanges:
-        words, frame = self._dictionary, self._make_frame
-        return RelationChanges(
-            GivenRelation(schema, words, inserted, frame), GivenRelation(schema, words, deleted, frame)
-        )
+        came, went = (GivenRelation(schema, self._dictionary, side, self._make_frame) for side in words)
+        return RelationChanges(came, went)
 
     def _all(self) -> dict[str, RelationChanges]:
-        if self._made is None:
-            schemas = self._schemas
-            self._made = {name: self._of(schema_named(schemas, name), *words) for name, words in self._words.items()}
-        return self._made
+        made = self._made
+        if made is None:
+            made, schemas, dictionary, frame = {}, self._schemas, self._dictionary, self._make_frame
+            for name, (came, went) in self._words.items():
+                schema = schemas.get(name) or schema_named(schemas, name)
+                made[name] = RelationChanges(
+                    GivenRelation(schema, dictionary, came, frame), GivenRelation(schema, dictionary, went, frame)
+                )
+            self._made = made
+        return made
 
     def items(self) -> ItemsView[str, RelationChanges]:
         return self._all().items()

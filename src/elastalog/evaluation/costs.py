@@ -25,7 +25,7 @@ A number as budget is a fixed share of the last bootstrap, beyond which every up
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field
 from enum import StrEnum
 from typing import Any, Final, Literal, TypeAlias
@@ -157,13 +157,17 @@ class CostModel:
         if derivations > SETTINGS.least_budget and known.weight * derivations > cost_anew(known, features):
             self._give_credit(stratum, features, derivations)
 
-    def driven(self, done: Driven, most_go: Callable[[], bool]) -> None:
-        """Remembers what updates cost that were too small to be chosen one by one (see `small`); of many a sample."""
+    def is_to_learn(self, effort: int) -> bool:
+        """Whether to be told of a further update that was too small to be chosen (see `small`); of many a sample."""
         self._small_updates = number = self._small_updates + 1
-        is_known = number > SETTINGS.many_small_updates
-        if is_known and done.effort < LEAST_TO_WEIGH and number % SETTINGS.small_update_sample:
-            return
-        is_loss = most_go()
+        return (
+            effort >= LEAST_TO_WEIGH
+            or not number % SETTINGS.small_update_sample
+            or number <= SETTINGS.many_small_updates
+        )
+
+    def driven(self, done: Driven, is_loss: bool) -> None:
+        """Remembers what updates cost that were too small to be chosen one by one."""
         for place, changes, derivations, rows, effort, touched in done.costs:
             stratum = done.strata[place]
             if not stratum.clauses:

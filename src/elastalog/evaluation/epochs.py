@@ -167,13 +167,13 @@ class Epochs:
                 return self._without_effect(update, began)
             went = sum(map(len, deleted.values())) if deleted else 0
             came = sum(map(len, inserted.values())) if inserted else 0
-            ignored = update.size - went - came
-            is_all = not ignored and len(deleted) == len(update.deleted) and len(inserted) == len(update.inserted)
+            took_effect, ignored = update, 0
+            if change is not None or deleted is not update.deleted or inserted is not update.inserted:
+                took_effect, ignored = Update(deleted, inserted, update.source, update.batch), update.size - went - came
             facts = changes.facts()
             record = EpochRecord(
                 self.number + 1, went, came, ignored, facts, work, time.perf_counter() - began,
-                update.source, update.batch, False, False,
-                update if is_all and change is None else Update(deleted, inserted, update.source, update.batch),
+                update.source, update.batch, False, False, took_effect,
                 NO_RULES if change is None else RuleTexts(change.removed, change.added),
                 time.time(), impact_of(facts),
             )  # fmt: skip
@@ -189,8 +189,8 @@ class Epochs:
                 backend.commit()
                 if rewriting is not None:
                     rewriting.commit()
-                self.number += 1
-                self._way_back = self.number, shift, record.update
+                self.number = record.epoch
+                self._way_back = record.epoch, shift, record.update
                 self.last = record
                 is_committed = True
                 if self._recent is not None:

@@ -150,17 +150,18 @@ class Relation(Renamed):
     def _listed(self, words: Words) -> Iterator[tuple[Value, ...]]:
         schema, dictionary = self.schema, self._dictionary
         columns = schema.columns
-        if len(schema.texts) == len(columns):
+        if schema.is_of_texts:
             one_by_one = dictionary.symbols.each_text(words)  # quicker than column by column
-            return zip(*[one_by_one] * len(columns), strict=True)
+            return zip(*[one_by_one] * len(columns))  # noqa: B905  # it has so many for each
         values = dictionary.values
         return zip(*[values(column.base, words[:, i]) for i, column in enumerate(columns)], strict=True)
 
     def _named(self, facts: Iterator[tuple[Value, ...]]) -> Iterator[tuple[Value, ...]]:
         """The facts, the first of which knows the names of the columns: by that `pandas.DataFrame(relation)` has
         them."""
-        first = next(facts, None)
-        return iter(()) if first is None else chain((_row_type(self.schema.names)(first),), facts)
+        for first in facts:
+            return chain((_row_type(self.schema.names)(first),), facts)
+        return iter(())
 
     def __contains__(self, fact: object) -> bool:
         columns = self.schema.columns

@@ -60,22 +60,23 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """A relation's name and columns, in order. `least`: of every column the least value that is its own word, None of a
-    column of texts, if all columns are of whole numbers or texts; `texts`: where the latter are. Every
-    small update asks."""
+    """A relation's name and columns, in order. If all columns are of whole numbers or texts, `parts` has of each where
+    its values are in facts one after the other, and the least value that is its own word, None of texts; of columns
+    that are all alike there is one part. `is_of_texts`: all of them are. Every small update asks."""
 
     name: str
     columns: tuple[Column, ...]
-    least: tuple[int | None, ...] | None = field(default=None, init=False, repr=False, compare=False)
-    texts: tuple[int, ...] = field(default=(), init=False, repr=False, compare=False)
+    parts: tuple[tuple[slice, int | None], ...] = field(default=(), init=False, repr=False, compare=False)
+    is_of_texts: bool = field(default=False, init=False, repr=False, compare=False)
     names: tuple[str, ...] = field(default=(), init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", tuple([column.name for column in self.columns]))
-        if all(column.base in _LEAST for column in self.columns):
-            object.__setattr__(self, "least", tuple([_LEAST[column.base] for column in self.columns]))
-            texts = [place for place, column in enumerate(self.columns) if column.base is Base.SYMBOL]
-            object.__setattr__(self, "texts", tuple(texts))
+        bases = [column.base for column in self.columns]
+        if bases and all(base in _LEAST for base in bases):
+            parts = [(slice(place, None, len(bases)), _LEAST[base]) for place, base in enumerate(bases)]
+            object.__setattr__(self, "parts", ((slice(None), parts[0][1]),) if len(set(bases)) == 1 else tuple(parts))
+            object.__setattr__(self, "is_of_texts", set(bases) == {Base.SYMBOL})
 
     @staticmethod
     def of(relation: Relation) -> Schema:

@@ -7,9 +7,9 @@ update do.
 from __future__ import annotations
 
 import sys
-from array import array
 from collections.abc import Iterable, Mapping
 from io import IOBase
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -25,11 +25,12 @@ from elastalog.relations.limits import WIDE, Words
 from elastalog.relations.records import as_struct
 from elastalog.relations.rows import columns_of_rows, row_diagnostic
 from elastalog.relations.schema import Column, Schema, column_order
-from elastalog.relations.words import Dictionary
+from elastalog.relations.words import Dictionary, rows_of
 from elastalog.settings import SETTINGS
 
 pc = late.module("pyarrow.compute")
 _DICTIONARY = pa.dictionary(pa.int32(), pa.string()).id
+_TUPLES, _TEXTS, _NUMBERS = frozenset({tuple}), frozenset({str}), frozenset({int})
 
 
 def to_words(schema: Schema, rows: Any, dictionary: Dictionary) -> Words:
@@ -241,29 +242,28 @@ def _not_rows(schema: Schema, rows: Any) -> ElastalogError:
 def words_of_few_tuples(schema: Schema, rows: list[Any], dictionary: Dictionary) -> Words | None:
     """The words of rows. None if they are many, or one is no tuple of values of the plainest kind: then it, and what
     may be wrong with it, must be looked at with care."""
-    kinds = schema.least
-    if not kinds or len(rows) > SETTINGS.few_rows:
+    parts, arity = schema.parts, len(schema.columns)
+    if not parts or len(rows) > SETTINGS.few_rows or not _TUPLES.issuperset(map(type, rows)):
         return None
-    arity, find = len(kinds), dictionary.symbols.finding
-    words: list[int | None] = []
-    for row in rows:
-        if type(row) is not tuple or len(row) != arity:
+    if not {arity}.issuperset(map(len, rows)):
+        return None
+    given = list(chain.from_iterable(rows))
+    words = given.copy()  # numbers are their own words
+    find = dictionary.symbols.finding
+    for part, least in parts:
+        values = given[part]
+        if least is None:
+            if not _TEXTS.issuperset(map(type, values)):
+                return None
+            words[part] = map(find, values)
+        elif not _NUMBERS.issuperset(map(type, values)) or (values and (min(values) < least or max(values) >= WIDE)):
             return None
-        for value, least in zip(row, kinds):  # noqa: B905  # they are equally long
-            if type(value) is str and least is None:
-                words.append(find(value))
-            elif least is None:
-                return None
-            elif type(value) is int and least <= value < WIDE:  # others are not their own words
-                words.append(value)
-            else:
-                return None
     if None in words:  # all have been looked at before the first text is added
+        texts = [part for part, least in parts if least is None]
         try:
-            ids = dictionary.symbols.ids_of([row[place] for place in schema.texts for row in rows])
+            ids = iter(dictionary.symbols.ids_of(list(chain.from_iterable(map(given.__getitem__, texts)))))
         except UnicodeEncodeError:
             return None
-        for number, place in enumerate(schema.texts):
-            words[place::arity] = ids[number * len(rows) : (number + 1) * len(rows)]
-    # Half the time that numpy takes to look at a list.
-    return np.ndarray((len(rows), arity), np.int32, array("i", words))
+        for part in texts:
+            words[part] = islice(ids, len(given[part]))
+    return rows_of((len(rows), arity), words)

@@ -13,9 +13,9 @@ Blocks of arithmetic hold narrow numbers nearly always; then one look at the ext
 
 from __future__ import annotations
 
-import array as arrays
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from operator import index
 from typing import Any, assert_never
 
@@ -134,10 +134,10 @@ class Dictionary:
         found: list[Any] = []
         find = self.symbols.finding
         for column, value in zip(columns, values, strict=True):
-            base = column.base
-            if base is _SYMBOL and type(value) is str:
+            base, kind = column.base, type(value)
+            if kind is str and base is _SYMBOL:
                 found.append(find(value))
-            elif base is _NUMBER and type(value) is int and LEAST_NARROW <= value < WIDE:
+            elif kind is int and base is _NUMBER and LEAST_NARROW <= value < WIDE:
                 found.append(value)
             else:
                 found.append(self.find_value(base, value if column.record is None else column.record.typed(value)))
@@ -248,9 +248,23 @@ class Dictionary:
         return self.wide.intern(values.view(np.int64)) + np.int32(WIDE)
 
 
-def row_of(words: list[Any]) -> Words:
-    """Words as a row of facts, in half the time that NumPy takes to look at a list."""
-    return np.ndarray((1, len(words)), np.int32, arrays.array("i", words))
+def rows_of(shape: tuple[int, int], words: list[Any]) -> Words:
+    """Words as facts, in a third of the time that NumPy takes to look at a list."""
+    rows = np.empty(shape, np.int32)
+    _packing(len(words))(rows, 0, *words)
+    return rows
+
+
+def row_to_write(arity: int) -> tuple[Words, Callable[..., None]]:
+    """The place of a fact to ask about under a lock, and what writes words into it: `write(row, 0, *words)`."""
+    width = max(arity, 1)
+    return np.empty((1, width), np.int32), _packing(width)
+
+
+@cache
+def _packing(size: int) -> Callable[..., None]:
+    """What writes so many words into an array."""
+    return struct.Struct(f"{size}i").pack_into
 
 
 def _as_numpy(array: pa.Array | pa.ChunkedArray, arrow_type: pa.DataType) -> np.ndarray:

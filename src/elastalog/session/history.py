@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import datetime
@@ -63,7 +63,7 @@ class History:
         self._materialisation = materialisation
         self._retention = retention
         self._remembered = 0
-        self.records: list[EpochRecord] = []
+        self.records: deque[EpochRecord] = deque()
         self.store: Store | None = None
         self.batches = Batches()
         self._durable: DurableEpochs | None = None
@@ -96,15 +96,14 @@ class History:
             self.batches.add(update.source, update.batch)
         records = self.records
         records.append(record)
-        if self._durable is not None:
-            del records[:-1]  # the store has the others
-            return
+        most = 1 if self._durable is not None else self._retention + 1  # the store has the others
         held = self._remembered
         self._remembered = held + record.deleted + record.inserted + record.impact
-        while (len(records) > self._retention + 1 or held > MOST_FACTS) and len(records) > 1:
-            gone = records.pop(0)
+        while len(records) > most or (held > MOST_FACTS and len(records) > 1):
+            gone = records.popleft()
             size = 0 if gone.update is None else gone.deleted + gone.inserted + gone.impact
-            self._remembered, held = self._remembered - size, held - size
+            held -= size
+            self._remembered -= size
 
     def note_batch(self, update: Update) -> None:
         """A batch that changed nothing: it is not an epoch, but it is known from now on."""

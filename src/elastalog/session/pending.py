@@ -203,13 +203,12 @@ class PendingUpdate(DraftUpdate):
         self._commit()
         return self.changes
 
-    def _commit(self) -> None:
-        self.commit_by(self._updates.commit)
-
-    def commit_by(self, commit: Callable[[Update, Callable[[EpochRecord], None]], object]) -> None:
-        """Makes it the next epoch by a function that does what `Updates.commit` does, and perhaps more."""
+    def commit_by(self, commit: Callable[[Update, Callable[[EpochRecord], None]], object] | None = None) -> None:
+        """Makes it the next epoch; by a function that does what `Updates.commit` does, and more, if one is given."""
         if self._end is not None:
             self.require_open()
+        if commit is None:
+            commit = self._updates.commit
         if self._change is None and not self.keeps_bad:
             commit(self.as_update(), self._committed)
             return
@@ -219,6 +218,8 @@ class PendingUpdate(DraftUpdate):
                 self._bad.set_aside()
             with nullcontext() if update.rules is None else update.rules.text.placing():
                 commit(update, self._committed)
+
+    _commit = commit_by
 
     def _committed(self, record: EpochRecord) -> None:
         """Called even when Ctrl-C, held back until the commit was done, ends the call of it."""
@@ -230,7 +231,7 @@ class PendingUpdate(DraftUpdate):
 
     @property
     def changes(self) -> Changes:
-        changes = self._updates.changes_of(self.stats)
+        changes = self._updates.changes_of(self._record or self.stats)
         if self._policy is not FAIL:
             changes.reports = self.reports
         return changes

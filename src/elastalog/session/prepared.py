@@ -10,7 +10,7 @@ import numpy as np
 from elastalog.analysis.query import parameter_values, parameters_in
 from elastalog.database import Decision, PreparedDecision, PreparedQuery
 from elastalog.relations.records import NotOfType
-from elastalog.relations.words import row_of
+from elastalog.relations.words import row_to_write
 
 if TYPE_CHECKING:
     from elastalog.evaluation.queries import PatternQuery
@@ -33,6 +33,7 @@ class SessionDecision(PreparedDecision):
         assert asked is not None
         self._asked, self._relation = asked, asked.relation
         self._contains, self._dictionary = now.backend.contains, now.dictionary
+        self._row, self._write = row_to_write(now.schema(asked.relation).arity)
 
     def _holds(self, values: Sequence[Any]) -> bool:
         now = self._session._materialisation
@@ -46,7 +47,9 @@ class SessionDecision(PreparedDecision):
             if key is None:
                 parameter_values(dict(zip(self.parameters, values, strict=True)))  # not every text can be one
                 return False
-            return bool(self._contains(self._relation, row_of(key or [0])).item(0))
+            self._write(self._row, 0, *(key or [0]))
+            found: bool = self._contains(self._relation, self._row).item(0)
+            return found
 
     def _hold(self, rows: Sequence[Sequence[Any]]) -> np.ndarray:
         now = self._session._materialisation

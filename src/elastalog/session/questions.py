@@ -28,7 +28,7 @@ from elastalog.relations.functions import functions_for
 from elastalog.relations.pairs import Rows
 from elastalog.relations.records import NotOfType
 from elastalog.relations.schema import Column, Schema
-from elastalog.relations.words import Dictionary, row_of
+from elastalog.relations.words import Dictionary, row_to_write
 from elastalog.session.materialisation import Materialisation
 
 if TYPE_CHECKING:
@@ -80,15 +80,18 @@ class Reader:
     def relation(self, name: str) -> Relation:
         """A live relation: it shows the latest epoch whenever it is read."""
         now = self._materialisation
-        backend, lock = now.backend, now.lock
+        backend, lock, schema = now.backend, now.lock, now.schema(name)
         equivalences = backend.capabilities.equivalences
+        row, write = row_to_write(schema.arity)
 
         def contains(words: list[int]) -> bool:
             with lock:
-                return bool(backend.contains(name, row_of(words)).item(0))
+                write(row, 0, *words)
+                found: bool = backend.contains(name, row).item(0)
+                return found
 
         return Relation(
-            now.schema(name),
+            schema,
             now.dictionary,
             self._between_updates(lambda: backend.facts(name)),
             size=self._between_updates(lambda: backend.size(name)),

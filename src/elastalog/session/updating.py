@@ -255,7 +255,8 @@ class Updates:
 
     def changes_of(self, record: EpochRecord) -> Changes:
         """What an epoch changed, as relations."""
-        return self._changes(record.changes, self.now.schemas)  # those of now, whatever becomes of the rules
+        now = self.now  # whatever becomes of the rules
+        return Changes(record.changes, now.schemas, now.dictionary, make_frame)
 
     def _changes(self, words: ChangedWords, schemas: Mapping[str, Schema]) -> Changes:
         return Changes(words, schemas, self.now.dictionary, make_frame)

@@ -18,16 +18,17 @@ class uninterrupted:  # noqa: N801  # used like a function
     __slots__ = ("_before", "_held")
 
     def __enter__(self) -> None:
-        self._before: list[tuple[int, Handler]] = []
         self._held: tuple[int, FrameType | None] | None = None
+        taken: list[tuple[int, Handler]] = []
+        self._before = taken
         try:
             for number in _NUMBERS:
-                before = _signal.getsignal(number)
+                before = _getsignal(number)
                 if callable(before):
-                    self._before.append((number, before))
-                    _signal.signal(number, self._hold)
+                    taken.append((number, before))
+                    _set(number, self._hold)
         except ValueError:  # this is not the main thread
-            self._before.clear()
+            taken.clear()
 
     def _hold(self, number: int, frame: FrameType | None) -> None:
         self._held = number, frame
@@ -36,9 +37,10 @@ class uninterrupted:  # noqa: N801  # used like a function
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
     ) -> None:
         for number, before in self._before:
-            _signal.signal(number, before)
+            _set(number, before)
         if self._held is not None:
             dict(self._before)[self._held[0]](*self._held)
 
 
 _NUMBERS = int(signal.SIGINT), int(signal.SIGTERM)
+_getsignal, _set = _signal.getsignal, _signal.signal

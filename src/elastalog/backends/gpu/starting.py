@@ -57,7 +57,7 @@ def begin() -> None:
 
 def begin_ahead(is_recursive: bool, facts: Callable[[], int]) -> None:
     """Starts a device that nobody has asked for beside the reading of about so many facts, if they are worth it."""
-    if is_recursive and has_cores() and is_there() and facts() >= SETTINGS.device_start_ahead:
+    if is_recursive and is_there() and has_cores() and facts() >= SETTINGS.device_start_ahead:
         begin()
 
 

@@ -62,7 +62,7 @@ class KernelBackend:
         self.evaluation = KernelEvaluation(held, program, dictionary, crew, self.watch, place)
         self.bootstrap = self.evaluation.bootstrap
         self.capabilities = Capabilities(
-            shifts=KernelShifts(held, lambda: self.updates) if annotation.has_levels_only else None,
+            shifts=KernelShifts(self) if annotation.has_levels_only else None,
             equivalences=held,
             replays=KernelReplays(self.evaluation),
         )

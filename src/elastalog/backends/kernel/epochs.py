@@ -4,7 +4,7 @@ strata with subsumption evaluated once more, to see what has left them: proofs m
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,25 +24,26 @@ from elastalog.planning.logical import LogicalStratum
 from elastalog.settings import SETTINGS
 
 if TYPE_CHECKING:
-    from elastalog.backends.kernel.relations import KernelFacts
-    from elastalog.backends.kernel.updates import KernelUpdates
+    from elastalog.backends.kernel.backend import KernelBackend
 
 
 class KernelShifts:
     """See `backends.protocol.Shifts`."""
 
-    def __init__(self, held: KernelFacts, updates: Callable[[], KernelUpdates]) -> None:
-        """`updates` are made when they are first asked for."""
-        self._held = held
-        self._updates = updates
+    def __init__(self, backend: KernelBackend) -> None:
+        """The `updates` of the backend are made when they are first asked for."""
+        self._backend = backend
+        self._held = backend.held
 
     def back(self, most: int | None = None, instead_of: Shift | None = None) -> Shift | None:
         """What `make` will need to go back, and forth again, once the update under way is committed."""
-        done = self._updates().transaction
-        if not done.replaced:
-            is_reused = instead_of is not None and instead_of.noted.shape[1] <= SETTINGS.few_shifted
-            done.shift = instead_of if is_reused else Shift(sys.maxsize if most is None else most)
-        return done.shift
+        done = self._backend.updates.transaction
+        if done.replaced:
+            return None
+        if instead_of is None or instead_of.noted.shape[1] > SETTINGS.few_shifted:
+            instead_of = Shift(sys.maxsize if most is None else most)
+        done.shift = instead_of
+        return instead_of
 
     def can_make(self, shift: Shift) -> bool:
         """Whether a shift can still be made."""
@@ -51,7 +52,7 @@ class KernelShifts:
     def make(self, shift: Shift) -> None:
         """Goes from the state before a committed update to the one after it, or back, outside an update."""
         shift.toggle()
-        self._updates().evaluation.known_ranks.clear()
+        self._backend.updates.evaluation.known_ranks.clear()
 
     def touched(self, shift: Shift) -> Mapping[str, Matrix] | None:
         """The facts that a shift concerns, if it can still be made."""
@@ -59,16 +60,16 @@ class KernelShifts:
 
     def depart(self) -> None:
         """From now on, until `arrive`, rows keep their numbers, so that a shift stays possible."""
-        self._updates().departures += 1
+        self._backend.updates.departures += 1
 
     def arrive(self) -> None:
         """See `depart`."""
-        self._updates().departures -= 1
+        self._backend.updates.departures -= 1
 
     def pretend(self, relation: str, absent: Matrix | None, present: Matrix | None) -> None:
         """Strata above a finished relation are told that some facts are absent and others present."""
-        stored, changed = self._held.relations[relation], self._updates().transaction.changed
-        self._updates().transaction.is_told = False
+        stored, changed = self._held.relations[relation], self._backend.updates.transaction.changed
+        self._backend.updates.transaction.is_told = False
         if absent is not None and len(absent):
             entries = transaction.touch(stored, transaction.add_rows(stored, absent))
             transaction.set_annotation(stored, entries, ABSENT, is_present=False)

@@ -16,7 +16,7 @@ from elastalog.backends.kernel.evaluation import KernelEvaluation
 from elastalog.backends.kernel.levels.plan import MaintenancePlan, load_operators
 from elastalog.backends.kernel.levels.scheduler import UpdateScheduler
 from elastalog.backends.kernel.store import transaction
-from elastalog.backends.kernel.store.memory import Vector
+from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.transaction import StratumDelta, Transaction
 from elastalog.backends.protocol import Procedure, Reach, Small
 from elastalog.backends.rows import are_in, distinct
@@ -67,21 +67,21 @@ class KernelMaintenance:
             self.normalise()
             return self._reach.one_by_one()
         began = time.perf_counter()
-        reach, strata, scheduler = self._reach, self._evaluation.program.strata, self.scheduler
-        done = reach.done
+        reach, scheduler = self._reach, self.scheduler
+        done, given = reach.done, reach.given
         scheduler.set_out(done.changed, small.derivations)
         is_known = done.asked is None or bool(done.anew)
-        self.normalise(is_driven=not is_known)
-        for place in sorted(reach.given):
-            if is_known or place not in self._explicit:
+        if done.asked is not None:
+            self.normalise(is_driven=not is_known)
+        if is_known or not given <= self._explicit:
+            for place in sorted(given if is_known else given - self._explicit):
                 self._give(place, small)
-        for number in small.asked:
-            if number in reach.place:
-                scheduler.bar(reach.place[number], is_reached=False)
+        if small.asked:
+            for number in small.asked:
+                if number in reach.place:
+                    scheduler.bar(reach.place[number], is_reached=False)
         done.collect = scheduler.collect
-        at = scheduler.go_on()
-        if (driven := scheduler.driven(strata, time.perf_counter() - began)) is not None:
-            small.done.append(driven)
+        at = scheduler.drive(self._evaluation.program.strata, small.done, began)
         if at is not None:
             return self._from_stop_to_stop(at, small)
         done.is_told = True
@@ -115,10 +115,7 @@ class KernelMaintenance:
                     yield strata[stop], reached
                 scheduler.pass_by()
                 scheduler.tell(islice(changed, followed, None))
-                began = time.perf_counter()
-                stop = scheduler.go_on()
-                if (driven := scheduler.driven(strata, time.perf_counter() - began)) is not None:
-                    small.done.append(driven)
+                stop = scheduler.drive(strata, small.done, time.perf_counter())
             done.is_told = True
         finally:
             scheduler.end()
@@ -172,22 +169,38 @@ class KernelMaintenance:
         if done.asked is None:
             return
         (deleted, inserted, is_explicit), done.asked = done.asked, None
-        for side, changed, is_present in ((deleted, done.deleted, False), (inserted, done.inserted, True)):
-            for name, facts in side.items() if side else ():
-                if not len(facts):
+        done.deleted, done.inserted = deleted, inserted
+        driven = self._explicit if is_driven else ()
+        for side in (deleted, inserted):
+            if not side:
+                continue
+            is_present = side is inserted
+            changed: dict[str, Matrix] = {}
+            is_all = True
+            for name, asked in side.items():
+                if not len(asked):
+                    is_all = False
                     continue
-                facts = np.ascontiguousarray(facts if len(facts) == 1 else distinct(facts), np.int32)
+                facts = np.ascontiguousarray(asked if len(asked) == 1 else distinct(asked), np.int32)
                 place = owner.get(name)
-                if not is_present and len(inserted.get(name, ())):
+                if not is_present and name in inserted:
                     facts = facts[~are_in(facts, inserted[name])]
-                if is_driven and place is not None and place in self._explicit:
+                if place is not None and place in driven:
                     facts = self.scheduler.change(place, name, facts, is_present)
-                else:
-                    facts = facts[is_explicit(name, facts) != is_present]
+                elif not (is_other := is_explicit(name, facts) != is_present).all():
+                    facts = facts[is_other]
                 if len(facts):
                     changed[name] = facts
                     if place is not None:
                         given.add(place)
+                if facts is not asked:
+                    is_all = False
+            if is_all:
+                continue
+            if is_present:
+                done.inserted = changed
+            else:
+                done.deleted = changed
         if done.anew:
             given.update(owner[name] for name in done.anew if name in owner)
 
@@ -223,11 +236,6 @@ class KernelReach:
             for name in stratum.reads:
                 self._readers.setdefault(name, []).append(place)
         self.given: set[int] = set()
-
-    def end(self) -> None:
-        """There is no update under way."""
-        self.given.clear()
-        self.done.end()
 
     def reached(self, stratum: LogicalStratum) -> Reach | None:
         """How the update under way reaches a stratum: see `UpdateChanges.reached`."""

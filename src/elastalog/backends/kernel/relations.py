@@ -126,7 +126,10 @@ class KernelFacts:
         """Which of some facts are present, outside an update."""
         if relation in self.equivalences:
             return self.equivalence(relation).contains(words)
-        return are_below(self.relations[relation], np.ascontiguousarray(words, np.int32))
+        try:
+            return are_below(self.relations[relation], words)
+        except TypeError:  # they are not in a row, or others; to ask beforehand takes as long as to look for one
+            return are_below(self.relations[relation], np.ascontiguousarray(words, np.int32))
 
     def is_explicit(self, relation: str, words: Matrix) -> Vector:
         """Which of some facts are explicit, outside an update."""

@@ -166,7 +166,8 @@ class KernelUpdates:
         else:
             for name in done.replaced:
                 held.explicit[name] = self.explicit_after(name)
-        self.reach.end()
+        self.reach.given.clear()
+        done.end()
         if sparse:
             for relation in sparse:
                 self._compact(relation)
@@ -197,7 +198,8 @@ class KernelUpdates:
                 transaction.rollback(relation)
                 if relation.is_sparse:
                     self._compact(relation)
-        self.reach.end()
+        self.reach.given.clear()
+        done.end()
 
     def _compact(self, relation: KernelRelation) -> None:
         # Other supports keep row numbers from epoch to epoch.
@@ -214,7 +216,7 @@ class KernelChanges:
         self.size, self.affected = updates.size_now, updates.maintenance.affected
         self.levels = updates.levels_of_some
 
-    def explicit(self) -> tuple[dict[str, Matrix], dict[str, Matrix]]:
+    def explicit(self) -> tuple[Mapping[str, Matrix], Mapping[str, Matrix]]:
         """The explicit facts that the update deletes and inserts, normalised."""
         done = self._updates.transaction
         if done.asked is not None:

@@ -356,7 +356,7 @@ class SparkChanges:
         self._kernel = kernel
         self._relations = relations
 
-    def explicit(self) -> tuple[dict[str, Matrix], dict[str, Matrix]]:
+    def explicit(self) -> tuple[Mapping[str, Matrix], Mapping[str, Matrix]]:
         return self._kernel.changes.explicit()
 
     def facts(self, with_hidden: bool = False) -> ChangedWords:

@@ -56,22 +56,24 @@ class Elastic:
         return evaluate_all(backend, remember)
 
     def update(self, backend: Backend) -> Work:
-        work, small = Work(), self.costs.small()
+        work, costs = Work(), self.costs
+        small = costs.small()
         for stratum, reach in backend.changes.affected(small):
-            self._note(backend, small, work)
+            if small is not None and small.done:
+                self._note(backend, small, work)
             work.add(self.update_stratum(backend, stratum, reach))
-        self._note(backend, small, work)
+        if small is not None and small.done:
+            self._note(backend, small, work)
         return work
 
-    def _note(self, backend: Backend, small: Small | None, work: Work) -> None:
+    def _note(self, backend: Backend, small: Small, work: Work) -> None:
         """Learns from updates that were too small to be chosen one by one."""
-        if small is None:
-            return
         done, costs = small.done, self.costs
-        while done:
-            driven = done.pop(0)
-            costs.driven(driven, partial(is_mostly_loss, backend))
+        for driven in done:
+            if costs.is_to_learn(driven.effort):
+                costs.driven(driven, is_mostly_loss(backend))
             work.defer(partial(_written_down, driven, costs), driven.derivations)
+        done.clear()
 
     def forecast(self, backend: Backend, stratum: LogicalStratum, changes: int, *, is_loss: bool) -> Forecast:
         return self.costs.forecast(stratum, features_of(backend, stratum, changes, is_loss))

@@ -65,18 +65,16 @@ _WRITING = Lock()
 class Work:
     """What an epoch cost, stratum by stratum. Strata that nothing touched are not listed."""
 
-    __slots__ = ("_counters", "_later", "_later_derivations", "_strata")
+    __slots__ = ("_counters", "_later", "_strata")
 
     def __init__(self, strata: Iterable[StratumWork] = (), counters: Counters | None = None) -> None:
         self._strata = list(strata)
-        self._later: list[Callable[[], Iterable[StratumWork]]] = []
-        self._later_derivations = 0
+        self._later: list[tuple[int, Callable[[], Iterable[StratumWork]]]] = []
         self._counters = counters
 
     def defer(self, write: Callable[[], Iterable[StratumWork]], derivations: int) -> None:
         """Adds further strata, which are written down when they are asked for, and the derivations that they took."""
-        self._later.append(write)
-        self._later_derivations += derivations
+        self._later.append((derivations, write))
 
     def add(self, stratum: StratumWork) -> None:
         """A further stratum. What was put off before it still is."""
@@ -85,16 +83,16 @@ class Work:
     @property
     def strata(self) -> list[StratumWork]:
         with _WRITING:
-            for write in self._later:
+            for _, write in self._later:
                 self._strata += write()
             self._later.clear()
-            self._later_derivations = 0
         return self._strata
 
     @property
     def derivations(self) -> int:
         with _WRITING:
-            return self._later_derivations + sum([stratum.derivations for stratum in self._strata])
+            later = sum([derivations for derivations, _ in self._later])
+            return later + sum([stratum.derivations for stratum in self._strata])
 
     @property
     def counters(self) -> Counters:

@@ -27,8 +27,8 @@ from elastalog.backends.watch import Watch
 from elastalog.settings import SETTINGS
 
 MOST_WORK = 1 << 19
-"""Rows that a machine looks at or makes before it looks at limits: some ten milliseconds. A fourth of it where memory is
-limited."""
+"""Rows that a machine looks at or makes before it looks at limits: some ten milliseconds. A quarter where memory
+is limited."""
 
 MOST_EXPECTED = 1 << 19
 """Facts for which there is room from the start in the first round of a stratum, at most."""

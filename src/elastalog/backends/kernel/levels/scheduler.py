@@ -7,6 +7,7 @@ relation was replaced (`memory.STAMPS`); from then on they cost Python nothing.
 
 from __future__ import annotations
 
+import time
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from ctypes import addressof
@@ -108,13 +109,14 @@ class UpdateScheduler:
         begins = np.cumsum([len(names) + 1, *map(len, self._readers.values())])
         self._reader_table: Vector = np.array([*begins, *chain.from_iterable(self._readers.values())], np.int64)
         # Explicit facts of a relation may go and come, here and below.
-        self._driven: Vector = np.zeros((2 * size, DRIVEN), np.int64)
+        driven: Vector = np.zeros((2 * size, DRIVEN), np.int64)
+        self._driven = driven.data
         self._moved: Vector = np.zeros((2 * len(names), machine_drive.MOVED), np.int64)
         self._record = record = machine_drive.Drive(
             stamp=-1, strata=self._table.address, strata_number=size, reached=address_of(self._reached),
             barred=address_of(self._barred), never=address_of(self._never), readers=address_of(self._reader_table),
             readers_size=len(self._reader_table),
-            homes=address_of(self._homes.addresses), homes_number=len(names), driven=address_of(self._driven),
+            homes=address_of(self._homes.addresses), homes_number=len(names), driven=address_of(driven),
             moved=address_of(self._moved), work_allowed=SETTINGS.work_between_checks,
             large=layout.NEVER if self._shared is None else SETTINGS.share_update_from // FANOUT,
             most_started=self._most_started,
@@ -265,19 +267,30 @@ class UpdateScheduler:
         self._record.at += 1
         self._workspace.machine.part = layout.TO_ENTER
 
-    def driven(self, strata: Sequence[LogicalStratum], seconds: float) -> Driven | None:
-        """What was done in strata that were driven through since the drive set out, or this was asked, if anything."""
+    def drive(self, strata: Sequence[LogicalStratum], done: list[Driven], began: float) -> int | None:
+        """Drives on as `go_on` does, and tells what was `done` in strata that were driven through since the drive set
+        out, or this was called, if anything; it `began` at a time."""
+        at = self.go_on()
         number, derivations, rows, effort, touched = self._counted.tolist()
-        if not number:
-            return None
-        self._watch.add(derivations, rows, effort, touched)
-        self._counted[:] = _NOTHING
-        return Driven(strata, self._driven.data[:number].tobytes(), derivations, effort, seconds)
+        if number:
+            watch = self._watch
+            watch.derivations += derivations
+            watch.rows += rows
+            watch.effort += effort
+            watch.touched += touched
+            seconds = time.perf_counter() - began
+            done.append(Driven(strata, self._driven[:number].tobytes(), derivations, effort, seconds))
+            if at is not None:
+                self._counted[:] = _NOTHING
+        return at
 
     def count(self) -> None:
         """The watch counts what was done, but for what was touched."""
+        watch = self._watch
         _, derivations, rows, effort, _ = self._counted.tolist()
-        self._watch.add(derivations, rows, effort)
+        watch.derivations += derivations
+        watch.rows += rows
+        watch.effort += effort
         self._counted[:] = _NOTHING
 
     def check(self) -> None:

@@ -18,6 +18,7 @@ from contextlib import suppress
 from ctypes import Structure
 from itertools import count
 from math import prod
+from struct import Struct
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -251,6 +252,10 @@ class Place(Structure):
     given: int
     going: int
     coming: int
+
+
+write_place = Struct("11q").pack_into
+"""Writes what is known of where a relation is into its place: the fields up to `is_annotated`, in their order."""
 
 
 @record

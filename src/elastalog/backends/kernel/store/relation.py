@@ -30,6 +30,7 @@ from elastalog.backends.kernel.store.memory import (
     rows_for,
     slots_at_once,
     slots_for,
+    write_place,
 )
 from elastalog.diagnostics import quota
 from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
@@ -117,16 +118,14 @@ class KernelRelation:
         if self.stamp != self.laid_out:
             # Before the stamp: it may have to be made.
             table = self.table if with_table and not len(self._table) else self._table
-            stamp = self.stamp if len(table) else -1
-            found.rows, found.width = address_of(self.rows), self.width
-            found.room = min(len(self.rows), self.full) if len(table) else len(self.rows)
-            found.table, found.table_size = address_of(table), len(table)
-            found.shift = self.shift
-            found.level, found.count = address_of(self.level), address_of(self.count)
-            found.touched, found.touched_room = address_of(self.touched), len(self.touched)
-            found.is_annotated = self.is_annotated
+            stamp, room, slots = self.stamp, len(self.rows), len(table)
+            write_place(
+                found, 0, address_of(self.rows), self.width, min(room, self.full) if slots else room,
+                address_of(table), slots, self.shift, address_of(self.level), address_of(self.count),
+                address_of(self.touched), len(self.touched), self.is_annotated,
+            )  # fmt: skip
             # Last: Ctrl-C may come in between, and then all of it is to be written again.
-            self.laid_out = stamp
+            self.laid_out = stamp if slots else -1
         return found
 
     @property

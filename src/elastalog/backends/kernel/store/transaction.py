@@ -64,8 +64,8 @@ class Transaction:
     def end(self) -> None:
         """There is no update under way."""
         self.asked: tuple[Sides, Sides, Callable[[str, Matrix], Vector]] | None = None
-        self.deleted: dict[str, Matrix] = {}
-        self.inserted: dict[str, Matrix] = {}
+        self.deleted: Sides = {}
+        self.inserted: Sides = {}
         if self._changed:
             self._changed = {}
         self.collect: Callable[[dict[str, Vector]], None] | None = None
@@ -302,7 +302,8 @@ class Homes:
         self._hidden: Vector = np.array([name in hidden for name in self.names], np.int64)
         self._none_hidden: Vector = np.zeros(len(self.names), np.int64)
         self.addresses: Vector = np.zeros(len(self.names), np.int64)
-        self._fates: Vector = np.zeros((len(self.names), _FATES), np.int64)
+        self._fates: Matrix = np.zeros((len(self.names), _FATES), np.int64)
+        self._fates_said = self._fates.data
         self._make_room(SETTINGS.first_changed_words)
 
     def _make_room(self, words: int) -> None:
@@ -352,17 +353,17 @@ class Homes:
         if STAMPS.last != self._stamp:
             self.look_again()
         known = [(self.relations[name], self.relations[name].present) for name in replaced] if replaced else ()
-        noted, most = (NOWHERE, -1) if shift is None else (shift.noted, shift.most)
-        number = commit_all(self.addresses, self._fates, most, noted, SETTINGS.compact_from)
-        if number < 0:
-            assert shift is not None
-            shift.noted = np.empty((3, -1 - number), np.int32)
-            number = commit_all(self.addresses, self._fates, most, shift.noted, SETTINGS.compact_from)
+        if shift is None:
+            number = commit_all(self.addresses, self._fates, -1, NOWHERE, SETTINGS.compact_from)
+        else:
+            number = commit_all(self.addresses, self._fates, shift.most, shift.noted, SETTINGS.compact_from)
+            if number < 0:
+                shift.noted = np.empty((3, -1 - number), np.int32)
+                number = commit_all(self.addresses, self._fates, shift.most, shift.noted, SETTINGS.compact_from)
+            shift.homes, shift.fates = self, self._fates_said[: number & 0xFFFFFFFF].tobytes()
         if known:
             for relation, present in known:
                 relation.present, relation.is_settled = present, present == relation.used
-        if shift is not None:
-            shift.begin(self, self._fates.data[: number & 0xFFFFFFFF].tobytes())
         if number < _ONE_SPARSE:
             return ()
         fates = self._fates[: number & 0xFFFFFFFF]
@@ -372,45 +373,44 @@ class Homes:
 
 class Shift:
     """`noted`: rows, and the levels and counts that they have on the other side, relation after relation. Few shifts
-    are ever made, so that to be ready for one costs little: a commit notes what was."""
+    are ever made, so that to be ready for one costs little: a commit notes what was, and whose relations these are
+    (`homes`, None as long as it has not come) and what it said of them (`fates`)."""
 
-    __slots__ = ("_fates", "_homes", "_known", "most", "noted")
+    __slots__ = ("_known", "fates", "homes", "most", "noted")
 
     def __init__(self, most: int) -> None:
         """The shift back from the update that is about to be committed, if it has touched no more than `most` facts."""
         self.most = most
         self.noted: Matrix = np.empty((3, SETTINGS.few_shifted), np.int32)
-        self._homes: Homes | None = None
-        self._known: list[list[int]] | None = None
-
-    def begin(self, homes: Homes, fates: bytes) -> None:
-        """The update has been committed: what that said of relations."""
-        self._homes, self._fates, self._known = homes, fates, None
+        self.homes: Homes | None = None
+        self.fates = b""
+        self._known: tuple[bytes, list[list[int]]] = b"", []
 
     @property
     def _sides(self) -> list[list[int]]:
         """Of each relation its number, how many facts were touched and how many are present on the other side, and its
         generation."""
-        if self._known is None:
-            fates = memoryview(self._fates).cast("q").tolist()
-            self._known = [fates[at + _RELATION : at + _IS_SPARSE] for at in range(0, len(fates), _FATES)]
-        return self._known
+        if self._known[0] is not self.fates:
+            fates = memoryview(self.fates).cast("q").tolist()
+            sides = [fates[at + _RELATION : at + _IS_SPARSE] for at in range(0, len(fates), _FATES)]
+            self._known = self.fates, sides
+        return self._known[1]
 
     def is_usable(self, relations: Mapping[str, KernelRelation]) -> bool:
         """Whether it has been noted what was, and all rows are still those of the same facts."""
         touched = 0
-        for name, size, _, generation in () if self._homes is None else self._each(self._homes):
+        for name, size, _, generation in () if self.homes is None else self._each(self.homes):
             if name not in relations or relations[name].generation != generation:
                 return False
             touched += size
-        return self._homes is not None and touched <= self.most
+        return self.homes is not None and touched <= self.most
 
     def _each(self, homes: Homes) -> list[tuple[str, int, int, int]]:
         return [(homes.names[number], size, there, stamp) for number, size, there, stamp in self._sides]
 
     def touched(self, relations: Mapping[str, KernelRelation]) -> dict[str, Matrix] | None:
         """The facts that were touched, if it is usable."""
-        homes, first, found = self._homes, 0, {}
+        homes, first, found = self.homes, 0, {}
         if homes is None or not self.is_usable(relations):
             return None
         for name, size, _, _ in self._each(homes):
@@ -420,7 +420,7 @@ class Shift:
 
     def toggle(self) -> None:
         """Goes to the other side."""
-        homes, first = self._homes, 0
+        homes, first = self.homes, 0
         assert homes is not None
         for number, (name, size, present, _) in enumerate(self._each(homes)):
             relation = homes.relations[name]
