@@ -67,7 +67,9 @@ class ImportOptions:
         "--program", type=click.Path(dir_okay=False), metavar="FILE", help="Write the rules to this file, too."
     )
     equality: bool | None = option(
-        "--equality/--no-equality", default=None, help="Whether terms that are the same replace each other.  [default: if something may be the same]"
+        "--equality/--no-equality",
+        default=None,
+        help="Whether terms that are the same replace each other.  [default: if something may be the same]",
     )
     jobs: int = option(
         "-j", "--jobs", default="auto", type=Jobs(1, 1024), metavar="N", help="Number of threads, or auto."
