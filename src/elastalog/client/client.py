@@ -152,7 +152,7 @@ class Client(Renamed):
         found: dict[str, Any] = self._get(f"/relations/{quote(relation, safe='')}", **query)
         return found
 
-    def query(self, text: str, /, *, parameters: Mapping[str, Any] | None = None, **values: Any) -> Relation:
+    def query(self, text: str, /, parameters: Mapping[str, Any] | None = None, **values: Any) -> Relation:
         """The answers to a query, with parameters `?name`; see `Session.query`. Records are texts."""
         require_text("a query is a text", text, "write it as in the language: `path(1, X)`")
         given = parameter_values({**(parameters or {}), **values})

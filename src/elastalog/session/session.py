@@ -148,7 +148,7 @@ class Session(Renamed):
         """What a notebook offers after `db["`."""
         return list(self)
 
-    def query(self, text: str, /, *, parameters: Mapping[str, Value] | None = None, **values: Value) -> Relation:
+    def query(self, text: str, /, parameters: Mapping[str, Value] | None = None, **values: Value) -> Relation:
         """The answers to a query: a pattern such as `path(1, X)`, or literals as in the body of a rule, such as
         `path(?a, X), edge(X, Y), X > 10`. They have a column for each variable, in the order of first appearance; with
         a head, `far(X) :- path(1, X), X > 10`, those of the head. `?a` is a parameter, whose value is given as `a=1`
