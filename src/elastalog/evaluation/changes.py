@@ -16,7 +16,6 @@ from elastalog.diagnostics.messages import counted
 from elastalog.late import dataclass
 from elastalog.program import RuleChange
 from elastalog.relations.facts import FrameMaker, GivenRelation, Relation
-from elastalog.relations.pairs import Rows
 from elastalog.relations.schema import Schema, schema_named
 from elastalog.relations.words import Dictionary
 

@@ -116,7 +116,7 @@ def _begin_again(
     backend: Backend, deleted: Mapping[str, Matrix], inserted: Mapping[str, Matrix], anew: frozenset[str]
 ) -> None:
     """Begins the update under way from the start, with more groups that are handled, or fewer."""
-    gone, come = backend.changes.explicit()
+    gone, come = map(dict, backend.changes.explicit())
     _extend(gone, deleted)
     _extend(come, inserted)
     with uninterrupted():
