@@ -233,7 +233,7 @@ class Database(Protocol):
     ) -> Absence:
         """Why a fact does not hold."""
 
-    def uses(self, fact: Written, all: bool = False) -> Iterator[Fact]:  # noqa: A002  # its public name
+    def uses(self, fact: Written, all: bool = False) -> tuple[Fact, ...]:  # noqa: A002  # its public name
         """What follows from a fact."""
 
     def localise(

@@ -254,6 +254,20 @@ def test_what_is_bounded_or_no_recursion(rules: str) -> None:
     assert warnings_of_growth(accepted(DECLARATIONS + rules)) == []
 
 
+def test_a_greatest_value_that_a_cycle_makes_greater_may_grow() -> None:
+    text = (
+        ".decl e(x: number, y: number)\n.decl n(x: number, d: {} number)\nn(1, 0).\nn(y, d + 1) :- n(x, d), e(x, y).\n"
+    )
+    assert [found.code for found in warnings_of_growth(accepted(text.format("max")))] == ["E0414"]
+    assert warnings_of_growth(accepted(text.format("min"))) == []
+    assert warnings_of_growth(accepted(text.format("max").replace("+", "-"))) == []
+    around = {"e": [(1, 2)]}
+    with elastalog.open(text.format("min").replace("d + 1", "d - 1"), around, limits=elastalog.Limits(time=0.5)) as db:
+        for ask in (db.apply, db.preview):
+            with pytest.raises(LimitReached, match="this rule may grow without end: n"):
+                ask({"e": [(2, 1)]})
+
+
 def test_the_limit_that_ends_it_names_the_rule() -> None:
     text = ".decl far(x: number, n: number)\nfar(0, 0).\nfar(x, n + 1) :- far(x, n).\n"
     with pytest.raises(LimitReached) as raised:

@@ -83,9 +83,10 @@ def test_a_variable_that_is_called_like_a_text_is_told_of(tmp_path: Path) -> Non
     program.write_text('.decl may(who: symbol, what: symbol)\nmay("ann", "read"). may("eve", "write").\n')
     asked = run("query", program, 'may(eve, "read")')
     assert (asked.stdout, asked.exit_code) == ('"ann"\n', 0)
-    assert 'note: `eve` is a variable here, for any text; the text itself is `"eve"`' in asked.stderr
-    assert "note" not in run("query", program, 'may(Who, "read")').stderr
-    assert "note: `eve` is a variable here" in run("explain", program, 'may(eve, "read")').stderr
+    assert "warning[E0618]: `eve` is a variable here, for any text" in asked.stderr
+    assert '= help: the text itself is `"eve"`' in asked.stderr
+    assert "warning" not in run("query", program, 'may(Who, "read")').stderr
+    assert "`ann` is a variable here" in run("explain", program, 'may(ann, "read")').stderr
     assert "no answers" in run("query", program, 'may("zoe", What)').stderr
 
 
@@ -137,8 +138,9 @@ def test_compare_draws_nothing_unasked_and_says_a_common_fault_once(
     assert failed.exit_code == 1
     assert failed.stdout.startswith("elastic, recompute: not run: ")
     assert failed.stdout.count("no facts for input relation") == 1
-    (tmp_path / "edge.facts").write_text("1\t2\n")
-    assert run(*asked).exit_code == 0
+    (tmp_path / "edge.jsonl").write_text('{"from": 1, "to": 2, "note": "new"}\n')
+    done = run(*asked)
+    assert (done.exit_code, done.stderr.count("warning[E0535]"), "Warning" in done.stderr) == (0, 1, False)
     assert not list(tmp_path.glob("*.svg"))
     assert run(*asked, "--plot", "times.svg").exit_code == 0
     assert (tmp_path / "times.svg").exists()

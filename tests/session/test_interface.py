@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import csv
+import datetime
 import inspect
 import warnings
 from collections.abc import Callable
@@ -31,7 +32,7 @@ def told(question: Callable[[], object]) -> list[str]:
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         question()
-    return [str(one.message).partition("\n")[0] for one in found]
+    return [str(one.message).partition("\n")[0] for one in found if issubclass(one.category, UserWarning)]
 
 
 def test_invalid_dates_are_told_with_their_number() -> None:
@@ -84,9 +85,47 @@ def test_a_fact_inserted_where_rules_derive_is_told_of_once() -> None:
         (found,) = told(lambda: db.apply({"path": [(8, 9), (9, 10)]}))
         assert found.startswith("warning[E0625]: path(8, 9), … inserted into `path`, which rules derive: ")
         assert not told(lambda: db.apply({"path": [(9, 11)]}))
-    for mixed in (".input path(IO=updates)", "path(7, 8)."):  # the program has explicit facts there, too
+    # The program has explicit facts there, too.
+    for mixed in (".input path(IO=updates)", "path(7, 8).", "path(7, 8).\npath(x, a) <= path(x, b) :- a < b."):
         with elastalog.open(f"{PROGRAM}\n{mixed}", EDGES) as db:
             assert not told(lambda: db.preview({"path": [(8, 9)]}))
+
+
+def test_what_is_probably_not_meant_is_warned_of(tmp_path: Path) -> None:
+    two = ".decl a(x: symbol)\n.input a\n.decl b(x: symbol)\n.input b\n.decl c(x: symbol)\nc(x) :- a(x), !b(x).\n"
+    (missing,) = told(lambda: elastalog.open(two, {"a": [("ada",), ("bea",)]}))
+    assert missing == "warning[E0510]: no facts are given for `b`"
+    assert not told(lambda: elastalog.open(two, {"a": [("ada",)], "b": []}))
+    assert not told(lambda: elastalog.open(two, {}))
+    assert not told(lambda: elastalog.query(two, {"b": [("ada",)]}, "b(X)"))
+    for name in "ab":
+        (tmp_path / f"{name}.facts").write_text("ada\n")
+    assert not told(lambda: elastalog.query(two, tmp_path, "a(X)"))  # nothing of `b` is asked
+    with elastalog.open(two, {"a": [("ada",), ("bea",)], "b": []}) as db:
+        text = "warning[E0618]: `ada` is a variable here, for any text"
+        assert told(lambda: db.query("a(ada)")) == told(lambda: db.query("a(ada), c(ada)")) == [text]
+        assert told(lambda: db.suggest(unwanted=["c(ada)"], over="facts")) == [text]
+        assert not told(lambda: db.query('a("ada"), a(Ada), a(who)'))
+    (grows,) = told(lambda: elastalog.open(".decl n(x: number)\nn(x + 1) :- n(x).\n"))
+    assert grows == "warning[E0414]: relation `n` may grow without end"
+
+
+def test_the_value_of_a_parameter_that_does_not_fit_says_what_to_give() -> None:
+    with elastalog.open(PROGRAM_SHOWN, {"user": [("ann", "admins")]}) as db:
+        for value, advice in ((3, "give `?n` a text, such as `str(…)`"), (None, "a missing value (None) fits no"),
+                              (datetime.date(2026, 1, 2), "give its text: `n=value.isoformat()`")):  # fmt: skip
+            with pytest.raises(elastalog.ElastalogError) as caught:
+                db.query("user(?n, G)", n=value)
+            assert advice in str(caught.value.diagnostics[0].help)
+
+
+def test_an_epoch_is_undone_by_its_number() -> None:
+    with elastalog.open(PROGRAM, EDGES) as db:
+        db.apply({"edge": [(3, 4)]})
+        assert db.engine.undoing(db.epoch).commit().impact == 4
+        for wrong in (7, db.log()[-1]):
+            with pytest.raises(TypeError, match="give the number of one, 1 to 3"):
+                db.engine.undoing(wrong)
 
 
 def test_an_update_reads_files_as_opening_does(tmp_path: Path) -> None:
@@ -314,7 +353,7 @@ may(n, "keys") :- user(n, "admins").
 def test_answers_show_what_they_say() -> None:
     with elastalog.open(PROGRAM_SHOWN, {"user": [("ann", "admins")]}) as db:
         db.apply({"user": [("eve", "admins")]}, source="feed")
-        assert repr(list(db.uses('user("eve", "admins")'))) == '[may("eve", "keys")]'
+        assert repr(db.uses('user("eve", "admins")')) == '(may("eve", "keys"),)'
         first, second = db.log()
         assert repr(second).startswith("<epoch 2, 2")
         assert repr(db.changes_since(1)["may"]) == 'may: +1 -0\n  +may("eve", "keys")'
@@ -353,6 +392,10 @@ def test_a_file_with_a_header_that_half_fits_is_told_of_the_header(tmp_path: Pat
         ('.decl p(x: symbol)\np("1") :- p(x), x > 3.', 'compare numbers, as in `to_number(x)`, or texts, as in `"3"`'),
         (".decl p(x: place)\n", "declare it, for example `.type place <: symbol`"),
         ('p("a").', "a text of one line is read by `Program.parse(text)`"),
+        (
+            ".decl p(x: symbol)\n.decl q(x: symbol)\nq(x) :- p(x), 1 = startswith(x, x).",
+            '`starts_with` is a condition, not a value: write `starts_with("part", text)` as a literal of the body',
+        ),
         ("prog.dl", "check the path, relative to the current folder"),
     ],
 )

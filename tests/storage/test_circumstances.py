@@ -7,6 +7,7 @@ import errno
 import fcntl
 import os
 import shutil
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -31,7 +32,9 @@ def test_a_clock_that_goes_backwards_changes_no_order(tmp_path: Path, monkeypatc
     """Epochs 1 to 4 at 100, 300, 200 and 400 seconds: until 300 the first was in force."""
     times = iter([100.0, 300.0, 200.0, 400.0])
     record = epochs.EpochRecord
-    monkeypatch.setattr(epochs, "EpochRecord", lambda *args, **named: record(*args, **{**named, "time": next(times)}))
+    monkeypatch.setattr(
+        epochs, "EpochRecord", lambda *given, **named: replace(record(*given, **named), time=next(times))
+    )
     with create(tmp_path / "store") as session:
         for number in range(3):
             session.apply({"edge": [(7, number)]})
@@ -49,7 +52,9 @@ def test_a_clock_that_goes_backwards_changes_no_order(tmp_path: Path, monkeypatc
 def test_retention_counts_epochs_whatever_the_clock_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     times = iter(range(1000, 0, -10))
     record = epochs.EpochRecord
-    monkeypatch.setattr(epochs, "EpochRecord", lambda *args, **named: record(*args, **{**named, "time": next(times)}))
+    monkeypatch.setattr(
+        epochs, "EpochRecord", lambda *given, **named: replace(record(*given, **named), time=next(times))
+    )
     path = lived(tmp_path / "store", journal_epochs=1, retention=1)
     with elastalog.open(store=path) as session:
         assert session.epoch == LAST

@@ -308,6 +308,11 @@ class CheckedProgram:
         is_derived = any(rule.head.relation == relation for rule in self.rules)
         return not is_derived or any(directive.kind == "input" for directive in self.relations[relation].directives)
 
+    def has_facts(self, relation: str) -> bool:
+        """Whether the text has facts of a relation. Those that a subsumption may dominate are rules without a body."""
+        written = {fact.relation for fact in self.facts}
+        return relation in written | {rule.head.relation for rule in self.rules if not rule.body}
+
 
 def variables_of(*terms: Expression | Wildcard) -> Iterator[Variable]:
     """The variables of terms, from left to right, with repetitions."""

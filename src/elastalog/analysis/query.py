@@ -7,7 +7,8 @@ A query is checked as a rule of a hidden relation, against the declarations of t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from numbers import Integral, Real
@@ -82,6 +83,21 @@ def check_query(text: str, types: syntax.Tree, program: CheckedProgram, paramete
     clause = replace(clause, heads=(syntax.Atom(name, (), _NOWHERE, _NOWHERE),), plan=None)
     asked = _checked(_declared(name, ()), clause, source, text, shift, types, program)
     return _with_columns(asked, name, columns, text)
+
+
+def require_columns(where: str, relation: str, columns: Collection[str]) -> None:
+    """Raises ElastalogError if a filter of a relation compares a variable that is nowhere else: it was meant as a
+    column or as a text."""
+    source, shift = _as_clause(where, ANSWER)
+    tree, _ = parse(source)
+    uses = Counter(variable.name for variable in nodes_of(syntax.Variable, tree))
+    for comparison in nodes_of(syntax.Comparison, tree):
+        for side in (comparison.left, comparison.right):
+            name = side.name if type(side) is syntax.Variable and side.name[0] not in "?_" else None
+            if name is not None and uses[name] == 1 and name not in columns:
+                span = Span(side.span.start - shift, side.span.end - shift)
+                listed = ", ".join(f"`{column}`" for column in columns)
+                raise _wrong(where, "E0618.column", span, name=name, relation=relation, columns=listed)
 
 
 def parameters_in(text: str, program: CheckedProgram) -> tuple[str, ...]:
@@ -267,6 +283,13 @@ def _refuse(found: tuple[Diagnostic, ...], text: str, shift: int, program: Check
                 span = labels[0].span
                 relation = program.relations.get(text[span.start : span.end])
                 advice = advice if relation is None else f"write `{written_atom(relation)}`"
+            name = text[labels[0].span.start : labels[0].span.end] if labels else ""
+            if name.startswith("?") and fault.code in ("E0302", "E0303", "E0340"):
+                is_text = "is a symbol" in message or "a symbol is expected" in message
+                advice = f"give `{name}` {'a text, such as `str(…)`' if is_text else 'a number'}"
+                if fault.code == "E0340":
+                    advice += "; a missing value (None) fits no such column"
+                    fault = replace(fault, notes=())
             errors.append(replace(fault, message=message, help=advice, labels=labels, source=source))
     if errors:
         raise ElastalogError(errors)
@@ -313,7 +336,8 @@ def _parameter(name: str, value: object) -> Value:
         return Record((_parameter(name, part) for part in value), ())
     if value is None:
         return NIL
-    advice = "give one of these, or a value made of them"
+    is_time = hasattr(value, "isoformat")
+    advice = f"give its text: `{name}=value.isoformat()`" if is_time else "give a number, a text, or a tuple of them"
     raise wrong_kind(f"the value of `?{name}` is a number or a text", value, advice)
 
 

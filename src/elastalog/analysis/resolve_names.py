@@ -215,8 +215,11 @@ class _ClauseResolver:
                 advice = f"did you mean `@{call.functor}`?"
             elif f"${call.functor}" in self.constructors:
                 advice = f"did you mean `${call.functor}`?"
-            elif call.functor.lower() in MEANT:
-                meant = MEANT[call.functor.lower()]
+            elif (meant := MEANT.get(call.functor.lower(), call.functor)) in TEXT_TESTS:
+                advice = (
+                    f'`{meant}` is a condition, not a value: write `{meant}("part", text)` as a literal of the body'
+                )
+            elif meant != call.functor:
                 advice = f"write `{meant}`" if " " in meant else f"did you mean `{meant}`?"
             else:
                 advice = self.findings.did_you_mean(call.functor, _NAMED_FUNCTORS) or LISTED

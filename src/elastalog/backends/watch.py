@@ -67,7 +67,7 @@ class Watch:
         self._allowed = 0
         self._begun = 0
         self._is_extended = False
-        self._blocks = 0
+        self._unchecked = 0
         self._steps = 0
         self._look_from = 0.0
 
@@ -143,8 +143,9 @@ class Watch:
             budget = self._whole()
             if budget is not None and self.effort > budget:
                 raise BudgetExceeded
-        self._blocks += 1
-        if not self._blocks & 15:
+        self._unchecked += _CALL + derivations + rows
+        if self._unchecked >= _UNCHECKED:
+            self._unchecked = 0
             self.check()
 
     def allowance(self, most: int) -> int:
@@ -187,6 +188,10 @@ class Watch:
 
 
 _LIMIT = quota.LIMIT
+
+_UNCHECKED, _CALL = 1 << 17, 1 << 13
+"""Derivations and rows after which limits are looked at again, and how many of them a call counts as beside its own: a
+thread may make megabytes of facts in one."""
 
 _BETWEEN_LOOKS = 0.001
 """Seconds between two looks at the memory of the process: each takes as long as a round of a small program."""

@@ -14,6 +14,7 @@ import click
 from elastalog.cli.exits import AT_FAULT, Console
 from elastalog.cli.options import duration, preprocessing_given, program_argument, report_options
 from elastalog.cli.reports import aligned
+from elastalog.diagnostics.diagnostic import collecting_warnings, warn_of
 from elastalog.program.preprocessing import Preprocessing
 
 if TYPE_CHECKING:
@@ -195,7 +196,10 @@ def run_alone(workload: Workload, strategy: str) -> Outcome:
             process.kill()
     if not told:
         return Outcome(strategy, fault="its process died, perhaps for lack of memory")
-    found: Outcome = pickle.loads(told)
+    found: Outcome
+    found, warnings = pickle.loads(told)
+    for warning in warnings:
+        warn_of(warning)
     return found
 
 
@@ -208,7 +212,9 @@ def answer() -> None:
     with os.fdopen(os.dup(1), "wb") as out:
         os.dup2(2, 1)  # whatever is printed is no part of the answer
         if given:
-            out.write(pickle.dumps(run_here(*pickle.loads(given))))
+            with collecting_warnings() as warnings:
+                outcome = run_here(*pickle.loads(given))
+            out.write(pickle.dumps((outcome, warnings)))
 
 
 def run_here(workload: Workload, strategy: str) -> Outcome:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -167,27 +167,14 @@ def _answers(
 ) -> Relation:
     if is_address(program) or Path(program).is_dir() or at is not None:
         with opened_at(program, at, options, console) as session:
-            return without_doubt(session.query(query, parameters=values), session, console)
+            return session.query(query, parameters=values)
     from elastalog.program import with_arithmetic
     from elastalog.session.opening import question
 
     loaded = with_arithmetic(load_program(program, console), options.arithmetic)
     asked = question(loaded, query, values)
     with open_session(asked.program, options, console) as session:
-        return without_doubt(asked.answers(session), session, console)
-
-
-def without_doubt(answers: Relation, session: Session, console: Console) -> Relation:
-    """Answers, with a note on variables that were perhaps meant as texts: they are called like one of the facts."""
-    _note_variables((column.name for column in answers.schema.columns if column.base is Base.SYMBOL), session, console)
-    return answers
-
-
-def _note_variables(names: Iterable[str], session: Session, console: Console) -> None:
-    dictionary = session._materialisation.dictionary
-    for name in names:
-        if dictionary.find_value(Base.SYMBOL, name) is not None:
-            console.say(f'note: `{name}` is a variable here, for any text; the text itself is `"{name}"`')
+        return asked.answers(session)
 
 
 def _parameter(written: str) -> tuple[str, int | float | str]:
@@ -241,7 +228,10 @@ def explain(
     with announcing(console):
         with opened_at(program, at, options, console) as session:
             pattern = parse_pattern(fact, session.program.checked)
-            _note_variables((one.name for one in pattern.terms if isinstance(one, Free) and one.name), session, console)
+            from elastalog.session.questions import warn_of_names
+
+            names = (one.name for one in pattern.terms if isinstance(one, Free) and one.name)
+            warn_of_names(names, session._materialisation.dictionary)
             if wanted.uses is not None:
                 found = sorted(map(str, session.uses(fact, all=wanted.uses == "all")))
                 text = json.dumps(found, ensure_ascii=False) if console.form == "json" else "\n".join(found)
@@ -438,7 +428,9 @@ def _refuse_contradictions(program: str, asked: Search, at: int | None) -> None:
         raise click.UsageError(
             "--reject, --weight, --over and --candidate are about suggestions; leave them out, or --localise."
         )
-    if asked.applies and (not is_store(program) or at is not None or asked.blame is not None or asked.localise):
+    if asked.applies and not is_store(program):
+        raise click.UsageError("--apply is for a store, and this is a program: make one with `elastalog init`.")
+    if asked.applies and (at is not None or asked.blame is not None or asked.localise):
         raise click.UsageError("--apply is for the repair of a store: leave out --at, --blame and --localise.")
 
 

@@ -296,11 +296,11 @@ class Client(Renamed):
             self.reload()
             return self.decoder.absence(told, source)
 
-    def uses(self, fact: Written, all: bool = False) -> Iterator[Fact]:  # noqa: A002
+    def uses(self, fact: Written, all: bool = False) -> tuple[Fact, ...]:  # noqa: A002
         """The facts that follow directly from a fact; with `all`, those that would go if it went. The service may name
         the first of them only."""
         told = self._get("/uses", fact=_written(fact), all=all, limit=MOST_ROWS)
-        return iter([self.decoder.fact(one) for one in told["uses"]])
+        return tuple(self.decoder.fact(one) for one in told["uses"])
 
     def _decoder_for(self, rules: Sequence[Mapping[str, Any]]) -> Decoder:
         if not self.decoder.knows_rules(rules):

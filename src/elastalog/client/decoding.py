@@ -20,7 +20,6 @@ from elastalog.provenance.absence import Absence, AbsenceSource, Instantiation, 
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.proof import AggregatePremise, Condition, Member, Node, Premise, Proof, ProofSource
 from elastalog.relations.facts import Relation
-from elastalog.relations.pairs import Rows
 from elastalog.relations.rows import row_from_json, values_of_fact
 from elastalog.relations.schema import Schema, schema_named, schemas_of
 from elastalog.relations.tables import to_words
@@ -191,10 +190,13 @@ class ToldChanges(Changes):
         self._impact = impact
         self._cut = cut
 
-    def _of(self, schema: Schema, inserted: Rows, deleted: Rows) -> RelationChanges:
-        if schema.name in self._cut:
-            raise LimitReached.of("E0925.getitem", relation=schema.name)
-        return super()._of(schema, inserted, deleted)
+    def __getitem__(self, relation: str) -> RelationChanges:
+        if relation in self._cut:
+            raise LimitReached.of("E0925.getitem", relation=relation)
+        return super().__getitem__(relation)
+
+    def _all(self) -> dict[str, RelationChanges]:
+        return {name: self[name] for name in self}
 
     @property
     def impact(self) -> int:

@@ -8,22 +8,23 @@ is its guard: nothing, if the fact cannot hold in any state.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 
-from elastalog.backends.protocol import Backend, ChangedWords
+from elastalog.analysis.program import Constant
+from elastalog.backends.protocol import Backend, ChangedWords, ClauseDerivations
 from elastalog.debugging.dependencies import BOTH, POSITIVE, Dependencies
-from elastalog.debugging.open_switches import NOTHING, Concern, OpenCorners, OpenSwitches
-from elastalog.debugging.oracles import Condition
-from elastalog.debugging.reasons import negated_fact, steps_of
 from elastalog.debugging.sandbox import WordSet
+from elastalog.debugging.switches import NOTHING, Concern, Condition, Corners, Switches
 from elastalog.planning.logical import Absent, Clause
 from elastalog.provenance.explain import Setting
+from elastalog.provenance.metrics import HEIGHT
+from elastalog.provenance.ranks import ComputedSteps
 from elastalog.provenance.reading import Reading, WordFact
-from elastalog.provenance.steps import Steps
+from elastalog.provenance.steps import AnnotatedSteps, Steps
 
 EXPLICIT = -1
 """Stands for a derivation of an explicit fact."""
@@ -43,7 +44,7 @@ class Guarded:
 class KnownProofs:
     """Grows by derivations."""
 
-    def __init__(self, switches: OpenSwitches) -> None:
+    def __init__(self, switches: Switches) -> None:
         self._switches = switches
         self._derivations: list[Guarded] = []
         self._met: set[tuple[WordFact, tuple[WordFact, ...], Concern, frozenset[int]]] = set()
@@ -84,7 +85,7 @@ class KnownProofs:
                 if not missing[number]:
                     self._fire(number, flipped, by, pending)
             place += 1
-        return KnownState(self, flipped, by)
+        return KnownState(self, by)
 
     def _is_on(self, switch: int | None, flipped: frozenset[int]) -> bool:
         return switch is None or self._switches.known[switch].is_on(switch in flipped)
@@ -113,16 +114,15 @@ class KnownProofs:
 class KnownState:
     """What follows from the known part of the graph in one state, and by which derivation."""
 
-    def __init__(self, proofs: KnownProofs, flipped: frozenset[int], by: dict[WordFact, int]) -> None:
+    def __init__(self, proofs: KnownProofs, by: dict[WordFact, int]) -> None:
         self._proofs = proofs
-        self._flipped = flipped
         self._by = by
 
     def holds(self, fact: WordFact) -> bool:
         return fact in self._by
 
-    def condition(self, fact: WordFact) -> Condition:
-        """What has to change for a fact not to follow as it does here."""
+    def concern(self, fact: WordFact) -> Concern:
+        """What a fact rests on here."""
         switches: set[int] = set()
         guards = NOTHING
         for used in self._proof(fact):
@@ -133,7 +133,7 @@ class KnownState:
                     switches.add(switch)
             else:
                 guards |= self._proofs.derivation(number).guard
-        return (guards | Concern(frozenset(switches))).condition(self._flipped)
+        return guards | Concern(frozenset(switches))
 
     def _proof(self, root: WordFact) -> Iterator[WordFact]:
         """The facts of a proof, each once, from above."""
@@ -159,8 +159,9 @@ def conditions_on(
     wanted = tuple(roots)
     turned = frozenset[int]()
     while len(found) < most:
-        state = proofs.state(flipped | turned)
-        new = [state.condition(fact) for fact in wanted if state.holds(fact)]
+        here = flipped | turned
+        state = proofs.state(here)
+        new = [state.concern(fact).condition(here) for fact in wanted if state.holds(fact)]
         found += new
         # Only deletions: what is turned back may bring other facts about.
         fresh = frozenset(i for condition in new for i in condition.switches) - flipped - turned
@@ -173,40 +174,44 @@ def conditions_on(
 # --- further proofs --------------------------------------------------------------------------------------------------
 
 
-class HasSteps(Protocol):
-    @property
-    def steps(self) -> Steps:
-        """Steps of proofs in the base."""
+MOST_MEMBERS = 1_000
+"""Members of an aggregate that are proved each; of more, whatever they may depend on keeps the result."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProofGrowth:
-    """`signs`: how relations depend on those whose explicit facts may change."""
+    """`signs`: how relations depend on those of the switches. `base_steps` gives the steps of proofs in the base."""
 
     _setting: Setting
     _reading: Reading
-    _switches: OpenSwitches
+    _switches: Switches
     _signs: Dependencies
-    _corners: OpenCorners
+    _corners: Corners
     _proofs: KnownProofs
-    _base: HasSteps
+    _base_steps: Callable[[], Steps]
 
     @property
     def _backend(self) -> Backend:
         return self._setting.backend
 
-    def grow(self, roots: Iterable[WordFact], flipped: frozenset[int], changes: ChangedWords) -> None:
+    def grow(self, roots: Iterable[WordFact], flipped: frozenset[int], changes: Sequence[ChangedWords]) -> None:
         """Adds a proof of each of some facts, which hold in the state that is being tried; it differs from the base in
-        the switches flipped and in `changes`. Raises NeedsCorner."""
+        the switches flipped, and in `changes`, one after the other. Raises NeedsCorner."""
         known = self._proofs.state(flipped)
-        state = _State(self, flipped, WordSet.came_and_went(self._backend.program, changes)[1])
-        steps = steps_of(self._setting, self._reading, is_any=True) if flipped else self._base.steps
+        went = WordSet(self._backend.program)
+        for each in changes:
+            for name, (_, gone) in each.items():
+                went.add(name, gone)
+        state = _State(self, flipped, went)
+        steps = steps_of(self._setting, self._reading, is_any=True) if flipped else self._base_steps()
         frontier = [fact for fact in dict.fromkeys(roots) if not known.holds(fact)]
         met = set(frontier)
         found: list[Guarded] = []
         explicit: list[WordFact] = []
         while frontier:
             following: list[WordFact] = []
+            explicit += [fact for fact in frontier if not self._signs[fact[0]]]  # or is there in every state
+            frontier = [fact for fact in frontier if self._signs[fact[0]]]
             steps.find(fact for fact in frontier if fact[0] not in self._reading.aggregates)
             for fact in frontier:
                 if fact[0] in self._reading.aggregates:
@@ -257,12 +262,14 @@ class _State:
         return NOTHING
 
     def folded(self, fact: WordFact) -> Guarded:
-        """A fact of an aggregate, from all members of its group."""
+        """A fact of an aggregate, from all members of its group unless they are very many."""
         aggregate = self._growth._reading.aggregates[fact[0]]
         group = fact[1][: aggregate.groups]
         members = self._growth._backend.select(
             aggregate.members, tuple(range(aggregate.groups)), np.array(group, np.int32)
         )
+        if len(members.words) > MOST_MEMBERS:
+            return Guarded(fact, (), self._concern(fact[0], BOTH), self._flipped)
         bodies = [(aggregate.members, tuple(row)) for row in members.words.tolist()]
         if aggregate.domain is not None:
             bodies.append((aggregate.domain, tuple(group)))
@@ -272,3 +279,44 @@ class _State:
     def _concern(self, relation: str, sought: int) -> Concern:
         growth = self._growth
         return growth._switches.concern(growth._signs, relation, sought, self._flipped)
+
+
+def negated_fact(
+    goal: Absent, clause: Clause, head: WordFact, bodies: Sequence[WordFact], setting: Setting
+) -> WordFact | None:
+    """The fact whose absence a derivation uses; None if a value of it is computed, or met in no fact so far."""
+    words = _bound_words(clause, head, bodies)
+    bases = setting.backend.program.relations[goal.relation].bases
+    row = [
+        setting.dictionary.find_value(base, term.value) if isinstance(term, Constant) else words.get(term)
+        for term, base in zip(goal.terms, bases, strict=True)
+    ]
+    return None if None in row else (goal.relation, tuple(word for word in row if word is not None))
+
+
+def _bound_words(clause: Clause, head: WordFact, bodies: Sequence[WordFact]) -> Mapping[str, int]:
+    """The words of the variables that the facts of a derivation bind."""
+    found: dict[str, int] = {}
+    for scan, (_, row) in zip(clause.scans, bodies, strict=True):
+        for term, word in zip(scan.terms, row, strict=True):
+            if isinstance(term, str):
+                found.setdefault(term, word)
+    for term, word in zip(clause.head_terms, head[1], strict=True):
+        if isinstance(term, str):
+            found.setdefault(term, word)
+    return found
+
+
+class AnySteps(AnnotatedSteps):
+    """Takes whichever derivation comes first: reasons need no particular proof."""
+
+    def _smallest(self, found: ClauseDerivations, usable: Any) -> Any:
+        return usable[np.unique(found.heads[usable], return_index=True)[1]]
+
+
+def steps_of(setting: Setting, reading: Reading, is_any: bool = False) -> Steps:
+    """Steps of proofs in the present state of the backend; with `is_any` those that are found fastest."""
+    if setting.is_annotated:
+        kind = AnySteps if is_any else AnnotatedSteps
+        return kind(setting.backend, setting.dictionary, reading, setting.is_global)
+    return ComputedSteps(setting.backend, reading, HEIGHT, "all" if setting.is_global else "stratum")

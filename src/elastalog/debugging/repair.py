@@ -15,16 +15,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
-from elastalog.backends.protocol import ChangedWords, Matrix
+from elastalog.backends.protocol import Matrix
 from elastalog.backends.watch import BudgetExceeded
-from elastalog.debugging.dependencies import BOTH, POSITIVE, Dependencies, dependencies
+from elastalog.debugging.dependencies import Dependencies, dependencies
 from elastalog.debugging.investigation import FEW_ELEMENTS, Case, Investigation, limits_for
-from elastalog.debugging.known_proofs import KnownProofs, ProofGrowth, conditions_on
-from elastalog.debugging.open_switches import Concern, OpenCorners, OpenSwitches
-from elastalog.debugging.oracles import MOST_CONDITIONS, Condition, Goals
-from elastalog.debugging.reasons import NeedsCorner, steps_of
-from elastalog.debugging.sandbox import NoState, Sandbox, Seconds, WordSet
+from elastalog.debugging.known_proofs import steps_of
+from elastalog.debugging.oracles import Goals, ProofOracle
+from elastalog.debugging.sandbox import Sandbox, Seconds, Switch, WordSet
 from elastalog.debugging.search import HittingSets, News, NoSolution, judged, seconds_a_trial
+from elastalog.debugging.switches import Condition, Switches
 from elastalog.debugging.update_search import ConnectingProofs, Outcome, Plan, search_update
 from elastalog.debugging.zero_one import TOLERANCE, Choice, ZeroOneProgram
 from elastalog.evaluation.epochs import TrialLimits
@@ -44,7 +43,7 @@ class Ground:
         self._reading = reading
         self._steps: Steps | None = None
         self.corners: dict[str, WordSet | None] = {}
-        """See `OpenCorners`; without candidates."""
+        """See `Corners`; without candidates."""
 
     @cached_property
     def explicit(self) -> Mapping[str, Matrix]:
@@ -127,31 +126,28 @@ class Repairer:
         return search_update(Investigation(self.case, changes), plan, max(end - time.monotonic(), 0.1), self.news)
 
     def _open(self, asked: RepairTask) -> Outcome:
-        epochs, setting, reading = self.case.epochs, self.case.setting, self.case.reading
+        epochs, ground = self.case.epochs, self.ground
         inserted = [fact for fact, is_there in asked.candidates.items() if not is_there]
-        signs, known_corners = self.ground.signs, self.ground.corners
+        signs, known_corners = ground.signs, ground.corners
         if inserted:
-            bases = {*self.ground.explicit, *(name for name, _ in inserted)}
+            bases = {*ground.explicit, *(name for name, _ in inserted)}
             signs, known_corners = dependencies(epochs.backend.program, bases), {}
-        switches = OpenSwitches(self.ground.explicit, inserted, asked.kept, asked.weights)
+        given = (Switch(fact, adds=True) for fact in inserted if fact not in asked.kept)
+        switches = Switches(given, asked.weights, ground.explicit, asked.kept)
         sandbox = Sandbox(epochs, switches.known, Seconds(), seconds_a_trial(self.seconds_allowed, epochs.backend))
-        limits = partial(limits_for, self.case)
-        corners = OpenCorners(sandbox, switches, signs, lambda name: limits((name,)), known_corners)
-        proofs = KnownProofs(switches)
-        connecting = ConnectingProofs(setting, reading, asked.goals)
+        connecting = ConnectingProofs(self.case.setting, self.case.reading, asked.goals)
         search = OpenSearch(
             sandbox=sandbox,
             goals=asked.goals,
-            weights=switches.weights,
-            limits=limits(name for name, _ in asked.goals.all),
+            limits=limits_for(self.case, (name for name, _ in asked.goals.all)),
             seconds_allowed=self.seconds_allowed,
             news=self.news,
             witness=connecting.look,
             switches=switches,
+            case=self.case,
+            ground=ground,
             signs=signs,
-            proofs=proofs,
-            growth=ProofGrowth(setting, reading, switches, signs, corners, proofs, self.ground),
-            corners=corners,
+            known_corners=known_corners,
         )
         found = judged(search.search(), switches.weights, sandbox)
         if isinstance(found, NoSolution):
@@ -178,14 +174,18 @@ A_LITTLE = 1e-4
 class OpenSearch(HittingSets):
     """The search among all explicit facts and the candidates."""
 
-    switches: OpenSwitches
+    case: Case
+    ground: Ground
     signs: Dependencies
-    proofs: KnownProofs
-    growth: ProofGrowth
-    corners: OpenCorners
+    known_corners: dict[str, WordSet | None]
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self._oracle = ProofOracle(
+            case=self.case, sandbox=self.sandbox, switches=self.switches, signs=self.signs, goals=self.goals,
+            limits=self.limits, deadline=self.deadline, witness=self.witness,
+            base_steps=lambda: self.ground.steps, known_corners=self.known_corners,
+        )  # fmt: skip
         self._dear = frozenset[int]()
         """Switches of choices whose trial was broken off: there may be others that do as well."""
         self._allowed = FEW_DERIVATIONS
@@ -241,7 +241,7 @@ class OpenSearch(HittingSets):
 
     def wrong_with(self, choice: Choice) -> list[Condition] | None:
         try:
-            return self._by_known_proofs(choice.flipped) or self._by_trial(choice.flipped, self._first_limits(choice))
+            return self._oracle.conditions(choice.flipped, partial(self._first_limits, choice))
         except BudgetExceeded:
             self._dear |= choice.flipped
             return None
@@ -259,75 +259,12 @@ class OpenSearch(HittingSets):
             self._dear = frozenset()
         return replace(limits, derivations=min(self._allowed, limits.derivations))
 
-    def _by_known_proofs(self, flipped: frozenset[int]) -> list[Condition]:
-        with self.sandbox.seconds.spent_on("provenance"):
-            return conditions_on(self.proofs, self.goals.absent, flipped, MOST_CONDITIONS)
-
-    def _by_trial(self, flipped: frozenset[int], first: TrialLimits | None = None) -> list[Condition]:
-        """What is wrong with a choice when it is really tried. Raises BudgetExceeded beyond first limits."""
-        switches = self.switches
-        while True:
-            try:
-                if first is None:
-                    return self.sandbox.look(flipped, self.limits, lambda changes: self._wrong(flipped, changes))
-                with self.sandbox.flipped(flipped, first) as changes:
-                    return self._wrong(flipped, changes)
-            except NeedsCorner as needed:
-                self.corners.try_corner(needed.relation)
-            except NoState:
-                # Any other choice may have a result.
-                every = frozenset(range(len(switches.known)))
-                return [Condition(every, flipped, frozenset(switches.explicit))]
-
-    def _wrong(self, flipped: frozenset[int], changes: ChangedWords) -> list[Condition]:
-        wrong, lacking = self.goals.unmet(self.sandbox.are_present(self.goals.all))
-        if not wrong and not lacking:
-            self.witness(changes)
-            return []
-        with self.sandbox.seconds.spent_on("provenance"):
-            self.growth.grow(wrong, flipped, changes)
-            state = self.proofs.state(flipped)
-        return [
-            *(state.condition(fact) for fact in wrong),
-            *(self._lacking(fact, flipped).condition(flipped) for fact in lacking),
-        ]
-
-    def _lacking(self, fact: WordFact, flipped: frozenset[int]) -> Concern:
-        """What keeps a fact from holding in a state that is being tried: of the switches on which its relation depends
-        in one way only, those that can all be turned together without it coming about are left out."""
-        concern = self.switches.concern(self.signs, fact[0], POSITIVE, flipped)
-        signs = self.signs[fact[0]]
-        one_way = [i for i in sorted(concern.switches) if signs[self.switches.known[i].fact[0]] != BOTH]
-        needed = set(one_way)
-        size = len(one_way)
-        while size >= 1:
-            rest = sorted(needed)
-            for start in range(0, len(rest), size):
-                piece = set(rest[start : start + size])
-                if self._holds_after(fact, flipped, frozenset(one_way) - (needed - piece)):
-                    continue
-                needed -= piece
-            size = size // 2
-        return Concern(concern.switches - frozenset(one_way) | needed, concern.relations)
-
-    def _holds_after(self, fact: WordFact, flipped: frozenset[int], turned: frozenset[int]) -> bool:
-        """Whether a fact holds after turning some switches, or that is not known."""
-        if not turned:
-            return False
-        if time.monotonic() > self.deadline:
-            return True
-        try:
-            with self.sandbox.moved(flipped, flipped ^ turned, self.limits):
-                return self.sandbox.are_present([fact])[0]
-        except (NoState, BudgetExceeded):
-            return True
-
     # --- any solution ---
 
     def start(self) -> frozenset[int] | None:
         """From the last choice on, all that a condition names is turned, until no goal is missed."""
         chosen = self.lately
-        while new := self._by_known_proofs(chosen) or self._by_trial(chosen):
+        while new := self._oracle.conditions(chosen):
             turned = frozenset(i for condition in new for i in condition.switches) - chosen
             if not turned:
                 return None

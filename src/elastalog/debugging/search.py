@@ -16,13 +16,16 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 
 from elastalog.backends.protocol import Backend, ChangedWords
 from elastalog.debugging.graph import Model
 from elastalog.debugging.investigation import Investigation
-from elastalog.debugging.oracles import Condition, Goals, GraphOracle, Oracle, TrialOracle, Witness
+from elastalog.debugging.known_proofs import steps_of
+from elastalog.debugging.oracles import Goals, GraphOracle, Oracle, ProofOracle, Witness
 from elastalog.debugging.sandbox import NoState, Sandbox
+from elastalog.debugging.switches import Condition, Switches
 from elastalog.debugging.zero_one import TOLERANCE, Choice, OutOfTime, ZeroOneProgram, is_solver_installed
 from elastalog.diagnostics.messages import counted
 from elastalog.evaluation.epochs import TrialLimits
@@ -84,12 +87,12 @@ def judged(found: Found | NoSolution, weights: Sequence[float], sandbox: Sandbox
 
 @dataclass(kw_only=True)
 class HittingSets(ABC):
-    """The search among some switches. `weights`: what each weighs; there may come to be more of them. `limits`: how
-    much of the program decides about the goals, None if all of it."""
+    """The search among some switches, of which there may come to be more. `limits`: how much of the program decides
+    about the goals, None if all of it."""
 
     sandbox: Sandbox
     goals: Goals
-    weights: Sequence[float]
+    switches: Switches
     limits: TrialLimits | None = None
     seconds_allowed: float
     news: News
@@ -99,6 +102,7 @@ class HittingSets(ABC):
         self.end = time.monotonic() + self.seconds_allowed
         self.deadline = self.end - self.seconds_allowed * RESERVED
         self.known: dict[Condition, None] = {}
+        self.weights = self.switches.weights
         self.lately = frozenset[int]()
         """The last choice."""
         self.bound = 0.0
@@ -252,7 +256,12 @@ class ElementSearch(HittingSets):
 
     def oracle(self) -> Oracle:
         if self.model is None:
-            return TrialOracle(self.sandbox, self.investigation, self.goals, self.deadline, self.witness)
+            case = self.investigation.case
+            return ProofOracle(
+                case=case, sandbox=self.sandbox, switches=self.switches, signs=self.investigation.signs,
+                goals=self.goals, limits=self.limits, deadline=self.deadline, witness=self.witness,
+                base_steps=cache(lambda: steps_of(case.setting, case.reading, is_any=True)), known_corners={},
+            )  # fmt: skip
         graph = self.model.graph
         self.news(f"{counted(graph.size, 'fact')} may vary, by {counted(len(graph.heads), 'derivation')}")
         return GraphOracle(self.model, self.goals, self.sandbox, self.investigation.limits(self.goals.all))

@@ -18,10 +18,11 @@ from elastalog.backends.protocol import Backend, ChangedWords
 from elastalog.debugging.dependencies import useful
 from elastalog.debugging.graph import DerivationGraph, Model, State
 from elastalog.debugging.investigation import Investigation
+from elastalog.debugging.known_proofs import steps_of
 from elastalog.debugging.oracles import Goals
-from elastalog.debugging.reasons import steps_of
 from elastalog.debugging.sandbox import Sandbox, Seconds, Switch, WordSet, are_present
 from elastalog.debugging.search import ElementSearch, Found, News, NoSolution, WantsModel, judged, seconds_a_trial
+from elastalog.debugging.switches import Switches
 from elastalog.diagnostics.diagnostic import LimitReached
 from elastalog.provenance.explain import Setting
 from elastalog.provenance.fact import Fact
@@ -79,13 +80,13 @@ def search_update(known: Investigation, plan: Plan, seconds_allowed: float, news
         with ExitStack() as stack:
             if not plan.is_applied:
                 stack.enter_context(known.in_first(seconds))
-            sandbox = Sandbox(epochs, tuple(every[i] for i in chosen), seconds, seconds_a_trial(left, epochs.backend))
-            weights = [plan.weights.get(every[i].fact, 1.0) for i in chosen]
+            switches = Switches((every[i] for i in chosen), plan.weights)
+            sandbox = Sandbox(epochs, switches.known, seconds, seconds_a_trial(left, epochs.backend))
             connecting = ConnectingProofs(setting, reading, goals)
             search = ElementSearch(
                 sandbox=sandbox,
                 goals=goals,
-                weights=weights,
+                switches=switches,
                 seconds_allowed=left,
                 news=news,
                 witness=connecting.look if model is None else (lambda _: None),
@@ -95,7 +96,7 @@ def search_update(known: Investigation, plan: Plan, seconds_allowed: float, news
             )
             try:
                 found = search.any_solution("it was found by delta debugging") if plan.is_baseline else search.search()
-                found = judged(found, weights, sandbox)
+                found = judged(found, switches.weights, sandbox)
             except WantsModel:
                 is_modelled = True
                 continue

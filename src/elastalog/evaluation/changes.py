@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import ItemsView, Iterator, Mapping, ValuesView
 from dataclasses import field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -133,15 +133,7 @@ class Changes(Mapping[str, RelationChanges]):
     def to_pandas(self) -> pandas.DataFrame:
         """A pandas data frame with a row for each fact: columns `op` (`+` or `-`), `relation`, and its values `a1`,
         `a2`, …, as a stream of updates has them. `changes["path"].to_pandas()` has the attributes of a relation."""
-        pandas = require_package("pandas")
-        rows = [
-            {"op": op, "relation": name, **{f"a{i}": value for i, value in enumerate(fact, 1)}}
-            for name, changed in self.items()
-            for op, facts in (("-", changed.deleted), ("+", changed.inserted))
-            for fact in facts
-        ]
-        widest = max((len(row) - 2 for row in rows), default=0)
-        return pandas.DataFrame(rows, columns=["op", "relation", *(f"a{i}" for i in range(1, widest + 1))])
+        return frame_of(self)
 
     def _repr_html_(self) -> str:
         rows = [(name, f"+{len(came):,}", f"-{len(went):,}") for name, (came, went) in self._words.items()]
@@ -152,6 +144,19 @@ class Changes(Mapping[str, RelationChanges]):
         for name, (inserted, deleted) in self._words.items():
             lines.append(f"  {name}: +{len(inserted):,} -{len(deleted):,}")
         return "\n".join(lines)
+
+
+def frame_of(changes: Mapping[str, Any]) -> pandas.DataFrame:
+    """A data frame with a row for each fact that came or went, of all relations."""
+    pandas = require_package("pandas")
+    rows = [
+        {"op": op, "relation": name, **{f"a{i}": value for i, value in enumerate(fact, 1)}}
+        for name, changed in changes.items()
+        for op, facts in (("-", changed.deleted), ("+", changed.inserted))
+        for fact in facts
+    ]
+    widest = max((len(row) - 2 for row in rows), default=0)
+    return pandas.DataFrame(rows, columns=["op", "relation", *(f"a{i}" for i in range(1, widest + 1))])
 
 
 @dataclass(slots=True)  # not frozen: there are many

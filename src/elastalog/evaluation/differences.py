@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +12,7 @@ from elastalog.backends.protocol import GONE, Backend, ChangedWords, Matrix, Sta
 from elastalog.backends.rows import places_in
 from elastalog.diagnostics.display import html_table
 from elastalog.diagnostics.messages import counted
+from elastalog.evaluation.changes import frame_of
 from elastalog.late import dataclass
 from elastalog.pipeline.spark.for_sessions import make_frame
 from elastalog.relations.facts import FactWords, Relation
@@ -20,6 +22,9 @@ from elastalog.relations.tables import to_table, to_words
 from elastalog.relations.words import Dictionary
 from elastalog.storage.history import ever_equivalences, net_changes, pairs_between, visible
 from elastalog.storage.store import Store
+
+if TYPE_CHECKING:
+    import pandas
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +75,10 @@ class Differences(Mapping[str, Difference]):
     def impact(self) -> int:
         """How many facts came or went."""
         return sum(map(len, self._found.values()))
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The facts that came and went, as `Changes.to_pandas` gives them."""
+        return frame_of(self)
 
     def _repr_html_(self) -> str:
         rows = [(n, f"+{len(d.inserted):,}", f"-{len(d.deleted):,}", f"{d.moved.num_rows:,}") for n, d in self.items()]
@@ -159,6 +168,11 @@ class Verification:
     @property
     def is_exact(self) -> bool:
         return not (self.missing or self.unwanted or self.misplaced)
+
+    def __repr__(self) -> str:
+        found = {"missing": self.missing, "unwanted": self.unwanted, "with another level or count": self.misplaced}
+        told = [f"{number:,} {what} in {name}" for what, each in found.items() for name, number in each.items()]
+        return f"<Verification: {'; '.join(told) or 'exact'}>"
 
 
 def compare(

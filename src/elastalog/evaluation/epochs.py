@@ -24,13 +24,13 @@ import numpy as np
 
 from elastalog.backends.protocol import Backend, ChangedWords, FactFiles, Matrix, Shifts, impact_of
 from elastalog.backends.watch import BudgetExceeded
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, InternalError, finding
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, InternalError, LimitReached, finding
 from elastalog.evaluation import needed_groups
 from elastalog.evaluation.changes import NO_RULES, RuleTexts, Update
 from elastalog.evaluation.costs import Forecast
 from elastalog.evaluation.rewriting import Rewriting
 from elastalog.evaluation.strategies.elastic import Elastic, maintain
-from elastalog.evaluation.strategies.protocol import REBUILT, Strategy, Work
+from elastalog.evaluation.strategies.protocol import REBUILT, Strategy, Work, with_growing_rules
 from elastalog.evaluation.transactions import go_back, transaction
 from elastalog.late import dataclass
 from elastalog.storage.interrupts import uninterrupted
@@ -204,6 +204,8 @@ class Epochs:
             if isinstance(error, _MISTAKES):
                 stands = f"epoch {self.number} stands"
                 raise InternalError("an update", f"{type(error).__name__}: {error}; {stands}") from error
+            if isinstance(error, LimitReached):
+                raise with_growing_rules(error, backend.program.strata, backend.program.checked) from None
             raise
         if log.isEnabledFor(logging.INFO):
             for stratum in work.strata:
@@ -240,6 +242,8 @@ class Epochs:
         try:
             self._begin(update, rewriting)
             yield rewriting
+        except LimitReached as error:
+            raise with_growing_rules(error, self.backend.program.strata, self.backend.program.checked) from None
         finally:
             with uninterrupted():
                 self.backend.rollback()

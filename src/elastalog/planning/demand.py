@@ -27,6 +27,7 @@ from elastalog.analysis.program import (
     CheckedProgram,
     Comparison,
     Constant,
+    Directive,
     Expression,
     Literal,
     Negation,
@@ -57,6 +58,11 @@ def with_demand(program: CheckedProgram, goals: Iterable[str], wanted: Iterable[
     """The program that derives what its goals need. Only relations among `wanted` are restricted to what is asked for,
     if that is given. Relations that no goal needs have no rules and are not read."""
     return _Demand(program, tuple(goals), None if wanted is None else frozenset(wanted)).program()
+
+
+def _unread(relation: Relation) -> tuple[Directive, ...]:
+    """The inputs of a relation that is not needed: it has some, of which nothing is read."""
+    return tuple(replace(each, parameters={"IO": "updates"}) for each in relation.directives if each.kind == "input")
 
 
 def asked_by_program(program: CheckedProgram) -> frozenset[str] | None:
@@ -205,7 +211,7 @@ class _Demand:
                 rules += self._asking(rule)
                 rules.append(self._guarded(rule))
         relations = {
-            name: relation if name in self.patterns else replace(relation, directives=())
+            name: relation if name in self.patterns else replace(relation, directives=_unread(relation))
             for name, relation in self.checked.relations.items()
         }
         for name, pattern in self.patterns.items():

@@ -8,13 +8,14 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from elastalog.analysis.pattern import Pattern, parse_pattern, require_fact
+from elastalog.analysis.pattern import Free, Pattern, parse_pattern, require_fact
 from elastalog.debugging.answers import Element
 from elastalog.diagnostics import quota
 from elastalog.diagnostics.arguments import listed
 from elastalog.diagnostics.diagnostic import error
 from elastalog.provenance.fact import Fact
 from elastalog.relations.rows import values_of_fact
+from elastalog.session.questions import warn_of_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -156,6 +157,7 @@ def as_facts(written: Any, now: Materialisation, relation: Callable[[str], Relat
         if pattern is None or pattern.is_fact:
             found.append(one)
         else:
+            warn_of_names((term.name for term in pattern.terms if isinstance(term, Free) and term.name), now.dictionary)
             facts = list(fitting(pattern, relation(pattern.relation)))
             if not facts:
                 raise error("E1001.pattern", pattern=one, epoch=now.epoch)

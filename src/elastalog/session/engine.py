@@ -18,7 +18,7 @@ import numpy as np
 from elastalog.backends.protocol import ChangedWords
 from elastalog.backends.rows import are_in
 from elastalog.backends.watch import memory_as_limit
-from elastalog.diagnostics.arguments import require_number, require_package
+from elastalog.diagnostics.arguments import require_number, require_package, wrong_kind
 from elastalog.session.history import History
 
 if TYPE_CHECKING:
@@ -109,9 +109,14 @@ class Engine:
         never depend on it, nor on whether that update comes."""
         self._updates.announce(upcoming, marks)
 
-    def undoing(self, record: EpochRecord) -> PendingUpdate:
+    def undoing(self, epoch: int | EpochRecord) -> PendingUpdate:
         """An update, still to be committed, that takes back what an epoch of this session did to explicit facts and
-        rules. What it declared stays."""
+        rules. What it declared stays. Of the epochs of a store, only the latest can be taken back."""
+        known = {record.epoch: record for record in self._history.records}
+        record = known.get(epoch) if isinstance(epoch, int) else epoch
+        if record is None or not hasattr(record, "rules"):
+            advice = f"give the number of one, {min(known)} to {max(known)}" if known else "update it first"
+            raise wrong_kind("what can be undone is an epoch of this session", epoch, advice)
         update = self._session.update()
         update.remove_rules(record.rules.added)
         update.add_rules(record.rules.removed)

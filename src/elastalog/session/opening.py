@@ -22,13 +22,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from elastalog.analysis.functor_values import INVALID_DATES
+from elastalog.analysis.program import CheckedProgram
 from elastalog.analysis.query import Query, check_query, parameter_values
 from elastalog.backends.engines import ENGINES
 from elastalog.backends.kernel.compile.warm import announced_compilation
 from elastalog.backends.watch import Progress, memory_as_limit
 from elastalog.deprecated import takes_old_options
 from elastalog.diagnostics.arguments import require_number, require_one_of, require_place, require_text, wrong_kind
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, finding, warn_of
 from elastalog.diagnostics.quota import within
 from elastalog.evaluation.costs import AUTO, Budget
 from elastalog.evaluation.strategies import STRATEGIES
@@ -168,7 +169,7 @@ def open(  # noqa: A001  # its public name
     )  # fmt: skip
     parsed: Callable[[], Program] | None = None
     if program is not None:  # of what is a program already nothing is made
-        parsed = (lambda: program) if isinstance(program, Program) else cache(lambda: as_program(program))
+        parsed = (lambda: program) if isinstance(program, Program) else cache(lambda: _read(program))
     given = Given(parsed, facts, kept, policy, engine, strategy, levels)
     with within(limits.time):
         if not is_address(kept.path):
@@ -181,6 +182,17 @@ def open(  # noqa: A001  # its public name
             if files is not None:
                 files.release()
             raise
+
+
+def _read(program: str | os.PathLike[str]) -> Program:
+    """A program, with warnings of rules that may grow without end."""
+    found = as_program(program)
+    if any(stratum.is_recursive for stratum in found.checked.strata):
+        from elastalog.analysis.growth import warnings_of_growth
+
+        for warning in warnings_of_growth(found.checked):
+            warn_of(warning)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,7 +295,9 @@ def _first_epoch(
             if given.facts is not None:
                 look_for_unread(checked, Path(folder))
             facts = begin(sources_in(checked, Path(folder), given.policy))
-        elif isinstance(named, Mapping) and (sources := sources_at(checked, named, given.policy)):
+        if named and isinstance(named, Mapping) and given.facts is not None:
+            _warn_of_missing(checked, named)
+        if isinstance(named, Mapping) and (sources := sources_at(checked, named, given.policy)):
             files = begin(sources)
         materialisation = Materialisation(program, settings, watch=watch)
         if folder is not None and is_address(folder):
@@ -302,6 +316,15 @@ def _first_epoch(
     if INVALID_DATES:
         materialisation.tell_invalid_dates()
     return materialisation, record, reports
+
+
+def _warn_of_missing(program: CheckedProgram, facts: Mapping[str, Rows]) -> None:
+    """Warns of relations with `.input` for which no facts are given."""
+    written = {fact.relation for fact in program.facts}
+    names = [relation.name for relation in inputs_of(program) if relation.name not in facts.keys() | written]
+    if names:
+        listed = ", ".join(f"`{name}`" for name in names)
+        warn_of(finding("E0510.empty", severity="warning", listed=listed, name=names[0]))
 
 
 _BYTES_OF_A_FACT = {".parquet": 5}

@@ -3,7 +3,7 @@ and the explainer and the debugger of its present program."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
@@ -16,7 +16,7 @@ from elastalog.analysis.query import Query, check_query, parameter_values
 from elastalog.backends.protocol import Backend, Placed, StratumElsewhere
 from elastalog.backends.watch import memory_as_limit
 from elastalog.diagnostics.arguments import require_text
-from elastalog.diagnostics.diagnostic import error
+from elastalog.diagnostics.diagnostic import error, finding, warn_of
 from elastalog.diagnostics.display import html_table
 from elastalog.evaluation.queries import PatternQuery, ask, asking, derived_by, planned_pattern
 from elastalog.late import dataclass
@@ -28,7 +28,7 @@ from elastalog.relations.functions import functions_for
 from elastalog.relations.pairs import Rows
 from elastalog.relations.records import NotOfType
 from elastalog.relations.schema import Column, Schema
-from elastalog.relations.words import row_to_write
+from elastalog.relations.words import Dictionary, row_to_write
 from elastalog.session.materialisation import Materialisation
 
 if TYPE_CHECKING:
@@ -46,6 +46,21 @@ if TYPE_CHECKING:
 
 _MOST_PATTERNS = 256
 """Queries of one atom that are kept as they were planned."""
+
+
+def warn_of_names(names: Iterable[str], dictionary: Dictionary) -> None:
+    """Warns of variables that were perhaps meant as texts: words in small letters that are among the texts."""
+    for name in names:
+        if name[0].islower() and len(name) > 1 and dictionary.find_value(Base.SYMBOL, name) is not None:
+            warn_of(finding("E0618.text", severity="warning", name=name))
+
+
+def without_doubt(answers: Relation) -> Relation:
+    """Answers, with warnings of variables that were perhaps meant as texts."""
+    columns = answers.schema.columns
+    warn_of_names((column.name for column in columns if column.base is Base.SYMBOL), answers.dictionary)
+    return answers
+
 
 _FEW = 5
 """Facts that are named where one is asked for and several fit."""
@@ -131,12 +146,14 @@ class Reader:
         values = parameter_values(parameters) if parameters else {}
         now = self._materialisation
         with now.within(now.timeout, None, text):
-            pattern = self.pattern(text)
+            answers, pattern = None, self.pattern(text)
             if pattern is not None and values.keys() == set(pattern.parameters):
                 with suppress(ValueError, NotOfType):  # what is wrong is said below
                     key = pattern.key(now.dictionary, [values[name] for name in pattern.parameters])
-                    return pattern.answers(now.dictionary, now.backend, key)
-            return self.ask(check_query(text, now.program.tree, now.program.checked, values))
+                    answers = pattern.answers(now.dictionary, now.backend, key)
+            if answers is None:
+                answers = self.ask(check_query(text, now.program.tree, now.program.checked, values))
+        return without_doubt(answers)
 
     def pattern(self, text: str) -> PatternQuery | None:
         """A query of one atom, planned for the program of now; None for any other query. Under the lock."""
@@ -185,7 +202,7 @@ class Reader:
         with now.lock:
             schema = Schema(query.name, tuple(Column(column.name, column.base) for column in query.columns))
             words = now.backend.facts(query.name).words[:, : schema.arity].copy()
-            return Relation.of(schema, now.dictionary, words, make_frame)
+            return without_doubt(Relation.of(schema, now.dictionary, words, make_frame))
 
     def statistics(self) -> Statistics:
         """What rules and relations cost."""

@@ -230,15 +230,15 @@ class Session(Renamed):
                 return explainer.explain_pattern(pattern, str(fact).strip().rstrip("."), limit, rule, bindings)
             return explainer.explain_absence(now.fact(fact), limit, rule, bindings)
 
-    def uses(self, fact: Written, all: bool = False) -> Iterator[Fact]:  # noqa: A002  # its public name
+    def uses(self, fact: Written, all: bool = False) -> tuple[Fact, ...]:  # noqa: A002  # its public name
         """The facts that follow directly from a fact: a rule derives them from it and others. With `all`, those that
         would go if it went and could not be derived any more. Nothing is changed."""
         with self._materialisation.asking(fact):
             explainer = self._answerers.explainer
             known = explainer.explain(self._reader.only(fact), 0).fact
             if all:
-                return iter(self._gone_with(known))
-            return iter(self._answerers.uses.direct(known, self._reader.ask, explainer.derivations))
+                return tuple(self._gone_with(known))
+            return tuple(self._answerers.uses.direct(known, self._reader.ask, explainer.derivations))
 
     def _gone_with(self, known: Fact) -> list[Fact]:
         from elastalog.provenance.explain import world_without

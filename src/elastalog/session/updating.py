@@ -237,7 +237,7 @@ class Updates:
             if name in self._inserted_into or name not in checked.relations:
                 continue
             self._inserted_into.add(name)
-            if len(words) and not checked.is_given(name) and all(fact.relation != name for fact in checked.facts):
+            if len(words) and not checked.is_given(name) and not checked.has_facts(name):
                 first = Fact(name, next(iter(Relation.of(now.schemas[name], now.dictionary, words[:1]))))
                 facts = f"{first}" + ", …" * (len(words) > 1)
                 warn_of(finding("E0625.explicit", severity="warning", facts=facts, relation=name))

@@ -39,6 +39,10 @@ class Turn:
     def epoch(self) -> int:
         return self.entry.epoch
 
+    def __repr__(self) -> str:
+        level = f" from level {self.was} to {self.level}" if self.what == "moved" else ""
+        return f"<{self.what}{level} in epoch {self.epoch}, {self.entry.time:%Y-%m-%d %H:%M:%S}>"
+
 
 def net_changes(records: Iterable[JournalRecord]) -> dict[str, StateChanges]:
     """What a row of epochs did together, by relation: facts that are present at one end only, or at another level."""

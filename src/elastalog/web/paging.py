@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from elastalog.analysis.listing import show_value
 from elastalog.analysis.program import Base, Value
+from elastalog.analysis.query import require_columns
 from elastalog.backends.rows import places_in
 from elastalog.diagnostics.diagnostic import error
 from elastalog.diagnostics.nearest import did_you_mean
@@ -232,7 +233,9 @@ class Pager:
         if not where.strip():
             facts = source.fact_words().copied()
             return lambda: View(sorted_rows(schema, facts, dictionary, cut), len(facts.words))
-        columns = ", ".join(f"{name}_" if name in RESERVED else name for name in schema.names)
+        names = [f"{name}_" if name in RESERVED else name for name in schema.names]
+        require_columns(where, schema.name, names)
+        columns = ", ".join(names)
         # In brackets: alternatives are among the facts of the relation. On a line of its own: it may end in a comment.
         text = f"wanted({columns}) :- {schema.name}({columns}), ({where.strip().rstrip('.')}\n)"
         answer = session.engine.asking(text, parameters)

@@ -180,9 +180,7 @@ async def uses(
 ) -> dict[str, Any]:
     """The facts that follow directly from a fact; with `all`, those that would go if it went. The first of them, and
     how many they are."""
-    found = await service.call(
-        service.reading.ask, lambda session: tuple(session.uses(fact, all=all)), epoch, changes=all
-    )
+    found = await service.call(service.reading.ask, lambda session: session.uses(fact, all=all), epoch, changes=all)
     return {"fact": fact, "total": len(found), "uses": [fact_as_json(one) for one in found[: _most(service, limit)]]}
 
 

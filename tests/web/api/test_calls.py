@@ -114,6 +114,13 @@ def test_columns_may_have_words_of_the_language_as_names(http: httpx.Client) -> 
         assert http.get("/relations/total", params={"where": where}).json()["rows"] == [[2, 5]]
 
 
+def test_a_filter_names_columns_and_nothing_else(http: httpx.Client) -> None:
+    for where in ("text = one", 'txt = "one"', "of > n", "text = one ; of = 1"):
+        refused(http.get("/relations/label", params={"where": where}), 422, "E0618")
+    found = http.get("/relations/label", params={"where": 'text = "one", edge(of, x), x < 3'})
+    assert found.json()["rows"] == [[1, "one"]]
+
+
 def test_rows_come_in_every_form(http: httpx.Client) -> None:
     def fetched(form: str) -> httpx.Response:
         return http.get("/relations/label", headers={"Accept": form})

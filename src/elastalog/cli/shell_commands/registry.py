@@ -8,7 +8,6 @@ from typing import Final
 
 from elastalog.analysis.listing import show_value
 from elastalog.analysis.values import sort_key
-from elastalog.cli.questions import without_doubt
 from elastalog.cli.reports import latest_entry, profile_lines
 from elastalog.cli.shell_commands.state import Command, Piece, ShellState, require_some, sorted_facts
 from elastalog.cli.shell_commands.updates import UPDATES
@@ -19,7 +18,7 @@ from elastalog.diagnostics.nearest import did_you_mean
 def _query(state: ShellState, arguments: Piece) -> None:
     require_some("query", arguments, "a pattern", "write it as `query path(1, X)`")
     with arguments.placing():
-        answers = without_doubt(state.session.query(arguments.text), state.session, state.console)
+        answers = state.session.query(arguments.text)
     if not answers.schema.columns:
         state.say("true" if len(answers) else "false")
         return

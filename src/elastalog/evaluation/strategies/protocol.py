@@ -5,13 +5,13 @@ through updates. What updates do is counted under the same names for every strat
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, replace
 from itertools import starmap
 from threading import Lock
 from typing import ClassVar, Final, Protocol
 
-from elastalog.analysis.program import Relation
+from elastalog.analysis.program import CheckedProgram
 from elastalog.backends.annotation import Annotation
 from elastalog.backends.protocol import Backend
 from elastalog.diagnostics.diagnostic import LimitReached
@@ -175,7 +175,7 @@ def evaluate_all(backend: Backend, learn: Learn = lambda stratum, derivations, s
         try:
             derivations = backend.bootstrap(stratum)
         except LimitReached as error:
-            raise _with_growing_rules(error, stratum, backend.program.checked.relations) from None
+            raise with_growing_rules(error, [stratum], backend.program.checked) from None
         seconds = time.perf_counter() - began
         learn(stratum, derivations, seconds)
         done.append((stratum, derivations, seconds))
@@ -185,17 +185,18 @@ def evaluate_all(backend: Backend, learn: Learn = lambda stratum, derivations, s
     return work
 
 
-def _with_growing_rules(
-    error: LimitReached, stratum: LogicalStratum, relations: Mapping[str, Relation]
-) -> LimitReached:
-    """The limit that ended the evaluation of a stratum, and the rules of it that may grow without end."""
-    from elastalog.analysis.growth import growing
+def with_growing_rules(error: LimitReached, strata: Iterable[LogicalStratum], program: CheckedProgram) -> LimitReached:
+    """The limit that ended the evaluation of strata, with the rules of them that may grow without end."""
+    from elastalog.analysis.growth import advice, growing
 
-    rules = {clause.rule.number: clause.rule for clause in stratum.clauses if clause.rule is not None}
-    names = [rule.head.relation for rule in rules.values()]
-    found = list(growing(rules.values(), relations, names))[:3]
-    if not found or stratum.dominance:
-        return error
-    notes = [f"this rule may grow without end: {rule.text} ({rule.place}); {advice}" for rule, _, advice in found]
+    notes: list[str] = []
+    for stratum in strata:
+        rules = {clause.rule.number: clause.rule for clause in stratum.clauses if clause.rule is not None}
+        for rule, place, grown in growing(rules.values(), [rule.head.relation for rule in rules.values()]):
+            bound = advice(program.relations, rule, place, grown, is_judged=bool(stratum.dominance))
+            notes.append(f"this rule may grow without end: {rule.text} ({rule.place}); {bound}")
     first, *others = error.diagnostics
-    return LimitReached([replace(first, notes=(*first.notes, *notes)), *others])
+    if not notes or any(note in first.notes for note in notes):
+        return error
+    first = replace(first, notes=(*first.notes, *notes[:3]), help=f"bound the rule; otherwise {first.help}")
+    return LimitReached([first, *others])

@@ -151,7 +151,7 @@ async def _holds(window: Window, address: Address, proof: Proof, tags: ui.elemen
         with card("Derivations", "all that lead to it in one step"):
             raw(_derivations(window, await window.answer(lambda session: session.derivations(fact))))
         with card("Used for", "what follows from it directly"):
-            raw(_uses(window, await window.answer(lambda session: tuple(session.uses(fact)))))
+            raw(_uses(window, await window.answer(lambda session: session.uses(fact))))
         _what_if(window, fact, proof.is_explicit)
         with card("Since when", "by whose change"):
             await _blame(window, fact)
@@ -222,7 +222,7 @@ def _what_if(window: Window, fact: Fact, is_given: bool) -> None:
         found = box()
 
         async def ask() -> None:
-            going = window.answer(lambda session: tuple(session.uses(fact, all=True)), changes=True)
+            going = window.answer(lambda session: session.uses(fact, all=True), changes=True)
             changes = await window.attempt(going, found)
             if changes is not None:
                 with found:

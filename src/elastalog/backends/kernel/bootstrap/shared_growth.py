@@ -27,10 +27,15 @@ from elastalog.backends.watch import Watch
 from elastalog.settings import SETTINGS
 
 MOST_WORK = 1 << 19
-"""Rows that a machine looks at or makes before it looks at limits: some ten milliseconds."""
+"""Rows that a machine looks at or makes before it looks at limits: some ten milliseconds. A quarter where memory
+is limited."""
 
 MOST_EXPECTED = 1 << 19
 """Facts for which there is room from the start in the first round of a stratum, at most."""
+
+_SURE = 0.75
+"""Of what a round should still find, for all that it has found, the part that a set table gets room for: later start
+rows find more that is known."""
 
 _NOW: Final = -1
 """Work that is allowed to a machine which is to leave off."""
@@ -206,9 +211,11 @@ class SharedGrowth(MachineRounds):
             self._know_rows(name)
             close_gaps(relation.home, turns)
             turn = int(turns[TURN])
-            relation.reserve(
-                relation.used + max(relation.used // 4, SETTINGS.least_shared_room, 2 * self._threads * turn)
-            )
+            least = max(relation.used // 4, SETTINGS.least_shared_room, 2 * self._threads * turn)
+            relation.reserve_rows(relation.used + least)
+            if relation.used + least > relation.full:  # a table is filled anew, so that it should be the last one
+                found = relation.used - self._rows[name].delta_end
+                relation.reserve(relation.used + max(least, int(found * self._shared.left() * _SURE)))
             self._give_out(name, turn)
         self._full.clear()
 
@@ -281,8 +288,9 @@ class SharedGrowth(MachineRounds):
 
     def _allow(self, thread: int) -> None:
         machine = self._runs[thread].workspace.machine
-        machine.work_allowed = MOST_WORK
-        machine.derived_allowed = max(self._watch.allowance(MOST_WORK), 1)
+        most = MOST_WORK if self._watch.memory is None else MOST_WORK // 4
+        machine.work_allowed = most
+        machine.derived_allowed = max(self._watch.allowance(most), 1)
 
     def _call_back(self) -> None:
         """All machines leave off as soon as they can."""

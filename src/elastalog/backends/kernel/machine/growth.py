@@ -344,7 +344,6 @@ def _go_over(machine, task, sharing):
             return layout.DONE
         if first.most_found < 0:
             return layout.LARGE
-    sharing.stage = layout.OPENING
     return share_out(machine, task.sharing)
 
 
@@ -370,7 +369,6 @@ def _end_solo(machine, task, sharing, reason):
     machine.stage = layout.WAITING
     if reason == layout.DONE or task.most_found < 0:
         return reason
-    sharing.stage = layout.OPENING
     return share_out(machine, task.sharing)
 
 

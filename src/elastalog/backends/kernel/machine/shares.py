@@ -48,8 +48,9 @@ SHARES = 32
 is long, though some start rows lead to a hundred times as many as others."""
 
 
-_LOOKS = 400
-"""How often a machine that waits looks whether all have come, before it sleeps: some microseconds."""
+_LOOKS = 250
+"""How often a machine that waits looks for each of them whether all have come, before it sleeps: some microseconds, in
+which one that sleeps would be woken."""
 
 _PATIENCE = 50_000_000
 """Nanoseconds after which a machine that sleeps leaves off."""
@@ -157,6 +158,13 @@ class Shared:
         )  # fmt: skip
         self.address = addressof(self.record)
 
+    def left(self) -> float:
+        """How much of the present iteration is left, in terms of what has been done, while all machines have left off:
+        shares should take as long as each other, and each machine is within one."""
+        number = self.record.shares_number
+        done = min(int(self._numbers[0]), number) - self.record.threads / 2
+        return (number - done) / max(done, 1)
+
 
 @view
 def turns_at(sharing, number):
@@ -263,9 +271,10 @@ def passed(address):
 def may_pass(machine, address, before):
     """Waits until all have come once more than before; False if the machine is to leave off."""
     gate = _gate_of(address)
-    if look(gate, uint32(before), _LOOKS):
+    sharing = sharing_at(address, 0)
+    if look(gate, uint32(before), _LOOKS * sharing.threads):
         return True
-    return machine.work_allowed >= 0 and sleep(gate, uint32(before), sharing_at(address, 0).patience)
+    return machine.work_allowed >= 0 and sleep(gate, uint32(before), sharing.patience)
 
 
 @operator(types.void, INT)
@@ -300,6 +309,7 @@ def share_out(machine, address):
         reached[number] = 0
     _give_rows(machine, sharing)
     _lay_out(machine, sharing)
+    sharing.stage = layout.OPENING if sharing.indexes_number > 0 else layout.RUNNING
     numbers_at(sharing.numbers + _NEXT_SHARE, 1)[0] = sharing.ordered
     numbers_at(sharing.numbers + _NEXT_INDEX, 1)[0] = 0
     return layout.GO_ON

@@ -46,6 +46,9 @@ _ROWS_AHEAD = 16
 """Memory of so many rows behind the one that is written is asked for: an atomic step waits until all that was written
 before has come to its place, and would wait for fresh memory at every eighth fact or so."""
 
+_MOVED_AHEAD = 12
+"""When a row is moved, the slot of the one that is so many before it is asked for."""
+
 
 @inlined
 def _put(table, slot, entry, is_together):
@@ -200,7 +203,7 @@ TURN = 1  # how many rows a thread is given at a time
 OWN = 0  # the next row of its turn
 OWN_END = 1  # where its turn ends
 
-_EXPECTED = 16
+_EXPECTED = 64
 """So many are expected of each thread in a round. Facts of one turn follow each other: those that are found one after
 the other are looked at one after the other in the next round, and lie near to each other. Of the last turn of each
 thread half is left over, and so many rows must be moved."""
@@ -264,6 +267,7 @@ def close_rows(head, turns):
             if head.is_annotated:
                 facts.count[target] = facts.count[end]
                 facts.level[target] = facts.level[end]
+            prefetch(table, int64(hash_row(rows, max(end - _MOVED_AHEAD, 0), width) >> uint64(facts.shift)))
             slot = hash_row(rows, end, width) >> uint64(facts.shift)
             while row_in(uint64(table[slot]), mask) != end:
                 slot = (slot + ONE) & mask

@@ -149,14 +149,15 @@ def lengthen(owner: object, name: str, used: int, length: int) -> None:
     shape, former, mapping = array.shape[1:], len(array), _mapping_of(array)
     size, entry = _size_of(length, shape), prod(shape) * _WORD
     is_reserved = size >= SETTINGS.map_from and _HAS_MAPPINGS
+    has_room = mapping is not None and size <= len(mapping)
     if is_reserved:
         quota.take((length - former) * entry)
-        if mapping is None:
+        if not has_room:  # both are there while one is copied
             quota.require(used * entry, quota.LIMIT.get())
     else:  # NumPy touches all of it
         quota.ask((length - former) * entry)
     del array  # so that nobody refers to it
-    if mapping is not None and size <= len(mapping):
+    if mapping is not None and has_room:
         setattr(owner, name, _within(mapping, length, shape))
         if length < former:
             mapping.madvise(mmap.MADV_DONTNEED, size, len(mapping) - size)

@@ -1,9 +1,9 @@
-"""Switches of a repair without an update: every explicit fact may be deleted, and candidates inserted.
+"""Switches by number, and what can turn a fact.
 
-There are far too many to write down. A fact becomes a switch when a proof is met that rests on it; those not met yet
-are spoken of by relation. `OpenCorners` tells whether a fact that a rule negates can hold in any state of a repair: it
-is looked up in the state most favourable to its relation, where that depends on each relation of explicit facts in one
-way only.
+The elements of an update are all there is to turn. Without an update every explicit fact may be deleted, and candidates
+inserted: far too many to write down. A fact becomes a switch when a proof is met that rests on it; those not met yet
+are spoken of by relation. `Corners` tells whether a fact that a rule negates can hold in any state: it is looked up in
+the state most favourable to its relation, where that depends on each relation of switches in one way only.
 """
 
 from __future__ import annotations
@@ -11,22 +11,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
 from elastalog.backends.protocol import Matrix
 from elastalog.backends.watch import BudgetExceeded
 from elastalog.debugging.dependencies import BOTH, NEGATIVE, POSITIVE, Dependencies
-from elastalog.debugging.oracles import Condition
-from elastalog.debugging.reasons import NeedsCorner
 from elastalog.debugging.sandbox import NoState, Sandbox, Switch, WordSet, words_by_relation
 from elastalog.evaluation.changes import Update
 from elastalog.evaluation.epochs import TrialLimits
-from elastalog.planning.logical import is_hidden_name
 from elastalog.provenance.reading import WordFact
 from elastalog.relations.pairs import written_out
 
 FEW_FACTS = 500
 """Explicit facts of a relation that are all made switches, where it matters which of them rules negate."""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """At least one of `switches` must stand differently from how it stands where exactly those in `flipped` are
+    flipped, or a further explicit fact of one of `relations` must be deleted."""
+
+    switches: frozenset[int]
+    flipped: frozenset[int]
+    relations: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,18 +53,19 @@ class Concern:
 
 
 NOTHING = Concern()
+NONE: Mapping[str, Matrix] = {}
 
 
-class OpenSwitches:
-    """`explicit`: all explicit facts, by relation. `known`: the switches so far, and `weights` their weights;
-    candidates are the first. Facts in `kept` are none; those without a weight of their own weigh 1."""
+class Switches:
+    """Those `given` come first, `known` are all so far, and `weights` their weights: 1, unless a fact has one of its
+    own. `explicit`: the facts, by relation, that become switches when they are met, but for those in `kept`."""
 
     def __init__(
         self,
-        explicit: Mapping[str, Matrix],
-        candidates: Iterable[WordFact],
-        kept: frozenset[WordFact],
+        given: Iterable[Switch],
         weights: Mapping[WordFact, float],
+        explicit: Mapping[str, Matrix] = NONE,
+        kept: frozenset[WordFact] = frozenset(),
     ) -> None:
         self.explicit = explicit
         self._kept = kept
@@ -71,10 +77,9 @@ class OpenSwitches:
         self._of_relation: dict[str, list[int]] = {}
         self.least_weight = min((1.0, *weights.values()))
         """What a fact that is no switch yet weighs at the least."""
-        for fact in candidates:
-            if fact not in kept:
-                self._add(Switch(fact, adds=True))
-        self.number_of_candidates = len(self.known)
+        for switch in given:
+            self._add(switch)
+        self.number_given = len(self.known)
 
     def _add(self, switch: Switch) -> int:
         number = self._numbers[switch.fact] = len(self.known)
@@ -88,7 +93,7 @@ class OpenSwitches:
         """The switch that a fact is, which is explicit in a state that was tried; None if it must stay, as groups do
         that evaluation handles: no user gave them."""
         known = self._numbers.get(fact)
-        if known is not None or fact in self._kept or is_hidden_name(fact[0]):
+        if known is not None or fact in self._kept or fact[0] not in self.explicit:
             return known
         return self._add(Switch(fact, adds=False))
 
@@ -113,7 +118,7 @@ class OpenSwitches:
         """What could bring about facts of a relation (POSITIVE), take them away (NEGATIVE), or either, if turned."""
         own = signs[relation]
         switches = set[int]()
-        for number in (*range(self.number_of_candidates), *(i for i in flipped if i >= self.number_of_candidates)):
+        for number in (*range(self.number_given), *(i for i in flipped if i >= self.number_given)):
             switch = self.known[number]
             turning = NEGATIVE if switch.is_on(number in flipped) else POSITIVE
             if self._turns(own.get(switch.fact[0], 0), turning) & sought:
@@ -130,13 +135,21 @@ class OpenSwitches:
         return (NEGATIVE if sign & POSITIVE else 0) | (POSITIVE if sign & NEGATIVE else 0)
 
 
+class NeedsCorner(Exception):
+    """The most favourable state of a relation has to be tried, from the base."""
+
+    def __init__(self, relation: str) -> None:
+        super().__init__(relation)
+        self.relation = relation
+
+
 @dataclass(frozen=True, slots=True)
-class OpenCorners:
+class Corners:
     """`limits`: how much of the program decides about a relation, None if all of it. `came`: the facts that relations
     gain in their most favourable states, None where that is not known; those that were looked for are added."""
 
     _sandbox: Sandbox
-    _switches: OpenSwitches
+    _switches: Switches
     _signs: Dependencies
     _limits: Callable[[str], TrialLimits | None]
     _came: dict[str, WordSet | None]
@@ -144,43 +157,35 @@ class OpenCorners:
     def can_hold(self, fact: WordFact, holds_in_base: bool) -> bool:
         """Whether a fact holds in some state; True also where that is not known. Raises NeedsCorner."""
         name, row = fact
-        signs = self._signs[name]
-        if holds_in_base or BOTH in signs.values():
+        if holds_in_base or BOTH in self._signs[name].values():
             return True
-        deleted, inserted = self._favourable(name)
-        if not deleted and not inserted:
-            return False
         if name not in self._came:
-            raise NeedsCorner(name)
+            if self._favourable(name).size:
+                raise NeedsCorner(name)
+            self._came[name] = WordSet(self._sandbox.backend.program)
         came = self._came[name]
         return came is None or came.has(name, row)
 
-    def _favourable(self, relation: str) -> tuple[list[str], list[WordFact]]:
-        """The relations whose explicit facts stand in the way of a relation, and the candidates in its favour."""
-        signs = self._signs[relation]
-        candidates = (switch.fact for switch in self._switches.known[: self._switches.number_of_candidates])
-        return (
-            [name for name, sign in signs.items() if sign == NEGATIVE],
-            [fact for fact in candidates if signs.get(fact[0], 0) == POSITIVE],
-        )
+    def _favourable(self, relation: str) -> Update:
+        """What leads from the base to the state most favourable to a relation."""
+        signs, switches = self._signs[relation], self._switches
+        given = [
+            switch
+            for switch in switches.known[: switches.number_given]
+            if switch.fact[0] in signs and switch.adds == (signs[switch.fact[0]] == POSITIVE)
+        ]
+        deleted = {n: words for n, words in switches.explicit.items() if signs.get(n, 0) == NEGATIVE}
+        deleted |= words_by_relation(switch.fact for switch in given if not switch.adds)
+        return Update(deleted, words_by_relation(switch.fact for switch in given if switch.adds))
 
     def try_corner(self, relation: str) -> None:
         """Tries the state most favourable to a relation. The backend must be in the base."""
-        names, inserted = self._favourable(relation)
-        deleted = {name: words for name in names if len(words := self._explicit(name))}
-        update = Update(deleted, words_by_relation(inserted))
         came = WordSet(self._sandbox.backend.program)
         try:
-            with self._sandbox.tried(update, self._limits(relation)) as changes:
+            with self._sandbox.tried(self._favourable(relation), self._limits(relation)) as changes:
                 if relation in changes:
                     came.add(relation, written_out(changes[relation][0]))
         except (NoState, BudgetExceeded):
             self._came[relation] = None
             return
         self._came[relation] = came
-
-    def _explicit(self, relation: str) -> Matrix:
-        backend = self._sandbox.backend
-        words = backend.facts(backend.program.given.get(relation, relation)).words
-        found: Matrix = words[np.asarray(backend.is_explicit(relation, words))]
-        return found
