@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
-from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -483,11 +482,7 @@ class ListedChanges(Mapping[str, tuple[Rows, Rows]]):
             for number, width, size, came, went in zip(head, head, head, head, head):  # noqa: B905  # fives
                 if came or went:
                     facts = words[first : first + size * width].reshape(size, width)
-                    # Most often all of them have come, or all have gone.
-                    found[names[number]] = (
-                        facts if came == size else facts[:came] if came else _nothing(width),
-                        facts if went == size else facts[size - went :] if went else _nothing(width),
-                    )
+                    found[names[number]] = facts if came == size else facts[:came], facts[size - went :]
                 first += size * width
             self._found = found
         return found
@@ -500,11 +495,6 @@ class ListedChanges(Mapping[str, tuple[Rows, Rows]]):
 
     def __len__(self) -> int:
         return len(self.by_relation())
-
-
-@cache
-def _nothing(width: int) -> Matrix:
-    return np.empty((0, width), np.int32)
 
 
 def impact_of(changes: ChangedWords) -> int:
