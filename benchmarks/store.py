@@ -54,8 +54,8 @@ def commits_beside_a_snapshot(
 ) -> tuple[list[float], float]:
     """Seconds of commits, beyond the update in memory, while a snapshot is written and until it is in force; and how
     long that took."""
-    assert session._history._durable is not None
-    store = session._history._durable.store
+    assert session._history.durable is not None
+    store = session._history.durable.store
     snapshots = len(store.manifest.snapshots)
     coming = store.begin_snapshot(session._dictionary)
     assert coming is not None

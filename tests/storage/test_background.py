@@ -194,10 +194,10 @@ def test_a_damaged_snapshot_before_is_said_and_not_built_upon(folder: Path, capl
     with create(path, journal_epochs=100) as session:
         (file,) = (path / "facts").glob("*-edge-1.parquet")
         file.write_bytes(file.read_bytes()[:-1] + b"x")
-        assert session._history._durable is not None
+        assert session._history.durable is not None
         for inserted, deleted in UPDATES:
             session.apply(inserted, deleted)
-        coming = session._history._durable.store.begin_snapshot(session._dictionary)
+        coming = session._history.durable.store.begin_snapshot(session._dictionary)
         assert coming is not None
         coming.start()
     assert [file.name in record.getMessage() for record in caplog.records] == [True]

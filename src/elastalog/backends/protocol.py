@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
-from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -53,10 +52,20 @@ class StateChanges:
     def __len__(self) -> int:
         return len(self.words)
 
-    def followed_by(self, later: StateChanges) -> StateChanges:
-        """These and then others: of a fact that is in both, what the later say holds."""
-        parts = zip(*((c.words, c.was, c.level, c.count) for c in (self, later)), strict=True)
-        return StateChanges(*(np.concatenate(part) for part in parts))
+    @staticmethod
+    def joined(changes: Sequence[StateChanges], width: int) -> StateChanges:
+        """Changes of facts of some width, in their order: of a fact that is in several, what the last say holds."""
+        nothing = np.empty(0, np.int32)
+        return StateChanges(
+            np.concatenate([np.empty((0, width), np.int32), *(each.words for each in changes)]),
+            np.concatenate([nothing, *(each.was for each in changes)]),
+            np.concatenate([nothing, *(each.level for each in changes)]),
+            np.concatenate([nothing, *(each.count for each in changes)]),
+        )
+
+    def taken(self, rows: Any) -> StateChanges:
+        """Some of them: by numbers of rows, or whether each is wanted."""
+        return StateChanges(self.words[rows], self.was[rows], self.level[rows], self.count[rows])
 
     def are_heard(self, is_global: bool) -> Vector:
         """Of which of them strata above must hear: of facts that came or went, with global levels of all that
@@ -473,11 +482,7 @@ class ListedChanges(Mapping[str, tuple[Rows, Rows]]):
             for number, width, size, came, went in zip(head, head, head, head, head):  # noqa: B905  # fives
                 if came or went:
                     facts = words[first : first + size * width].reshape(size, width)
-                    # Most often all of them have come, or all have gone.
-                    found[names[number]] = (
-                        facts if came == size else facts[:came] if came else _nothing(width),
-                        facts if went == size else facts[size - went :] if went else _nothing(width),
-                    )
+                    found[names[number]] = facts if came == size else facts[:came], facts[size - went :]
                 first += size * width
             self._found = found
         return found
@@ -490,11 +495,6 @@ class ListedChanges(Mapping[str, tuple[Rows, Rows]]):
 
     def __len__(self) -> int:
         return len(self.by_relation())
-
-
-@cache
-def _nothing(width: int) -> Matrix:
-    return np.empty((0, width), np.int32)
 
 
 def impact_of(changes: ChangedWords) -> int:

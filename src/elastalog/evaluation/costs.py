@@ -160,11 +160,8 @@ class CostModel:
     def is_to_learn(self, effort: int) -> bool:
         """Whether to be told of a further update that was too small to be chosen (see `small`); of many a sample."""
         self._small_updates = number = self._small_updates + 1
-        return (
-            effort >= LEAST_TO_WEIGH
-            or not number % SETTINGS.small_update_sample
-            or number <= SETTINGS.many_small_updates
-        )
+        is_sample = number <= SETTINGS.many_small_updates or not number % SETTINGS.small_update_sample
+        return is_sample or effort >= LEAST_TO_WEIGH
 
     def driven(self, done: Driven, is_loss: bool) -> None:
         """Remembers what updates cost that were too small to be chosen one by one."""

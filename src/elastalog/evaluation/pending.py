@@ -5,14 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 from elastalog.diagnostics.arguments import require_mapping, stays_here
 from elastalog.diagnostics.diagnostic import error
 from elastalog.evaluation.changes import Changes
-
-if TYPE_CHECKING:
-    pass
 
 T = TypeVar("T")
 

@@ -110,7 +110,7 @@ class Symbols:
         if not isinstance(known, SmallInterner):
             listed: list[int] = self.encode_texts(texts).tolist()
             return listed
-        found = known.find_all(texts)
+        found = list(map(known.ids.get, texts))
         if None not in found:
             return found  # type: ignore[return-value]
         "".join(texts).encode()
@@ -253,10 +253,6 @@ class SmallInterner:
     def find(self, text: str) -> int | None:
         """The id of a text if it has one."""
         return self.ids.get(text)
-
-    def find_all(self, texts: list[str]) -> list[int | None]:
-        """The ids of texts, None of those that have none."""
-        return list(map(self.ids.get, texts))
 
     def text(self, text_id: int) -> str:
         """The text of an id."""

@@ -130,7 +130,10 @@ class Engine:
 
     def warm(self) -> None:
         """Plans updates and makes the indexes that they need now, instead of when the first update needs them."""
-        self._updates.warm()
+        backend = self._materialisation.backend
+        with self._materialisation.lock:
+            for stratum in backend.program.strata:
+                backend.prepare(stratum)
 
     # --- history -----------------------------------------------------------------------------------------------------
 
@@ -142,7 +145,7 @@ class Engine:
     @property
     def recovery(self) -> tuple[Diagnostic, ...]:
         """What opening the store found and repaired after a crash: nothing, as a rule."""
-        return self._history.recovery
+        return () if self._history.store is None else tuple(self._history.store.discarded)
 
     def epoch_at(self, moment: int | datetime) -> int:
         """The epoch of a number, or that which was in force at a time (without a time zone: of this machine)."""
@@ -169,8 +172,15 @@ class Engine:
     def follow(self, update: Update, record: EpochRecord) -> bool:
         """For a twin: does what the other session did, an update and what `commit` returned for it. Returns whether it
         came to the same, which only numbers of `autoinc` and choices can prevent."""
-        with self._materialisation.lock:
-            return _follow(self._materialisation, self._history, update, record)
+        now, alike = self._materialisation, record.update or update
+        with now.lock:
+            with memory_as_limit():
+                made = now.epochs.apply(replace(alike, rules=update.rules, source=None, batch=None))
+            if update.rules is not None:
+                now.follow(update.rules.after)
+            if self._history.store is None:
+                self._history.add(record, update)
+            return _are_alike(made.changes, record.changes)
 
 
 def _twin_of(now: Materialisation, history: History) -> tuple[Materialisation, History]:
@@ -193,19 +203,6 @@ def _twin_of(now: Materialisation, history: History) -> tuple[Materialisation, H
         return other, past
     with unmoved(history.store.root):
         return other, History(other, Store.open(history.store.root, read_only=True, until=now.epoch))
-
-
-def _follow(now: Materialisation, history: History, update: Update, record: EpochRecord) -> bool:
-    """Does once more what an epoch of the first did: `record` is what that made of the update. Returns whether it came
-    to the same: numbers of `autoinc` and choices may depend on the order in which facts are found."""
-    alike = record.update or update
-    with memory_as_limit():
-        made = now.epochs.apply(replace(alike, rules=update.rules, source=None, batch=None))
-    if update.rules is not None:
-        now.follow(update.rules.after)
-    if history.store is None:
-        history.add(record, update)
-    return _are_alike(made.changes, record.changes)
 
 
 def _are_alike(changes: ChangedWords, others: ChangedWords) -> bool:

@@ -16,7 +16,6 @@ from elastalog import late
 from elastalog.backends.protocol import ChangedWords, Matrix
 from elastalog.backends.rows import first_and_last
 from elastalog.diagnostics.arguments import require_whole
-from elastalog.diagnostics.diagnostic import Diagnostic
 from elastalog.evaluation.changes import RuleTexts, Update
 from elastalog.evaluation.epochs import EpochRecord
 from elastalog.program import Program, declarations_in
@@ -31,10 +30,12 @@ if TYPE_CHECKING:
     from elastalog.evaluation import differences, stored
     from elastalog.evaluation.differences import Differences
     from elastalog.evaluation.stored import DurableEpochs
+    from elastalog.relations.words import Dictionary
     from elastalog.storage import fetching, history
     from elastalog.storage import store as stores
     from elastalog.storage.filesystem import FileSystem
     from elastalog.storage.history import Turn
+    from elastalog.storage.state import StoredState
     from elastalog.storage.store import Store
 else:  # only sessions with a store need them
     differences = late.module("elastalog.evaluation.differences")
@@ -50,7 +51,7 @@ MOST_FACTS = 1_000_000
 class History:
     """The past of a materialisation. `records`: its epochs in memory, the latest `retention` of them, and no more than
     have changed `MOST_FACTS`; only the last if there is a store. `batches`: those that have been applied. A reader has
-    a store that it does not write."""
+    a store that it does not write, and nothing `durable`."""
 
     def __init__(
         self,
@@ -66,7 +67,7 @@ class History:
         self.records: deque[EpochRecord] = deque()
         self.store: Store | None = None
         self.batches = Batches()
-        self._durable: DurableEpochs | None = None
+        self.durable: DurableEpochs | None = None
         if store is not None:
             self._take(store, is_as_stored=is_as_stored)
 
@@ -74,7 +75,7 @@ class History:
         self.store, self.batches = store, store.batches
         if not store.is_read_only:
             now = self._materialisation
-            self._durable = stored.DurableEpochs(
+            self.durable = stored.DurableEpochs(
                 now.epochs, now.backend, now.dictionary, store, is_as_stored=is_as_stored
             )
 
@@ -96,7 +97,7 @@ class History:
             self.batches.add(update.source, update.batch)
         records = self.records
         records.append(record)
-        most = 1 if self._durable is not None else self._retention + 1  # the store has the others
+        most = 1 if self.durable is not None else self._retention + 1  # the store has the others
         held = self._remembered
         self._remembered = held + record.deleted + record.inserted + record.impact
         while len(records) > most or (held > MOST_FACTS and len(records) > 1):
@@ -111,16 +112,6 @@ class History:
             self.store.note_batch(update.source, update.batch)
         self.batches.add(update.source, update.batch)
 
-    def refuse_elsewhere(self) -> None:
-        """Raises in another process than the one that opened the store."""
-        if self._durable is not None:
-            self._durable.store.refuse_elsewhere()
-
-    def after_commit(self) -> None:
-        """What a store does once an epoch is in force."""
-        if self._durable is not None:
-            self._durable.after_commit()
-
     def close(self) -> None:
         """Lets the store go, if there is one."""
         if self.store is not None:
@@ -132,11 +123,6 @@ class History:
         if self.store is not None:
             return self.store.first_epoch
         return self.records[0].epoch
-
-    @property
-    def recovery(self) -> tuple[Diagnostic, ...]:
-        """What opening the store found and repaired."""
-        return () if self.store is None else tuple(self.store.discarded)
 
     # --- looking back ----------------------------------------------------------------------------------------------
 
@@ -186,12 +172,7 @@ class History:
         epoch = self.epoch_at(moment)
         now = self._materialisation
         with now.lock, self._stored() as store:
-            state = store.state(epoch)
-            text = state.program_text()
-            is_same = text == now.program.tree.source.text
-            program = now.program if is_same else Program.reopen(text, state.program_name)
-            earlier = now.another(program, now.dictionary, history.equivalences_in(state.layout))
-            stored.restore(state, earlier.epochs, earlier.backend)
+            earlier = self._restored(store.state(epoch), now.dictionary)
             with stored.unmoved(store.root):
                 return earlier, History(earlier, stores.Store.open(store.root, read_only=True, until=epoch))
 
@@ -205,13 +186,17 @@ class History:
             store = stores.Store.open(self.store.root, read_only=True)
             if store.epoch == now.epoch:
                 return None
-            state = store.state()
-            text = state.program_text()
-            is_same = text == now.program.tree.source.text
-            program = now.program if is_same else Program.reopen(text, state.program_name)
-            latest = now.another(program, equivalences=history.equivalences_in(state.layout))
-            stored.restore(state, latest.epochs, latest.backend, latest.dictionary)
+            latest = self._restored(store.state(), None)
             return latest, History(latest, store)
+
+    def _restored(self, state: StoredState, dictionary: Dictionary | None) -> Materialisation:
+        """What the store has of an epoch, with a dictionary of its own unless one is given."""
+        now, text = self._materialisation, state.program_text()
+        is_same = text == now.program.tree.source.text
+        program = now.program if is_same else Program.reopen(text, state.program_name)
+        found = now.another(program, dictionary, history.equivalences_in(state.layout))
+        stored.restore(state, found.epochs, found.backend, found.dictionary if dictionary is None else None)
+        return found
 
     def diff(self, first: int, last: int) -> Differences:
         """What the epochs after one until another did together, or the other way round."""

@@ -124,13 +124,6 @@ class Updates:
         if isinstance(strategy, MaintainingStrategy):
             strategy.announce(upcoming.as_update, Marks(marks))
 
-    def warm(self) -> None:
-        """Plans updates and makes the indexes that they need now, instead of when the first update needs them."""
-        backend = self.now.backend
-        with self.now.lock:
-            for stratum in backend.program.strata:
-                backend.prepare(stratum)
-
     def pending(
         self,
         inserted: Mapping[str, Rows] | PendingUpdate | None,
@@ -175,10 +168,10 @@ class Updates:
         with now.lock:
             if self._is_closed:
                 raise errors.closed()
-            if history.store is not None:
-                history.refuse_elsewhere()  # first: a forked child may not write either
-                if history.is_read_only:
-                    raise errors.read_only("it cannot be updated")
+            if (durable := history.durable) is not None:
+                durable.store.refuse_elsewhere()  # first: a forked child may not write either
+            elif history.store is not None:
+                raise errors.read_only("it cannot be updated")
             if update.batch is not None and (update.source, update.batch) in history.batches:
                 record = EpochRecord(
                     epochs.number, 0, 0, update.size, {}, Work(), 0.0, update.source, update.batch, is_repeated=True
@@ -207,8 +200,8 @@ class Updates:
                     history.add(last, update)
                     if committed is not None:
                         committed(last)
-            if history.store is not None:
-                history.after_commit()
+            if durable is not None:
+                durable.after_commit()
             if self.listeners.functions or log.isEnabledFor(_INFO):
                 self.listeners.tell(record, self.changes_of)
             if now.observers:

@@ -18,7 +18,6 @@ from elastalog.backends.kernel.relations import KernelFacts
 from elastalog.backends.kernel.store import snapshot
 from elastalog.backends.kernel.store.crew import ALONE, Crew
 from elastalog.backends.kernel.store.memory import Matrix
-from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.strata import Explicit, Plain, StrataContext
 from elastalog.backends.protocol import NO_OTHER_PLACE, ClauseCost, Placed, StateChanges, StratumElsewhere
 from elastalog.backends.watch import Watch
@@ -82,10 +81,6 @@ class KernelEvaluation(StrataContext):
             name, words = facts.popitem()
             tasks.append((len(words), partial(self.held.load, name, words)))
         self.workers.do_all(tasks)
-
-    def extend_indexes(self, relation: KernelRelation) -> None:
-        """Adds the latest rows to the indexes of a relation."""
-        self.workers.extend_indexes([relation])
 
     def bootstrap(self, stratum: LogicalStratum) -> int:
         """Evaluates a stratum in the first epoch. Returns the derivations enumerated."""

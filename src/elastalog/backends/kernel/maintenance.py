@@ -16,7 +16,7 @@ from elastalog.backends.kernel.evaluation import KernelEvaluation
 from elastalog.backends.kernel.levels.plan import MaintenancePlan, load_operators
 from elastalog.backends.kernel.levels.scheduler import UpdateScheduler
 from elastalog.backends.kernel.store import transaction
-from elastalog.backends.kernel.store.memory import Matrix, Vector
+from elastalog.backends.kernel.store.memory import Matrix
 from elastalog.backends.kernel.store.transaction import StratumDelta, Transaction
 from elastalog.backends.protocol import Procedure, Reach, Small
 from elastalog.backends.rows import are_in, distinct
@@ -76,10 +76,9 @@ class KernelMaintenance:
         if is_known or not given <= self._explicit:
             for place in sorted(given if is_known else given - self._explicit):
                 self._give(place, small)
-        if small.asked:
-            for number in small.asked:
-                if number in reach.place:
-                    scheduler.bar(reach.place[number], is_reached=False)
+        for number in small.asked:
+            if number in reach.place:
+                scheduler.bar(reach.place[number], is_reached=False)
         done.collect = scheduler.collect
         at = scheduler.drive(self._evaluation.program.strata, small.done, began)
         if at is not None:
@@ -151,8 +150,9 @@ class KernelMaintenance:
         deleted, inserted = (
             {name: side[name] for name in own if name in side} for side in (done.deleted, done.inserted)
         )
-        below, watch = self.below(stratum), self._evaluation.watch
-        return StratumDelta(stratum, self._held.relations, below, deleted, inserted, watch)
+        changed = done.changed
+        below = {name: changed[name] for name in stratum.reads if name in changed}
+        return StratumDelta(stratum, self._held.relations, below, deleted, inserted, self._evaluation.watch)
 
     def abandon(self) -> None:
         """What interrupted the maintenance of a stratum may have kept it from telling its relations how far they go."""
@@ -195,12 +195,8 @@ class KernelMaintenance:
                         given.add(place)
                 if facts is not asked:
                     is_all = False
-            if is_all:
-                continue
-            if is_present:
-                done.inserted = changed
-            else:
-                done.deleted = changed
+            if not is_all:
+                done.deleted, done.inserted = (done.deleted, changed) if is_present else (changed, done.inserted)
         if done.anew:
             given.update(owner[name] for name in done.anew if name in owner)
 
@@ -211,11 +207,6 @@ class KernelMaintenance:
             for side, is_present in ((done.deleted, False), (done.inserted, True)):
                 if name in side:
                     self.scheduler.change(place, name, side[name], is_present)
-
-    def below(self, stratum: LogicalStratum) -> dict[str, Vector]:
-        """The changes of relations that a stratum reads."""
-        changed = self._reach.done.changed
-        return {name: changed[name] for name in stratum.reads if name in changed}
 
 
 class KernelReach:

@@ -126,7 +126,7 @@ class KernelUpdates:
             elif held.annotation.is_kept:
                 changed = rebuild.adopt(new, old, held.annotation.is_global)
                 rebuild.index_alike(new, old)
-                self.evaluation.extend_indexes(new)
+                self.evaluation.workers.extend_indexes([new])
             else:
                 changed = rebuild.differences(new, old)
             if len(changed):

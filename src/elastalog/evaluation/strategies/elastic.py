@@ -17,7 +17,7 @@ bootstrapped; the strata above see only what changed.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import partial
 from typing import ClassVar
 
@@ -56,12 +56,12 @@ class Elastic:
         return evaluate_all(backend, remember)
 
     def update(self, backend: Backend) -> Work:
-        work, costs = Work(), self.costs
-        small = costs.small()
+        work, small = Work(), self.costs.small()
         for stratum, reach in backend.changes.affected(small):
             if small is not None and small.done:
                 self._note(backend, small, work)
-            work.add(self.update_stratum(backend, stratum, reach))
+            done = self.update_stratum(backend, stratum, reach)
+            work.defer(partial(list, [done]), done.derivations)
         if small is not None and small.done:
             self._note(backend, small, work)
         return work
@@ -100,7 +100,8 @@ class Elastic:
         before, touched = self._counted(), watch.touched
         features = features_of(backend, stratum, changes, is_mostly_loss(backend))
         derivations = backend.rebuild(stratum)
-        done = Bootstrap.counted(features.inputs, derivations, *self._counted_since(before))
+        counted_since = (now - then for now, then in zip(self._counted(), before, strict=True))
+        done = Bootstrap.counted(features.inputs, derivations, *counted_since)
         costs.bootstrapped(stratum, done)
         costs.rebuilt(stratum, features, watch.touched - touched)
         work.cost = round(done.rebuild_cost(features.facts) + (work.cost or 0))
@@ -157,9 +158,6 @@ class Elastic:
     def _counted(self) -> tuple[int, int, int]:
         """The rows and rounds of evaluations from the start, until now, and what threads have spared them."""
         return self.watch.rows, self.watch.rounds, self.watch.spared
-
-    def _counted_since(self, before: tuple[int, int, int]) -> Iterator[int]:
-        return (now - then for now, then in zip(self._counted(), before, strict=True))
 
 
 def _skip(work: StratumWork, forecast: Forecast) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, replace
+from itertools import starmap
 from threading import Lock
 from typing import ClassVar, Final, Protocol
 
@@ -75,10 +76,6 @@ class Work:
     def defer(self, write: Callable[[], Iterable[StratumWork]], derivations: int) -> None:
         """Adds further strata, which are written down when they are asked for, and the derivations that they took."""
         self._later.append((derivations, write))
-
-    def add(self, stratum: StratumWork) -> None:
-        """A further stratum. What was put off before it still is."""
-        self.defer(lambda: (stratum,), stratum.derivations)
 
     @property
     def strata(self) -> list[StratumWork]:
@@ -183,12 +180,9 @@ def evaluate_all(backend: Backend, learn: Learn = lambda stratum, derivations, s
         learn(stratum, derivations, seconds)
         done.append((stratum, derivations, seconds))
     work = Work()
-    work.defer(lambda: [_first_epoch(*each) for each in done], sum([derivations for _, derivations, _ in done]))
+    found = ((stratum.number, stratum.relations, How.BOOTSTRAP, "first epoch", *cost) for stratum, *cost in done)
+    work.defer(lambda: starmap(StratumWork, found), sum([derivations for _, derivations, _ in done]))
     return work
-
-
-def _first_epoch(stratum: LogicalStratum, derivations: int, seconds: float) -> StratumWork:
-    return StratumWork(stratum.number, stratum.relations, How.BOOTSTRAP, "first epoch", derivations, seconds)
 
 
 def with_growing_rules(error: LimitReached, strata: Iterable[LogicalStratum], program: CheckedProgram) -> LimitReached:
