@@ -173,7 +173,7 @@ class Database(Protocol):
     def close(self) -> None:
         """Ends the session, or the connection."""
 
-    def query(self, text: str, /, *, parameters: Mapping[str, Any] | None = None, **values: Any) -> Relation:
+    def query(self, text: str, /, parameters: Mapping[str, Any] | None = None, **values: Any) -> Relation:
         """The answers to a query."""
 
     def prepare(self, text: str, /) -> PreparedQuery:

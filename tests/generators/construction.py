@@ -192,7 +192,7 @@ class Construction:
 
     def step(self, name: str, is_least: bool) -> str:
         """As shortest paths go on: a rule that hands a number on to other keys, and lets it grow only where the least
-        stays. Without an input of two such keys there is none."""
+        stays, and nothing puts numbers together to ever new keys. Without an input of two such keys there is none."""
         schema = self.schemas[name]
         inputs = [other for other in self.schemas if other[0] == "e" and self.schemas[other].count(schema[0]) > 1]
         if not self.features.recursion or len(schema) < 2 or not inputs:
@@ -203,6 +203,8 @@ class Construction:
         link[places[0]], link[places[1]] = "u0", "z"
         rest = [f"u{i}" for i in range(1, len(schema) - 1)]
         number = self.pick(("v", "v + 1", "2 + v")) if is_least else "v"
+        if any("R" in bases or "A" in bases for bases in self.schemas.values()):
+            number = "v"
         head, own = self.atom_text(name, ["z", *rest, number]), self.atom_text(name, ["u0", *rest, "v"])
         return f"\n{head} :- {own}, {self.atom_text(other, link)}."
 

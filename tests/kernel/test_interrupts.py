@@ -239,7 +239,7 @@ def test_an_interrupted_index_is_made_again(monkeypatch: pytest.MonkeyPatch) -> 
         assert int(made.slots[:, postings.LENGTH].sum()) == 4
 
 
-@pytest.mark.parametrize("moment", ["MachineRun", "address_of", "_LaidOut"])
+@pytest.mark.parametrize("moment", ["MachineRun", "addressof"])
 def test_ctrl_c_while_a_stratum_is_laid_out(moment: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Half of it may be written then: the next update writes all of it."""
     program = ".decl e, p(x: number, y: number)\np(x, y) :- e(x, y).\np(x, z) :- p(x, y), e(y, z)."

@@ -11,7 +11,14 @@ import numpy as np
 import pytest
 
 import elastalog
+from elastalog.backends.kernel.execution.bound_variant import BoundVariant
+from elastalog.backends.kernel.machine.enumeration import Enumerator, Setting
+from elastalog.backends.kernel.machine.run import Workspace
+from elastalog.backends.kernel.store.memory import STAMPS, Matrix
 from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.kernel.store.selectivity import KernelStatistics
+from elastalog.backends.watch import Watch
+from elastalog.planning.variants import plan_from_goal
 from tests.engine.judging import facts_of
 from tests.forcing import THREADS, forced
 from tests.poisoning import poisoned
@@ -82,6 +89,37 @@ def test_an_index_is_extended_as_far_as_is_asked() -> None:
     assert relation.index((1,), 2).done == 2  # while others probe it, it stays as it is
     assert relation.index((1,), 3).done == 3
     assert not relation.lacks((1,))
+
+
+JOINED = ".decl e, f, p(x: number, y: number)\np(x, z) :- e(x, y), f(y, z)."
+
+
+def test_an_index_that_is_extended_where_it_is_is_known_as_a_whole() -> None:
+    """It lacked rows when the enumeration first looked, and nothing has moved since."""
+    e, f = (KernelRelation(name, 2, is_annotated=False) for name in ("e", "f"))
+    e.load(np.array([(5, 1)], np.int32))
+    f.load(np.array([(0, 7)], np.int32))
+    f.index((0,))
+    f.load(np.array([(1, 8)], np.int32))
+    relations = {"e": e, "f": f}
+    with elastalog.open(JOINED) as db:
+        evaluation = db._backend.evaluation  # type: ignore[attr-defined]
+        (clause,) = (clause for stratum in evaluation.program.strata for clause in stratum.clauses)
+        planned = plan_from_goal(clause, 0, KernelStatistics(relations))
+        variant = BoundVariant(planned, evaluation.dictionary, evaluation.program.checked.source)
+        enumerator = Enumerator(variant, evaluation.dictionary, carried=0)
+        setting = Setting(relations, frozenset(), Workspace(), Watch())
+        found: list[list[int]] = []
+
+        def keep(block: Matrix, used: int) -> None:
+            found.extend(block[:used, :2].tolist())
+
+        enumerator.of_rows(setting, (0, 0), keep)
+        before = STAMPS.last
+        f.index((0,))
+        assert STAMPS.last == before
+        enumerator.of_rows(setting, (0, 1), keep)
+    assert found == [[5, 8]]
 
 
 # The rule of `g` never fires, but its variants have indexes on `a`.

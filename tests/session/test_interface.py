@@ -117,6 +117,9 @@ def test_the_value_of_a_parameter_that_does_not_fit_says_what_to_give() -> None:
             with pytest.raises(elastalog.ElastalogError) as caught:
                 db.query("user(?n, G)", n=value)
             assert advice in str(caught.value.diagnostics[0].help)
+        assert list(db.query("user(?n, G)", {"n": "ann"})) == [("admins",)]
+        with pytest.raises(elastalog.ElastalogError, match="the program declares: user, may"):
+            db.query("quite_different(X)")
 
 
 def test_an_epoch_is_undone_by_its_number() -> None:

@@ -96,3 +96,14 @@ def test_random_programs_are_exact_after_every_update(kind: Kind) -> None:
                 if update is not None:
                     db.apply(update.inserted, update.deleted)
                 assert db.verify().is_exact, (seed, db.verify())
+
+
+@pytest.mark.parametrize("strategy", OTHERS)
+def test_an_explicit_fact_that_recursion_derives_too_is_explicit_whatever_is_kept(strategy: str) -> None:
+    """DRed^c keeps numbers of derivations in the place of levels: those of an explicit fact need not be 0."""
+    program = ".decl p(x: number, y: number)\np(y, x) :- p(x, y), p(y, _).\n"
+    with elastalog.open(program, {"p": [(3, 4)]}, strategy=strategy) as db:
+        assert db.verify().is_exact
+        db.apply({"p": [(4, 3)]}, {})
+        assert set(db["p"]) == {(3, 4), (4, 3)}
+        assert db.verify().is_exact

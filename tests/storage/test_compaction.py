@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 import elastalog
 from elastalog.backends.protocol import GONE, StateChanges
+from elastalog.backends.rows import merged
 from elastalog.diagnostics.quota import resident_bytes
 from elastalog.evaluation.stored import DurableEpochs
 from elastalog.relations.facts import FactWords
 from elastalog.settings import SETTINGS
 from elastalog.storage.manifest import Options
-from elastalog.storage.snapshots import merged
 from tests.storage.scripted import state_of
 
 FACTS = st.tuples(st.integers(-2, 3), st.integers(0, 3))

@@ -10,13 +10,13 @@ from pathlib import Path
 from random import Random
 
 import elastalog
+from elastalog.backends.rows import merged
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
 from elastalog.session import Session
 from elastalog.storage.administration import back_up
 from elastalog.storage.filesystem import FileEntry, read_checked
-from elastalog.storage.snapshots import merged
 from elastalog.storage.state import StoredState
 from elastalog.storage.store import Store
 from tests.storage.power import Disk, Event, Image, RecordingDisk, digest_of, put, recorded

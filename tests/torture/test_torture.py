@@ -47,6 +47,11 @@ def test_an_index_that_was_extended_where_it_is_is_known_as_a_whole(seed: int) -
     assert attack(["differential"], seed, 60.0, 1)["differential"].failed == {}
 
 
+def test_programs_with_subsumption_come_to_an_end() -> None:
+    """A number that grew became part of a record in a key, which was another one every time."""
+    assert attack(["differential"], 55030354, 60.0, 1)["differential"].failed == {}
+
+
 def test_links_that_need_more_room_are_alive() -> None:
     """The flags of a ranked stratum's links were written to the table from before it had grown."""
     assert attack(["lattices"], 88120198, 60.0, 1)["lattices"].failed == {}

@@ -69,8 +69,8 @@ def _parse(text: str, program: CheckedProgram, named: Mapping[str, float], or_el
     atom = _only_atom(source, program.relations)
     relation = program.relations.get(atom.relation)
     if relation is None:
-        advice = (
-            did_you_mean(atom.relation, program.relations) or "`elastalog show --stage checked` lists the relations"
+        advice = did_you_mean(atom.relation, program.relations) or "the program declares: " + ", ".join(
+            program.relations
         )
         raise error("E0606", atom.relation_span, source=source, name=atom.relation, advice=advice)
     arity, given = relation.arity, len(atom.arguments)

@@ -52,10 +52,20 @@ class StateChanges:
     def __len__(self) -> int:
         return len(self.words)
 
-    def followed_by(self, later: StateChanges) -> StateChanges:
-        """These and then others: of a fact that is in both, what the later say holds."""
-        parts = zip(*((c.words, c.was, c.level, c.count) for c in (self, later)), strict=True)
-        return StateChanges(*(np.concatenate(part) for part in parts))
+    @staticmethod
+    def joined(changes: Sequence[StateChanges], width: int) -> StateChanges:
+        """Changes of facts of some width, in their order: of a fact that is in several, what the last say holds."""
+        nothing = np.empty(0, np.int32)
+        return StateChanges(
+            np.concatenate([np.empty((0, width), np.int32), *(each.words for each in changes)]),
+            np.concatenate([nothing, *(each.was for each in changes)]),
+            np.concatenate([nothing, *(each.level for each in changes)]),
+            np.concatenate([nothing, *(each.count for each in changes)]),
+        )
+
+    def taken(self, rows: Any) -> StateChanges:
+        """Some of them: by numbers of rows, or whether each is wanted."""
+        return StateChanges(self.words[rows], self.was[rows], self.level[rows], self.count[rows])
 
     def are_heard(self, is_global: bool) -> Vector:
         """Of which of them strata above must hear: of facts that came or went, with global levels of all that

@@ -1,11 +1,14 @@
-"""Rows of one matrix looked up in another."""
+"""Rows of one matrix looked up in another, and facts after changes."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.protocol import Matrix, Vector
+from elastalog.backends.protocol import GONE, Matrix, StateChanges, Vector
+from elastalog.relations.facts import FactWords
 from elastalog.settings import SETTINGS
 
 
@@ -52,6 +55,28 @@ def places_in(words: Matrix, others: Matrix) -> Vector:
     """The place of every row of a matrix among the rows of another, which are distinct; -1 where it has none."""
     found: Vector = _held(np.ascontiguousarray(others, np.int32)).find(np.ascontiguousarray(words, np.int32))
     return found
+
+
+def last_states(changes: Sequence[StateChanges]) -> FactWords:
+    """The state of every changed fact after the last of its changes."""
+    every = StateChanges.joined(changes, changes[0].words.shape[1])
+    held = _held(every.words)
+    level, count = np.empty(held.used, np.int32), np.empty(held.used, np.int32)
+    rows = held.find(every.words)
+    level[rows], count[rows] = every.level, every.count  # numpy assigns in order: the last stays
+    return FactWords(held.rows[: held.used], level, count)
+
+
+def merged(facts: FactWords, changes: Sequence[StateChanges]) -> FactWords:
+    """The facts after changes in their order. Only the changed ones are looked for, so this needs little more memory
+    than the facts themselves."""
+    if not changes:
+        return facts
+    changed = last_states(changes)
+    assert changed.level is not None
+    kept, came = facts.taken(~are_in(facts.words, changed.words)), changed.taken(changed.level != GONE)
+    sides = ((kept.words, came.words), (kept.level, came.level), (kept.count, came.count))
+    return FactWords(*map(np.concatenate, sides))  # type: ignore[arg-type]  # both have annotations
 
 
 def _held(words: Matrix) -> KernelRelation:

@@ -220,6 +220,7 @@ def answer() -> None:
 def run_here(workload: Workload, strategy: str) -> Outcome:
     """Runs a workload in this process."""
     import elastalog
+    from elastalog.diagnostics.quota import peak_memory
     from elastalog.pipeline.streams import read_stream, with_next
 
     name, _, marks = strategy.partition("+")
@@ -257,7 +258,7 @@ def run_here(workload: Workload, strategy: str) -> Outcome:
     except elastalog.ElastalogError as fault:
         outcome.fault = _reason(fault)
     outcome.counters = totals
-    outcome.memory = _peak_memory()
+    outcome.memory = peak_memory()
     return outcome
 
 
@@ -273,10 +274,3 @@ def _filled(db: Session, streamed: StreamedUpdate) -> PendingUpdate:
     pending = db.update()
     pending.take(streamed.diff, streamed.batch)
     return pending
-
-
-def _peak_memory() -> int:
-    import resource
-
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024

@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 _files = together(
     click.argument("ontology", type=click.Path(exists=True)),
     click.argument("data", type=click.Path(exists=True), nargs=-1),
-    click.option("--base", metavar="IRI", help="What relative IRIs are relative to."),
+    click.option("--base", metavar="IRI", help="Base of relative IRIs."),
     click.option(
         "--import", "imports", multiple=True, metavar="IRI=FILE",
-        help="The file of an ontology that is imported; others are looked for beside. Nothing is fetched.",
+        help="File of an imported ontology; others are looked up beside it. Nothing is fetched.",
     ),
 )  # fmt: skip
 
@@ -64,10 +64,12 @@ class ImportOptions:
 
     store: str | None = option("-o", "--store", type=click.Path(), metavar="STORE", help="The store to make.")
     program: str | None = option(
-        "--program", type=click.Path(dir_okay=False), metavar="FILE", help="Where to write the rules as well."
+        "--program", type=click.Path(dir_okay=False), metavar="FILE", help="Write the rules to this file, too."
     )
     equality: bool | None = option(
-        "--equality/--no-equality", default=None, help="Whether what is the same may replace each other."
+        "--equality/--no-equality",
+        default=None,
+        help="Whether terms that are the same replace each other.  [default: if something may be the same]",
     )
     jobs: int = option(
         "-j", "--jobs", default="auto", type=Jobs(1, 1024), metavar="N", help="Number of threads, or auto."
@@ -91,7 +93,7 @@ def import_(
     """Make a store of an ontology and its data.
 
     Every class becomes a unary relation, every property a binary one, the axioms rules. Files are N-Triples, N-Quads,
-    Turtle, TriG, RDF/XML or JSON-LD, by their names, or folders of them. What is outside of the profile is told.
+    Turtle, TriG, RDF/XML or JSON-LD, by their names, or folders of them. Constructs outside the profile are reported.
 
     \b
     Examples:
@@ -129,9 +131,9 @@ def import_(
 def check(ontology: str, data: tuple[str, ...], base: str | None, imports: tuple[str, ...], console: Console) -> None:
     """Check an ontology and its data.
 
-    Lists what is outside of OWL 2 RL, and what is inconsistent.
+    Lists constructs outside OWL 2 RL, and inconsistencies.
 
-    Axioms that do not count, or not in full, are warnings with their place. Every inconsistency is printed with its
+    Axioms that are ignored, in full or in part, are warnings with their place. Every inconsistency is printed with its
     proof. The exit code is 1 if there is one.
 
     \b
@@ -161,13 +163,13 @@ def check(ontology: str, data: tuple[str, ...], base: str | None, imports: tuple
 @rdf.command()
 @store_argument
 @click.argument("path", type=click.Path(dir_okay=False), metavar="FILE")
-@click.option("--explicit", is_flag=True, help="Only the triples that were given.")
+@click.option("--explicit", is_flag=True, help="Only the given triples.")
 @at_option
 @verbosity_options
 def export(store: str, path: str, explicit: bool, at: int | None, console: Console) -> None:
     """Write the triples of a store to a file.
 
-    The name of the file says the format.
+    The name of the file determines the format.
 
     \b
     Examples:
@@ -232,7 +234,7 @@ def query(store: str, text: str, at: int | None, console: Console) -> None:
 @at_option
 @verbosity_options
 def explain(store: str, triple: str, at: int | None, console: Console) -> None:
-    """Say why a triple holds, or what is missing where it does not.
+    """Show why a triple holds, or what it lacks.
 
     \b
     Example:

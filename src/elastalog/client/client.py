@@ -152,7 +152,7 @@ class Client(Renamed):
         found: dict[str, Any] = self._get(f"/relations/{quote(relation, safe='')}", **query)
         return found
 
-    def query(self, text: str, /, *, parameters: Mapping[str, Any] | None = None, **values: Any) -> Relation:
+    def query(self, text: str, /, parameters: Mapping[str, Any] | None = None, **values: Any) -> Relation:
         """The answers to a query, with parameters `?name`; see `Session.query`. Records are texts."""
         require_text("a query is a text", text, "write it as in the language: `path(1, X)`")
         given = parameter_values({**(parameters or {}), **values})
@@ -216,7 +216,7 @@ class Client(Renamed):
     def upgrade(
         self, program: str, *, preview: bool = False, source: str | None = None, batch: str | int | None = None
     ) -> Changes:
-        """Puts another program, given as its text, in the place of this one. `batch` as for `update`."""
+        """Replaces the program by another one, given as text. `batch` as for `update`."""
         body = {"program": program, "preview": preview, "source": source, "rows": MOST_ROWS}
         return self._changes(self._post("/program", body, batch, "PATCH"))
 
@@ -354,7 +354,7 @@ class Client(Renamed):
         return Client(self._transport, epoch)
 
     def log(self, limit: int | None = None) -> tuple[LogEntry, ...]:
-        """What the service knows of its epochs, oldest first; the last so many."""
+        """The epochs that the service knows, oldest first, at most `limit` of them."""
         told = self._transport.json("GET", "/epochs", {"limit": MOST_ROWS if limit is None else limit})
         return tuple(LogEntry.read(one) for one in reversed(told["epochs"]))
 
@@ -370,8 +370,8 @@ class Client(Renamed):
         return self._changes(told)
 
     def listen(self, since: int | None = None, *, retries: int = 10) -> Iterator[Event]:
-        """Every change from an epoch on (by default from now), for ever. A connection that breaks is taken up again,
-        without a gap; raises ElastalogError when the service does not come back."""
+        """Every change from an epoch on (by default from now), without end. A broken connection is resumed without a
+        gap; raises ElastalogError if the service does not come back."""
         last, left = since, retries
         while True:
             try:

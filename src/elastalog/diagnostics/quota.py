@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 import time
 from contextvars import ContextVar, Token
 from dataclasses import replace
@@ -163,3 +164,11 @@ def resident_bytes() -> int:
             os.close(file)
     except (OSError, ValueError, IndexError):
         return 0
+
+
+def peak_memory() -> int:
+    """The most memory that this process has had, in bytes."""
+    import resource
+
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else most * 1024

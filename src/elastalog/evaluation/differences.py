@@ -15,7 +15,7 @@ from elastalog.diagnostics.messages import counted
 from elastalog.evaluation.changes import frame_of
 from elastalog.late import dataclass
 from elastalog.pipeline.spark.for_sessions import make_frame
-from elastalog.relations.facts import FactWords, Relation
+from elastalog.relations.facts import Relation
 from elastalog.relations.pairs import Rows
 from elastalog.relations.schema import Schema, schema_named
 from elastalog.relations.tables import to_table, to_words
@@ -195,7 +195,9 @@ def compare(
     for name, schema in schemas.items():
         have, want = backend.states.of(name), right.states.of(name)
         if name in merged:
-            have, want = _explicit(have), _explicit(want)
+            have, want = (
+                facts.taken(side.is_explicit(name, facts.words)) for side, facts in ((backend, have), (right, want))
+            )
         words = have.words
         if schema.arity:
             words = to_words(schema, to_table(schema, have.words, dictionary, {}), right_dictionary)
@@ -216,7 +218,8 @@ def compare(
         assert want.count is not None
         levels, right_levels = have.level[is_there], want.level[place[is_there]]
         if name in subsumed or not is_annotated:
-            wrong = (levels == 0) != (right_levels == 0)
+            known = backend.is_explicit(name, have.words)[is_there]
+            wrong = known != right.is_explicit(name, want.words)[place[is_there]]
         else:
             wrong = (levels != right_levels) | (have.count[is_there] != want.count[place[is_there]])
         for found, size in (
@@ -227,13 +230,6 @@ def compare(
             if size:
                 found[name] = found.get(name, 0) + size
     return Verification(missing, unwanted, misplaced)
-
-
-def _explicit(facts: FactWords) -> FactWords:
-    assert facts.level is not None
-    assert facts.count is not None
-    is_explicit = facts.level == 0
-    return FactWords(facts.words[is_explicit], facts.level[is_explicit], facts.count[is_explicit])
 
 
 def _by_least_member(classes: Matrix) -> Matrix:

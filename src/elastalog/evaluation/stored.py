@@ -102,7 +102,8 @@ class DurableEpochs:
                 assert facts.level is not None
                 assert facts.count is not None
                 first = StateChanges(facts.words, np.full(len(facts.words), GONE, np.int32), facts.level, facts.count)
-                found[name] = first.followed_by(changes[name]) if name in changes else first
+                width = facts.words.shape[1]
+                found[name] = StateChanges.joined([first, changes[name]], width) if name in changes else first
         return found
 
     def after_commit(self) -> None:

@@ -245,7 +245,7 @@ class AnnotatedSteps:
             heads = found.heads[chosen]
             is_open[heads] = False
             columns = [
-                self._learn(scan.relation, _rows(body, chosen))
+                self._learn(scan.relation, body.taken(chosen))
                 for scan, body in zip(found.clause.scans, found.bodies, strict=True)
             ]
             bodies = zip(*columns, strict=True) if columns else [()] * len(heads)
@@ -287,10 +287,6 @@ def chain_of(backend: Backend, reading: Reading, fact: WordFact) -> Step | None:
     return Step(None, links, closure=reading.closure(fact, links))
 
 
-def _rows(facts: FactWords, rows: Any) -> FactWords:
-    return FactWords(facts.words[rows], None if facts.level is None else facts.level[rows])
-
-
 def members_of(
     backend: Backend, reading: Reading, aggregate: AggregateRule, row: Sequence[int], most: int = MOST_MEMBERS
 ) -> tuple[Step, FactWords]:
@@ -307,4 +303,4 @@ def members_of(
 
     chosen = sorted(range(len(names)), key=key)[:most] if len(names) <= 100_000 else list(range(most))
     step = Step(None, tuple(names[i] for i in chosen), number=len(names))
-    return step, _rows(found, np.array(chosen, np.int64))
+    return step, found.taken(np.array(chosen, np.int64))

@@ -49,6 +49,13 @@ class FactWords:
         nothing = np.empty(0, np.int32)
         return FactWords(np.empty((0, width), np.int32), nothing, nothing)
 
+    def taken(self, rows: Any) -> FactWords:
+        """Some of the facts: by numbers of rows, a slice, or whether each is wanted."""
+        level, count = self.level, self.count
+        return FactWords(
+            self.words[rows], None if level is None else level[rows], None if count is None else count[rows]
+        )
+
     def copied(self) -> FactWords:
         """The facts, whatever becomes of the memory that they are in."""
         parts = self.words, self.level, self.count

@@ -30,10 +30,12 @@ if TYPE_CHECKING:
     from elastalog.evaluation import differences, stored
     from elastalog.evaluation.differences import Differences
     from elastalog.evaluation.stored import DurableEpochs
+    from elastalog.relations.words import Dictionary
     from elastalog.storage import fetching, history
     from elastalog.storage import store as stores
     from elastalog.storage.filesystem import FileSystem
     from elastalog.storage.history import Turn
+    from elastalog.storage.state import StoredState
     from elastalog.storage.store import Store
 else:  # only sessions with a store need them
     differences = late.module("elastalog.evaluation.differences")
@@ -170,12 +172,7 @@ class History:
         epoch = self.epoch_at(moment)
         now = self._materialisation
         with now.lock, self._stored() as store:
-            state = store.state(epoch)
-            text = state.program_text()
-            is_same = text == now.program.tree.source.text
-            program = now.program if is_same else Program.reopen(text, state.program_name)
-            earlier = now.another(program, now.dictionary, history.equivalences_in(state.layout))
-            stored.restore(state, earlier.epochs, earlier.backend)
+            earlier = self._restored(store.state(epoch), now.dictionary)
             with stored.unmoved(store.root):
                 return earlier, History(earlier, stores.Store.open(store.root, read_only=True, until=epoch))
 
@@ -189,13 +186,17 @@ class History:
             store = stores.Store.open(self.store.root, read_only=True)
             if store.epoch == now.epoch:
                 return None
-            state = store.state()
-            text = state.program_text()
-            is_same = text == now.program.tree.source.text
-            program = now.program if is_same else Program.reopen(text, state.program_name)
-            latest = now.another(program, equivalences=history.equivalences_in(state.layout))
-            stored.restore(state, latest.epochs, latest.backend, latest.dictionary)
+            latest = self._restored(store.state(), None)
             return latest, History(latest, store)
+
+    def _restored(self, state: StoredState, dictionary: Dictionary | None) -> Materialisation:
+        """What the store has of an epoch, with a dictionary of its own unless one is given."""
+        now, text = self._materialisation, state.program_text()
+        is_same = text == now.program.tree.source.text
+        program = now.program if is_same else Program.reopen(text, state.program_name)
+        found = now.another(program, dictionary, history.equivalences_in(state.layout))
+        stored.restore(state, found.epochs, found.backend, found.dictionary if dictionary is None else None)
+        return found
 
     def diff(self, first: int, last: int) -> Differences:
         """What the epochs after one until another did together, or the other way round."""

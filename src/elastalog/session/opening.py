@@ -129,7 +129,7 @@ def open(  # noqa: A001  # its public name
     `metric`: which proofs are the best, by `height` or by `size`. `jobs`: threads, by default as many as there are
     processors, 16 at most; small programs start none. `limits`: memory and time, beyond which evaluation stops with an
     error; see `Limits`.
-    `budget`: what an update may cost before a stratum is evaluated anew: `auto`, chosen so that neither costs much more
+    `budget`: what an update may cost before a stratum is recomputed: `auto`, chosen so that neither costs much more
     than the other would have; a fraction of a bootstrap; None for no limit.
     `bad_rows`: how to handle invalid rows, of files, of rows given and of updates: `fail`, `quarantine` or `skip`; see
     `BadRows`.

@@ -148,7 +148,7 @@ class Session(Renamed):
         """What a notebook offers after `db["`."""
         return list(self)
 
-    def query(self, text: str, /, *, parameters: Mapping[str, Value] | None = None, **values: Value) -> Relation:
+    def query(self, text: str, /, parameters: Mapping[str, Value] | None = None, **values: Value) -> Relation:
         """The answers to a query: a pattern such as `path(1, X)`, or literals as in the body of a rule, such as
         `path(?a, X), edge(X, Y), X > 10`. They have a column for each variable, in the order of first appearance; with
         a head, `far(X) :- path(1, X), X > 10`, those of the head. `?a` is a parameter, whose value is given as `a=1`
@@ -319,9 +319,8 @@ class Session(Renamed):
         return self._updates.changes_since(epoch)
 
     def diff(self, first: int, last: int) -> Differences:
-        """What the epochs after one until another did together: facts that came and went, and those that have other
-        levels; its `added_rules`, `removed_rules` and `added_declarations` tell how the program changed. The other way
-        round when `last` is the earlier one."""
+        """The net changes from one epoch to another: facts that came, went, or have other levels; `added_rules`,
+        `removed_rules` and `added_declarations` say how the program changed. Inverted if `last` is the earlier one."""
         return self._history.diff(first, last)
 
     def history(self, fact: Written) -> tuple[Turn, ...]:
@@ -341,7 +340,7 @@ class Session(Renamed):
         return self._history.back_up(Path(path))
 
     def verify(self) -> Verification:
-        """Evaluates the program anew over the explicit facts, by joins of sorted arrays instead of indexes and compiled
+        """Recomputes the program over the explicit facts, by joins of sorted arrays instead of indexes and compiled
         rounds, and compares all facts, levels and counts."""
         from elastalog.session.verifying import verify
 

@@ -16,7 +16,7 @@ from pyarrow import parquet
 
 from elastalog.analysis.program import Base
 from elastalog.backends.protocol import GONE
-from elastalog.backends.rows import are_in
+from elastalog.backends.rows import are_in, last_states
 from elastalog.diagnostics.diagnostic import ElastalogError, error
 from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.evaluation.stored import stored_program, unmoved
@@ -30,7 +30,6 @@ from elastalog.relations.words import ARROW_TYPES, Dictionary
 from elastalog.storage import errors
 from elastalog.storage.filesystem import require_digest
 from elastalog.storage.history import equivalences_in
-from elastalog.storage.parts import last_states
 from elastalog.storage.state import COUNT, LEVEL, StoredState
 from elastalog.storage.store import Store
 
@@ -105,12 +104,12 @@ def rows_of_share(root: Path, schema: Schema, share: Share, names: Sequence[str]
         changed = last_states(changes) if changes else FactWords.nothing(len(state.layout[schema.name]))
         assert changed.level is not None
         is_own = (np.arange(len(changed.words)) % share.shares == share.number) & (changed.level != GONE)
-        yield _decoded(schema, _chosen(changed, is_own), dictionary, names)
+        yield _decoded(schema, changed.taken(is_own), dictionary, names)
         if file is None:
             return
         for facts in _row_groups(root / file.name, len(state.layout[schema.name]), share.first, share.last):
             if len(changed.words):
-                facts = _chosen(facts, ~are_in(facts.words, changed.words))
+                facts = facts.taken(~are_in(facts.words, changed.words))
             yield _decoded(schema, facts, dictionary, names)
 
 
@@ -166,12 +165,6 @@ def _row_groups(path: Path, width: int, first: int, last: int) -> Iterator[FactW
             for i in range(width):
                 words[:, i] = table.column(str(i)).to_numpy()
             yield FactWords(words, table.column(LEVEL).to_numpy(), table.column(COUNT).to_numpy())
-
-
-def _chosen(facts: FactWords, are_chosen: np.ndarray) -> FactWords:
-    assert facts.level is not None
-    assert facts.count is not None
-    return FactWords(facts.words[are_chosen], facts.level[are_chosen], facts.count[are_chosen])
 
 
 def _decoded(schema: Schema, facts: FactWords, dictionary: Dictionary, names: Sequence[str]) -> pa.Table:

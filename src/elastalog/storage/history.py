@@ -7,12 +7,13 @@ members of each class with its representative. What came and went between epochs
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from elastalog.backends.protocol import GONE, Matrix, StateChanges
-from elastalog.backends.rows import first_and_last
+from elastalog.backends.rows import first_and_last, merged
 from elastalog.late import dataclass
 from elastalog.planning.logical import classes_of
 from elastalog.relations.pairs import Pairs
@@ -55,14 +56,10 @@ def net_changes(records: Iterable[JournalRecord]) -> dict[str, StateChanges]:
 
 
 def _joined(parts: list[StateChanges]) -> StateChanges:
-    words = np.concatenate([part.words for part in parts])
-    was = np.concatenate([part.was for part in parts])
-    level = np.concatenate([part.level for part in parts])
-    count = np.concatenate([part.count for part in parts])
-    first, last = first_and_last(words)
-    is_other = was[first] != level[last]
-    first, last = first[is_other], last[is_other]
-    return StateChanges(words[first], was[first], level[last], count[last])
+    every = StateChanges.joined(parts, parts[0].words.shape[1])
+    first, last = first_and_last(every.words)
+    is_other = every.was[first] != every.level[last]
+    return replace(every.taken(last[is_other]), was=every.was[first[is_other]])
 
 
 def turns(records: Iterable[JournalRecord], relation: str, words: np.ndarray) -> tuple[Turn, ...]:
@@ -135,24 +132,10 @@ def _classes_at(state: StoredState, relation: str) -> Matrix:
     these."""
     layout = state.layout
     if classes_of(relation) in layout:
-        return _present(state, classes_of(relation))
-    pairs = _present(state, relation) if relation in layout else np.empty((0, 2), np.int32)
+        return merged(*state.relation(classes_of(relation))).words
+    pairs = merged(*state.relation(relation)).words if relation in layout else np.empty((0, 2), np.int32)
     pairs = pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
     is_first = np.ones(len(pairs), np.bool_)
     is_first[1:] = pairs[1:, 0] != pairs[:-1, 0]
     least: Matrix = pairs[is_first]
     return least
-
-
-def _present(state: StoredState, relation: str) -> Matrix:
-    """The facts of a relation of two columns of a store at an epoch."""
-    facts, changes = state.relation(relation)
-    words = np.concatenate((facts.words, *(changed.words for changed in changes)))
-    level = np.concatenate((np.zeros(len(facts.words), np.int32), *(changed.level for changed in changes)))
-    keys = (words[:, 0].astype(np.int64) << 32) + words[:, 1]
-    order = np.argsort(keys, kind="stable")
-    is_last = np.ones(len(keys), np.bool_)
-    is_last[:-1] = keys[order][1:] != keys[order][:-1]
-    last = order[is_last]
-    present: Matrix = words[last[level[last] != GONE]]
-    return present

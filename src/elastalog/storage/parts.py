@@ -19,8 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from elastalog.backends.protocol import StateChanges
-from elastalog.backends.rows import distinct_in_order
+from elastalog.backends.rows import last_states
 from elastalog.diagnostics.diagnostic import error
 from elastalog.folders.addresses import inside, is_address
 from elastalog.folders.files import files_at, put
@@ -105,15 +104,6 @@ def _already(state: StoredState, record: JournalRecord, number: int) -> int:
 def _segments(state: StoredState, segments: Sequence[Segment], folder: str) -> tuple[list[Numbered], int]:
     kept = [Numbered(segment.first, _kept(state.root, segment.file, folder)) for segment in segments]
     return kept, segments[-1].last if segments else 0
-
-
-def last_states(changes: Sequence[StateChanges]) -> FactWords:
-    """The state of every changed fact after the last of its changes."""
-    words = np.concatenate([change.words for change in changes])[::-1]
-    level = np.concatenate([change.level for change in changes])[::-1]
-    count = np.concatenate([change.count for change in changes])[::-1]
-    last, _ = distinct_in_order(words)
-    return FactWords(words[last], level[last], count[last])
 
 
 def _kept(root: Path, entry: FileEntry, folder: str) -> str:

@@ -22,18 +22,16 @@ from __future__ import annotations
 import os
 import re
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, BinaryIO
 
-import numpy as np
 import pyarrow as pa
 
-from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.protocol import GONE, StateChanges
+from elastalog.backends.rows import merged
 from elastalog.folders.files import files_at
 from elastalog.late import dataclass
 from elastalog.relations.facts import FactWords
@@ -110,33 +108,6 @@ def _grown(
         first = kept.pop().first
     name = f"{DICTIONARY}/{kind}-{first}-{total}.parquet"
     return (*kept, Segment(first, total, write_checked(files, root, name, content(first, total), "dictionary")))
-
-
-# --- the facts of a relation at an epoch -----------------------------------------------------------------------------
-
-
-def merged(facts: FactWords, changes: Sequence[StateChanges]) -> FactWords:
-    """The facts after changes in their order."""
-    assert facts.level is not None
-    assert facts.count is not None
-    if not changes:
-        return facts
-    words = np.concatenate([change.words for change in changes])
-    changed = KernelRelation("changed", words.shape[1], is_annotated=False)
-    changed.load(words)
-    level = np.empty(changed.used, np.int32)
-    count = np.empty(changed.used, np.int32)
-    # The last of several states of a fact stays: numpy assigns in order.
-    rows = changed.find(words)
-    level[rows] = np.concatenate([change.level for change in changes])
-    count[rows] = np.concatenate([change.count for change in changes])
-    is_there = level != GONE
-    is_unchanged = changed.find(facts.words) < 0
-    return FactWords(
-        np.concatenate((facts.words[is_unchanged], changed.rows[: changed.used][is_there])),
-        np.concatenate((facts.level[is_unchanged], level[is_there])),
-        np.concatenate((facts.count[is_unchanged], count[is_there])),
-    )
 
 
 # --- what is kept ----------------------------------------------------------------------------------------------------

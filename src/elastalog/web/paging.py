@@ -106,7 +106,7 @@ def sorted_rows(schema: Schema, facts: FactWords, dictionary: Dictionary, cut: C
         order = pc.select_k_unstable(table, k=end, sort_keys=keys)
     else:
         order = pc.sort_indices(table, sort_keys=keys)
-    return taken(facts, order.to_numpy())
+    return facts.taken(order.to_numpy())
 
 
 def _key(schema: Schema, name: str, facts: FactWords, dictionary: Dictionary) -> pa.Array:
@@ -128,12 +128,6 @@ def _in_order(floats: np.ndarray) -> np.ndarray:
     numbers = np.where(bits < 0, bits ^ np.int64((1 << 63) - 1), bits)
     numbers[np.isnan(floats)] = np.iinfo(np.int64).min
     return numbers
-
-
-def taken(facts: FactWords, rows: np.ndarray | slice) -> FactWords:
-    """Some of the facts, by row."""
-    level, count = facts.level, facts.count
-    return FactWords(facts.words[rows], None if level is None else level[rows], None if count is None else count[rows])
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +193,7 @@ class Pager:
         """What makes a page of a relation, once the session need not be held any more."""
         source, epoch = session[relation], session.epoch
         if not where.strip() and not cut.order:
-            facts = taken(source.fact_words(), slice(cut.offset, cut.offset + cut.limit)).copied()
+            facts = source.fact_words().taken(slice(cut.offset, cut.offset + cut.limit)).copied()
             total = len(source)
             return lambda: _page(source, facts, epoch, cut, total, annotations)
         names = {name for name, _ in cut.order}
@@ -214,7 +208,7 @@ class Pager:
             if view is None and make is not None:
                 view = self._views.find(key, cut) or self._views.keep(key, make())
             assert view is not None
-            part = taken(view.facts, slice(cut.offset, cut.offset + cut.limit))
+            part = view.facts.taken(slice(cut.offset, cut.offset + cut.limit))
             return _page(source, part, epoch, cut, view.total, annotations)
 
         return made
@@ -245,7 +239,7 @@ class Pager:
             words = answer().fact_words().words
             found = FactWords(words)
             if all_facts is not None:
-                found = taken(all_facts, places_in(words, all_facts.words))
+                found = all_facts.taken(places_in(words, all_facts.words))
             return View(sorted_rows(schema, found, dictionary, cut) if cut.order else found, len(words))
 
         return filtered
@@ -256,7 +250,7 @@ class Pager:
         total = len(facts.words)
         if cut.order:
             facts = sorted_rows(answers.schema, facts, answers.dictionary, cut)
-        part = taken(facts, slice(cut.offset, cut.offset + cut.limit))
+        part = facts.taken(slice(cut.offset, cut.offset + cut.limit))
         return _page(answers, part, epoch, cut, total, False)
 
     def cut(self, **wanted: Unpack[Wanted]) -> Cut:

@@ -38,12 +38,12 @@ from elastalog.backends.kernel.store.annotations import (
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
+from elastalog.backends.protocol import StateChanges
 from elastalog.backends.spark.exchange import ExchangingTask, head_name, together
 from elastalog.backends.spark.messages import Message, Messages, Outgoing
 from elastalog.backends.spark.results import Result
 from elastalog.backends.spark.task import UpdateSpec, owned_changes, values_made, with_outcome
 from elastalog.backends.spark.word_files import read_changes, read_words
-from elastalog.backends.spark.word_files import together as as_one
 
 if TYPE_CHECKING:
     from elastalog.backends.protocol import Maintenance
@@ -118,8 +118,8 @@ class ExchangingUpdate(ExchangingTask):
             if copy.relation in spec.below:
                 width = self.spec.width(copy)
                 files = spec.below[copy.relation]
-                changes = as_one(read_changes(files, width, self.spec.routings[copy.name], self.share), width)
-                entries = transaction.receive(self.relations[copy.name], changes, False)
+                changes = read_changes(files, width, self.spec.routings[copy.name], self.share)
+                entries = transaction.receive(self.relations[copy.name], StateChanges.joined(changes, width), False)
                 if len(entries):
                     found[copy.name] = entries
         return found

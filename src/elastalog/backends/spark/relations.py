@@ -85,7 +85,7 @@ class SparkRelations:
         width = self._width(name)
         for share in shares:
             facts, changes = filed.read(width, routing, share)
-            held, _ = snapshot.restored(name, width, True, _only(facts, words), changes)
+            held, _ = snapshot.restored(name, width, True, facts.taken(are_in(facts.words, distinct(words))), changes)
             rows = held.find(words)
             is_held = rows >= 0
             found[is_held] |= self.annotation.are_explicit(snapshot.old_levels(held))[rows[is_held]]
@@ -195,14 +195,6 @@ class SparkRelations:
             # In memory it may be as the update would have left it.
             if name in files.current:
                 kernel.evict(name)
-
-
-def _only(facts: FactWords, words: Matrix) -> FactWords:
-    """Those of some facts that are among others."""
-    assert facts.level is not None
-    assert facts.count is not None
-    asked = are_in(facts.words, distinct(words))
-    return FactWords(facts.words[asked], facts.level[asked], facts.count[asked])
 
 
 class FilesOfTasks:

@@ -137,14 +137,10 @@ class StratumJobs:
         """Writes facts, a file for every share."""
         if routing is None:
             return (write_words(self._folder, name, facts, self._annotation),)
-        assert facts.level is not None
-        assert facts.count is not None
         shares = routing.shares_of(facts.words)
         files = []
         for share in range(routing.shares):
-            own = shares == share
-            part = FactWords(facts.words[own], facts.level[own], facts.count[own])
-            file = write_words(self._folder, name, part, self._annotation)
+            file = write_words(self._folder, name, facts.taken(shares == share), self._annotation)
             files.append(replace(file, routing=routing, share=share))
         return tuple(files)
 

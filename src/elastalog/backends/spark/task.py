@@ -46,7 +46,6 @@ from elastalog.backends.spark.word_files import (
     WordFile,
     read_changes,
     read_words,
-    together,
     write_changes,
     write_words,
 )
@@ -167,6 +166,7 @@ def run_shares(
     """Does the work of the shares whose positions a task is given. An error of the program (an overflow, say) is a row
     too, since an exception would only be repeated."""
     from elastalog.diagnostics.diagnostic import ElastalogError
+    from elastalog.diagnostics.quota import peak_memory
     from elastalog.folders.remote import UnreachableError
 
     for position in positions:
@@ -178,15 +178,6 @@ def run_shares(
             raise  # another attempt, or another machine, may reach it
         except ElastalogError:
             yield Failed(shares[position], Fault.ERROR)
-
-
-def peak_memory() -> int:
-    """The most memory that this process has had, in bytes."""
-    import resource
-    import sys
-
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return most if sys.platform == "darwin" else most * 1024
 
 
 def threads_of_task() -> int:
@@ -289,7 +280,7 @@ def update_share(spec: UpdateSpec, share: int) -> Iterator[Result]:
     held = {copy.name: base.facts(copy, share) for copy in base.plan.copies}
     explicit = {copy.name: base.explicit_changes(copy, share) for copy in base.plan.copies if copy.relation in own}
     below = {
-        copy.name: together(
+        copy.name: StateChanges.joined(
             read_changes(spec.below[copy.relation], base.width(copy), base.routings[copy.name], share), base.width(copy)
         )
         for copy in base.plan.copies
@@ -438,14 +429,8 @@ def _groups_joined(
 def only_groups(held: Held, column: int, groups: np.ndarray) -> Held:
     """The facts of some groups."""
     facts, changes = held
-    kept = np.isin(facts.words[:, column], groups)
-    assert facts.level is not None
-    assert facts.count is not None
-    fewer = []
-    for change in changes:
-        own = np.isin(change.words[:, column], groups)
-        fewer.append(StateChanges(change.words[own], change.was[own], change.level[own], change.count[own]))
-    return FactWords(facts.words[kept], facts.level[kept], facts.count[kept]), fewer
+    fewer = [change.taken(np.isin(change.words[:, column], groups)) for change in changes]
+    return facts.taken(np.isin(facts.words[:, column], groups)), fewer
 
 
 def _words(facts: FactWords, changes: list[StateChanges]) -> list[np.ndarray]:

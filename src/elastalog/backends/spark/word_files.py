@@ -81,19 +81,6 @@ def read_changes(
     return [StateChanges(part["words"], part["was"], part["level"], part["count"]) for part in parts]
 
 
-def together(changes: Sequence[StateChanges], width: int) -> StateChanges:
-    """Changes of different facts as one."""
-    if len(changes) == 1:
-        return changes[0]
-    nothing = np.empty(0, np.int32)
-    return StateChanges(
-        np.concatenate([np.empty((0, width), np.int32), *(change.words for change in changes)]),
-        np.concatenate([nothing, *(change.was for change in changes)]),
-        np.concatenate([nothing, *(change.level for change in changes)]),
-        np.concatenate([nothing, *(change.count for change in changes)]),
-    )
-
-
 def write_anew(path: str, folder: str, name: str, change: Callable[[Matrix], Matrix]) -> str:
     """Writes a file with other words, and all else as it was, under another name."""
     table = _table(path)
@@ -223,7 +210,7 @@ class Pending:
     number: int
 
     def read(self, width: int) -> StateChanges:
-        return together(read_changes(self.changes, width), width)
+        return StateChanges.joined(read_changes(self.changes, width), width)
 
 
 @dataclass(slots=True)

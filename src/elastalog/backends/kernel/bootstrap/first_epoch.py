@@ -36,14 +36,11 @@ ClauseCosts = list[tuple[Clause, int, float]]
 
 @dataclass(frozen=True, slots=True)
 class StratumCode:
-    """A stratum with rules, the clauses of its bodies in the order in which their code is in a plan, and where the
-    relations and indexes of the plan are."""
+    """A stratum with rules, and the clauses of its bodies in the order in which their code is in a plan."""
 
     stratum: LogicalStratum
     clauses: Sequence[Sequence[Clause]]
     plan: MachinePlan
-    homes: Vector
-    index_homes: Vector
 
 
 class FirstEpoch:
@@ -55,10 +52,7 @@ class FirstEpoch:
         relations: Mapping[str, KernelRelation],
     ) -> None:
         """`relations`: those of a session in which all strata have been evaluated."""
-        self._strata = [
-            StratumCode(*each, np.zeros(len(each[2].names), np.int64), np.zeros(len(each[2].keys), np.int64))
-            for each in strata
-        ]
+        self._strata = [StratumCode(*each) for each in strata]
         keys = {key for each in self._strata for key in each.plan.keys}
         made = {(name, columns): relations[name].index_to_extend(columns) for name, columns in keys}
         self._patterns = {key: index.successor() for key, index in made.items() if index is not None}
@@ -73,8 +67,7 @@ class FirstEpoch:
                 row.relations, row.relations_number, row.indexes, row.variants, row.variants_number,
                 row.probes, row.actions, row.operands, row.own_variants,
             ) = each.plan.places  # fmt: skip
-            row.indexes_number = len(each.index_homes)
-            row.homes, row.index_homes = address_of(each.homes), address_of(each.index_homes)
+            row.indexes_number = len(each.plan.keys)
         self._drive = machine_drive.Drive(
             stamp=0, strata=self._table.address, strata_number=len(strata), reached=address_of(self._numbers[0]),
             barred=address_of(self._numbers[1]), work_allowed=SETTINGS.work_between_checks,
@@ -92,8 +85,10 @@ class FirstEpoch:
             relations[name].expect(size)
         for each in self._strata:
             each.plan.code.belong_to(dictionary)
-            each.homes[:] = [unit().home if name == UNIT else relations[name].home for name in each.plan.names]
-            each.index_homes[:] = [self._index_home(relations[name], columns) for name, columns in each.plan.keys]
+            for name, relation in zip(each.plan.names, each.plan.relations, strict=True):
+                relation.home = unit().home if name == UNIT else relations[name].home
+            for (name, columns), place in zip(each.plan.keys, each.plan.indexes, strict=True):
+                place.home = self._index_home(relations[name], columns)
             workspace.make_ready(each.plan)
         drive.at = drive.derivations = drive.rows = 0
         drive.derived_allowed = max(watch.allowance(SETTINGS.work_between_checks), 1)
@@ -106,9 +101,6 @@ class FirstEpoch:
                 watch.count(machine.derived, machine.work)
                 break
             MachineRun(each.plan, workspace, relations, each.stratum.relations, watch, has_entries=False).serve(reason)
-            if reason == layout.NO_INDEX:
-                name, columns = each.plan.keys[machine.full_index]
-                each.index_homes[machine.full_index] = addressof(relations[name].index(columns).descriptor)
         watch.count(drive.derivations, drive.rows)
         watch.rounds += drive.at
         give_workspace_back(workspace)

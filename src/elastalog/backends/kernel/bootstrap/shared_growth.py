@@ -254,7 +254,7 @@ class SharedGrowth(MachineRounds):
                 case layout.NO_INDEX if machine.stage == layout.REOPENING:
                     self._give_room(machine.full_index)
                 case layout.NO_INDEX:
-                    self._know_index(machine.full_index)
+                    self._know_rows(self._plan.keys[machine.full_index][0])
                     machine_run.serve(reason)
                 case _:
                     machine_run.serve(reason)
@@ -268,11 +268,6 @@ class SharedGrowth(MachineRounds):
     def _know_rows(self, name: str) -> None:
         """Tells a relation how far the machines have come with it."""
         self._relations[name].used = self._rows[name].used
-
-    def _know_index(self, place: int) -> None:
-        """Tells an index how far the machines have come with it."""
-        self._know_rows(self._plan.keys[place][0])
-        self._plan.know_index(place, self._relations)
 
     def _give_room(self, place: int) -> None:
         """An index is full that all threads extend, which wait now."""

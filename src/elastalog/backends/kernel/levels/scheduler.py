@@ -12,7 +12,7 @@ from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from ctypes import addressof
 from itertools import chain
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 
@@ -32,24 +32,16 @@ from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.transaction import Homes, StratumDelta, add_rows, touch
 from elastalog.backends.protocol import DRIVEN, Driven
 from elastalog.backends.watch import Watch
-from elastalog.late import dataclass
 from elastalog.planning.logical import LogicalStratum
 from elastalog.settings import SETTINGS
 
 _DONE = layout.DONE
 _NUMBER = 8
+_NEVER: Final = 1 << 40
+"""More facts than a delta can have."""
+
 _NOTHING = array("q", [0] * 5)
 """What was done before anything was: strata, derivations, rows, effort and touched facts, as in `Drive`."""
-
-
-@dataclass(frozen=True, slots=True)
-class _LaidOut:
-    """Where the relations and indexes of a stratum are: addresses of records, and the records, which must live as long
-    as these are known; the arrays of a relation that is gone must not."""
-
-    found: list[RelationDescriptor | IndexDescriptor | None]
-    homes: Vector
-    index_homes: Vector
 
 
 class Scheduled(Protocol):
@@ -87,7 +79,8 @@ class UpdateScheduler:
         self._workspace = Workspace(start_rows=max(self._most_started, BLOCK))
         self._is_global = is_global
         self._runs: dict[int, MachineRun] = {}
-        self._laid_out: dict[int, _LaidOut] = {}
+        # The descriptors of relations and indexes that are known of strata, which must live as long as their addresses.
+        self._laid_out: dict[int, list[RelationDescriptor | IndexDescriptor | None]] = {}
         self._readers: dict[str, list[int]] = {name: [] for name in homes.names}
         for place, stratum in enumerate(strata):
             for name in stratum.stratum.reads:
@@ -118,7 +111,7 @@ class UpdateScheduler:
             readers_size=len(self._reader_table),
             homes=address_of(self._homes.addresses), homes_number=len(names), driven=address_of(driven),
             moved=address_of(self._moved), work_allowed=SETTINGS.work_between_checks,
-            large=layout.NEVER if self._shared is None else SETTINGS.share_update_from // FANOUT,
+            large=_NEVER if self._shared is None else SETTINGS.share_update_from // FANOUT,
             most_started=self._most_started,
         )  # fmt: skip
         self._address = addressof(record)
@@ -334,8 +327,7 @@ class UpdateScheduler:
         for name, columns in plan.keys:
             index = relations[name].index_to_extend(columns)
             found.append(None if index is None else index.lay_out())
-        known = self._laid_out.get(place)
-        if known is not None and self._runs[place].plan is plan and known.found == found:
+        if self._laid_out.get(place) == found and self._runs[place].plan is plan:
             record.laid_out = self._record.stamp  # arrays have moved, but what says where they are has not
             return
         # Ctrl-C may come anywhere: until all is written, nothing is known of the stratum.
@@ -343,30 +335,28 @@ class UpdateScheduler:
         self._runs[place] = MachineRun(plan, self._workspace, relations, own, self._watch, vectors=self._vectors)
         for name in plan.names:
             relations[name].descriptor.number = self._homes.numbers[name]
-        places = np.array([0 if one is None else addressof(one) for one in found], np.int64)
-        homes, index_homes = places[: len(plan.names)], places[len(plan.names) :]
+        for row, home in zip((*plan.relations, *plan.indexes), found, strict=True):
+            row.home = 0 if home is None else addressof(home)
         self._workspace.make_ready(plan)
         (
             record.relations, record.relations_number, record.indexes, record.variants, record.variants_number,
             record.probes, record.actions, record.operands, record.own_variants,
         ) = plan.places  # fmt: skip
-        record.indexes_number = len(index_homes)
-        record.homes, record.index_homes = address_of(homes), address_of(index_homes)
-        self._laid_out[place] = _LaidOut(found, homes, index_homes)
+        record.indexes_number = len(plan.keys)
+        self._laid_out[place] = found
         record.laid_out = self._record.stamp
 
     def _serve(self, reason: int) -> None:
         """Does what the machine wishes."""
         place, machine = self._record.at, self._workspace.machine
         served = self._runs[place]
-        served.serve(reason)
         if reason == layout.NO_INDEX:
             name, columns = served.plan.keys[machine.full_index]
-            index = self._relations[name].index(columns).descriptor
-            laid_out, home = self._laid_out[place], addressof(index)
-            # Without a call in between: Ctrl-C must not leave the address of one that is gone.
-            laid_out.found[len(served.plan.names) + machine.full_index] = index
-            laid_out.index_homes[machine.full_index] = home
+            # Before its address is known: Ctrl-C must not leave that of one that is gone.
+            self._laid_out[place][len(served.plan.names) + machine.full_index] = (
+                self._relations[name].index(columns).descriptor
+            )
+        served.serve(reason)
 
     def collect(self, changed: dict[str, Vector]) -> None:
         """Adds the entries that have changed, by relation, to those known."""

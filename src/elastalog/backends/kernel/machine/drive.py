@@ -1,7 +1,8 @@
 """A drive: from stratum to stratum of an update, or of a first epoch, in compiled code.
 
 Only strata are entered that hear of a change below them. What they read and derive is copied from its descriptor when
-they are entered, and how far it goes is written back whenever the machine returns.
+they are entered, and how far it goes is written back whenever the machine returns. An index is used where its
+descriptor says it is.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from elastalog.backends.kernel.compile.signatures import (
 )
 from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.inputs import begin_relation
-from elastalog.backends.kernel.machine.layout import IndexPlace, Relation, index_at, machine_at, relation_at, touched_of
+from elastalog.backends.kernel.machine.layout import Relation, index_at, index_of, machine_at, relation_at, touched_of
 from elastalog.backends.kernel.store.annotations import entry_of
 from elastalog.backends.kernel.store.bookkeeping import change_facts
-from elastalog.backends.kernel.store.memory import IndexDescriptor, Place, index_descriptor_at, relation_descriptor_at
+from elastalog.backends.kernel.store.memory import Place, relation_descriptor_at
 from elastalog.backends.protocol import DRIVEN
 from elastalog.backends.watch import ROWS_A_DERIVATION
 
@@ -36,15 +37,13 @@ _NUMBER = 8
 """Bytes of a number."""
 
 _SHARED = sizeof(Place) // _NUMBER
-_SHARED_BY_INDEX = sizeof(IndexDescriptor) // _NUMBER
-_RELATION, _INDEX = sizeof(Relation), sizeof(IndexPlace)
+_RELATION = sizeof(Relation)
 
 
 @record
 class Stratum(Structure):
     """What the machine works on in a stratum: see the fields of `Machine` from `relations` on. `laid_out`: the stamp at
-    which all this was written, see `Drive`; `homes` and `index_homes`: the addresses of the descriptors of relations
-    and indexes, 0 for an index that there is not."""
+    which all this was written, see `Drive`, and where the descriptors of its relations and indexes are."""
 
     laid_out: int
     relations: int
@@ -57,8 +56,6 @@ class Stratum(Structure):
     actions: int
     operands: int
     own_variants: int
-    homes: int
-    index_homes: int
 
 
 @record
@@ -224,7 +221,7 @@ def enter_next(machine):
     machine.work_allowed = drive.work_allowed
     machine.nodes_used = 0
     drive.changes = _copy_relations(stratum)
-    _copy_indexes(stratum)
+    _look_at_indexes(stratum)
     machine.part = layout.TO_LOSE
     return layout.GO_ON
 
@@ -247,13 +244,11 @@ def enter_to_grow(machine):
 def leave_grown(machine):
     """A stratum of a first epoch is done."""
     drive = drive_at(machine.drive, 0)
-    stratum = stratum_at(drive.strata, drive.at)
     write_back(machine)
-    homes = numbers_at(stratum.homes, stratum.relations_number)
-    for r in range(stratum.relations_number):
-        relation = relation_at(stratum.relations, r)
+    for r in range(machine.relations_number):
+        relation = relation_at(machine.relations, r)
         if relation.is_own:
-            relation_descriptor_at(homes[r], 0).present = relation.used
+            relation_descriptor_at(relation.home, 0).present = relation.used
     drive.derivations += machine.derived
     drive.rows += machine.work
     drive.at += 1
@@ -264,13 +259,12 @@ def leave_grown(machine):
 def _copy_relations(stratum):
     """Relations are as they are now, and have no delta. Returns how many facts have changed in them."""
     changes = 0
-    homes = numbers_at(stratum.homes, stratum.relations_number)
     for r in range(stratum.relations_number):
-        home = numbers_at(homes[r], _SHARED)
+        relation = relation_at(stratum.relations, r)
+        home = numbers_at(relation.home, _SHARED)
         copy = numbers_at(stratum.relations + r * _RELATION, _SHARED)
         for i in range(_SHARED):
             copy[i] = home[i]
-        relation = relation_at(stratum.relations, r)
         relation.used_before = relation.used
         begin_relation(relation)
         if not relation.is_own:
@@ -281,64 +275,44 @@ def _copy_relations(stratum):
 
 
 @piece
-def _copy_indexes(stratum):
-    """Indexes are as they are now; one that is not there, or lacks rows, is missing, and caught up with if it is
-    asked for."""
-    homes = numbers_at(stratum.index_homes, stratum.indexes_number)
+def _look_at_indexes(stratum):
+    """An index that is not there, or lacks rows, is missing, and caught up with if it is asked for."""
     for i in range(stratum.indexes_number):
-        index = index_at(stratum.indexes, i)
-        index.is_missing = 1
-        index.home = homes[i]
-        if homes[i] != 0:
-            home = numbers_at(homes[i], _SHARED_BY_INDEX)
-            copy = numbers_at(stratum.indexes + i * _INDEX, _SHARED_BY_INDEX)
-            for field in range(_SHARED_BY_INDEX):
-                copy[field] = home[field]
-            index.is_missing = 1 if index.added < relation_at(stratum.relations, index.relation).used else 0
-        if index.is_missing:
-            index.added = layout.NEVER
+        place = index_at(stratum.indexes, i)
+        used = relation_at(stratum.relations, place.relation).used
+        place.is_missing = 1 if place.home == 0 or index_of(place).added < used else 0
 
 
 @piece
 def write_back(machine):
-    """Relations of the stratum, and their indexes, go as far as the machine has brought them."""
-    drive = drive_at(machine.drive, 0)
-    stratum = stratum_at(drive.strata, drive.at)
-    homes = numbers_at(stratum.homes, stratum.relations_number)
-    index_homes = numbers_at(stratum.index_homes, stratum.indexes_number)
-    for r in range(stratum.relations_number):
-        relation = relation_at(stratum.relations, r)
+    """Relations of the stratum go as far as the machine has brought them."""
+    for r in range(machine.relations_number):
+        relation = relation_at(machine.relations, r)
         if relation.is_own:
-            home = relation_descriptor_at(homes[r], 0)
+            home = relation_descriptor_at(relation.home, 0)
             home.used = relation.used
             home.touched_used = relation.touched_used
-            for i in range(relation.first_index, relation.indexes_end):
-                index = index_at(stratum.indexes, i)
-                if not index.is_missing:
-                    index_descriptor_at(index_homes[i], 0).added = index.added
 
 
 @piece
 def leave(machine):
     """The stratum is done: notes what changed in it, for those that read it. GO_ON, or NO_LISTS."""
     drive = drive_at(machine.drive, 0)
-    stratum = stratum_at(drive.strata, drive.at)
     changed = 0
-    for r in range(stratum.relations_number):
-        relation = relation_at(stratum.relations, r)
+    for r in range(machine.relations_number):
+        relation = relation_at(machine.relations, r)
         if relation.is_own:
             changed += relation.delta_end
     if drive.lists_used + changed > drive.lists_room:
         machine.highest = changed
         return layout.NO_LISTS
     write_back(machine)
-    homes = numbers_at(stratum.homes, stratum.relations_number)
     touched = 0
-    for r in range(stratum.relations_number):
-        relation = relation_at(stratum.relations, r)
+    for r in range(machine.relations_number):
+        relation = relation_at(machine.relations, r)
         if relation.is_own and relation.touched_used > 0:
             touched += relation.touched_used
-            _note_changes(drive, relation, relation_descriptor_at(homes[r], 0))
+            _note_changes(drive, relation)
     numbers_at(drive.reached, drive.strata_number)[drive.at] = 0
     done = numbers_at(_done_at(drive, drive.at), DRIVEN)
     done[1] = drive.changes
@@ -355,12 +329,13 @@ def leave(machine):
 
 
 @piece
-def _note_changes(drive, relation, home):
+def _note_changes(drive, relation):
     """Lists what changed in a relation, for the strata that read it."""
     touched = touched_of(relation)
     entries = words_at(drive.lists + 4 * drive.lists_used, relation.delta_end)
     for i in range(relation.delta_end):
         entries[i] = np_int32(entry_of(touched, i).deltas)
+    home = relation_descriptor_at(relation.home, 0)
     _tell_of_list(drive, home, relation.delta_end, relation.used - relation.used_before)
 
 

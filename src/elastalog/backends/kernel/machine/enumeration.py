@@ -227,11 +227,7 @@ class _HandingOn(MachineRun):
             self._goes_on()
             self._stamp = STAMPS.last  # last: a set table may have been made
             return
-        for place, (name, columns) in enumerate(plan.keys):
-            if relations[name].lacks(columns):
-                plan.indexes[place].is_missing = 1
-            else:  # it may have been extended in place
-                plan.refresh_index(place, relations[name].index(columns))
+        plan.refresh_indexes(relations)
 
     def _goes_on(self) -> bool:
         """Writes down how far relations go, if they are still the same."""

@@ -28,6 +28,7 @@ from elastalog.backends.kernel.machine.layout import (
     facts_of,
     given_of,
     index_at,
+    index_of,
     levels_of,
     operands,
     probe_at,
@@ -57,7 +58,7 @@ def fetch_ahead(machine, head, block, i):
             relation = relation_at(machine.relations, probe.relation)
             prefetch(table_of(relation), int64(hash_columns(block, i, columns) >> uint64(relation.shift)))
         elif probe.kind == INDEXED and not index_at(machine.indexes, probe.index).is_missing:
-            index = index_at(machine.indexes, probe.index)
+            index = index_of(index_at(machine.indexes, probe.index))
             if index.kind == DIRECT:
                 word = int64(block[i, columns[0]])
                 if word >= 0 and word < index.slots_size:

@@ -27,7 +27,7 @@ from elastalog.backends.kernel.store.annotations import levels_of as levels_of
 from elastalog.backends.kernel.store.annotations import rows_of as rows_of
 from elastalog.backends.kernel.store.annotations import table_of as table_of
 from elastalog.backends.kernel.store.annotations import touched_of as touched_of
-from elastalog.backends.kernel.store.memory import IndexDescriptor, Place
+from elastalog.backends.kernel.store.memory import Place, index_descriptor_at
 from elastalog.backends.kernel.store.postings import SLOT_WIDTH, Postings, postings_of
 from elastalog.jit.intrinsics import require
 from elastalog.jit.operators import view
@@ -61,6 +61,12 @@ def taken_of(machine, step, frame, most):
     )
 
 
+@view
+def index_of(place):
+    """The descriptor of an index."""
+    return index_descriptor_at(place.home, 0)
+
+
 @inlined
 def goal_of(machine, probe, following, limit):
     """What a probe joins with: the rows of its relation below a limit."""
@@ -81,7 +87,7 @@ def goal_of(machine, probe, following, limit):
     if probe.kind == INDEXED:
         place = index_at(machine.indexes, probe.index)
         require(place.is_missing == 0)
-        index = postings_of(place)
+        index = postings_of(index_of(place))
     return Goal(
         operands(machine, probe.key, probe.key_width),
         index,
@@ -125,9 +131,6 @@ GO, ACTED, SINK = range(3)
 FORWARDS, AGAINST, SOUGHT, SOUGHT_IF_EXPLICIT = 1, 2, 4, 8
 """Variants start at facts of a relation that come, at those that go, and, backwards, at those that were lost, and at
 those that were explicit."""
-
-NEVER = 1 << 40
-"""How far an index goes that is not brought up to date."""
 
 SOUGHT_BITS = 1 << 21
 """A quarter of a megabyte, which stays near the processor."""
@@ -214,9 +217,9 @@ class Relation(Place):
     [delta, delta_end) of the touched table's column `listed_in`; in growth, of rows. `losses`: facts in the list of
     losses. `changed`: the entries of a relation below the stratum. `starts`: FORWARDS and its like.
     `is_checked`: some rows hold facts that are not there. `vectors`: those of the dense strategy, 0 if there are
-    none. `used_before`: the rows it had when a drive came to the stratum. [ahead, ahead_end): in
-    the operands, probes that a fact of it will need if it gets into the delta, as far as they are known: of each its
-    number, how many columns it looks for, and which."""
+    none. `used_before`: the rows it had when a drive came to the stratum, for which `home` is its descriptor.
+    [ahead, ahead_end): in the operands, probes that a fact of it will need if it gets into the delta, as far as they
+    are known: of each its number, how many columns it looks for, and which."""
 
     is_flat: int
     is_own: int
@@ -226,6 +229,7 @@ class Relation(Place):
     starts: int
     vectors: int
     used_before: int
+    home: int
     ahead: int
     ahead_end: int
 
@@ -238,9 +242,9 @@ class Relation(Place):
 
 
 @record
-class IndexPlace(IndexDescriptor):
+class IndexPlace(Structure):
     """An index of a `relation`. `is_missing`: it is to be made, or brought up to date, before it is used. `home`: its
-    descriptor, 0 where it has none, or that is not known."""
+    descriptor, which alone says where it is and how far it goes; 0 where there is none, or that is not known."""
 
     relation: int
     is_missing: int

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
-from ctypes import addressof, c_int64, memmove, sizeof
+from ctypes import addressof, c_int64, memmove
 from dataclasses import field
 from functools import cache
 from typing import Final, TypeAlias
@@ -18,10 +18,9 @@ from elastalog.backends.kernel.execution.join import MEMBER
 from elastalog.backends.kernel.execution.level_views import LEVELS
 from elastalog.backends.kernel.expressions.actions import REVERSED, Run
 from elastalog.backends.kernel.machine import layout
-from elastalog.backends.kernel.machine.layout import NEVER
 from elastalog.backends.kernel.store.annotations import DELTA_LIST, LOSS_LIST
 from elastalog.backends.kernel.store.index import Index
-from elastalog.backends.kernel.store.memory import STAMPS, IndexDescriptor, Place, Vector
+from elastalog.backends.kernel.store.memory import STAMPS, Place, Vector
 from elastalog.backends.kernel.store.postings import EVERY
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.diagnostics.diagnostic import InternalError
@@ -35,8 +34,7 @@ UNIT: Final = ""
 """The relation of one fact, without columns, at which variants start whose clauses have no goal to start at."""
 
 _WHEREABOUTS: int = Place.changed.offset  # type: ignore[attr-defined]
-_INDEX_WHEREABOUTS: int = sizeof(IndexDescriptor)
-"""Bytes that the records of a relation and of an index begin with: where it is, and how far it goes."""
+"""Bytes that the record of a relation begins with: where it is, and how far it goes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +81,6 @@ class MachinePlan:
         self.indexes = Table(layout.IndexPlace, len(self.keys))
         self._own = frozenset(own)
         self._looked_up = self._own.union(p.relation for v in laid_out for p in v.probes if p.is_member)
-        self._indexes_of = {name: [place for place, key in enumerate(self.keys) if key[0] == name] for name in own}
         self._write_relations(flat, _starts(ordered, variants))
         for (name, _), place in zip(self.keys, self.indexes, strict=True):
             place.relation = self.number[name]
@@ -110,7 +107,7 @@ class MachinePlan:
     def _write_relations(self, flat: frozenset[str], starts: Mapping[str, int]) -> None:
         """Writes what does not change in the records of relations."""
         for name, row in zip(self.names, self.relations, strict=True):
-            places = self._indexes_of.get(name, ())
+            places = [place for place, key in enumerate(self.keys) if key[0] == name and name in self._own]
             row.is_flat = name in flat
             row.is_own = name in self._own
             row.starts = starts.get(name, 0)
@@ -122,18 +119,20 @@ class MachinePlan:
     # --- tables ----------------------------------------------------------------------------------------------------
 
     def refresh(self, relations: Mapping[str, KernelRelation]) -> None:
-        """Writes where relations and indexes are now. An index that was never made, or lacks rows, is missing until the
-        machine asks for it."""
+        """Writes where relations and indexes are now."""
         for number, name in enumerate(self.names):
             self.refresh_relation(number, relations[name] if name != UNIT else unit())
+        self.refresh_indexes(relations)
+
+    def refresh_indexes(self, relations: Mapping[str, KernelRelation]) -> None:
+        """Writes where indexes are now. One that was never made, or lacks rows, is missing until the machine asks for
+        it."""
         for place, (name, columns) in enumerate(self.keys):
-            relation, row = relations[name], self.indexes[place]
-            # A drive that had the plan before has left where the index was then, which may be gone.
-            row.home = 0
-            if relation.lacks(columns):
-                row.is_missing, row.added = 1, NEVER
+            if relations[name].lacks(columns):
+                row = self.indexes[place]
+                row.is_missing, row.home = 1, 0  # where it was before it may be gone
             else:
-                self.refresh_index(place, relation.index(columns))
+                self.refresh_index(place, relations[name].index(columns))
 
     def verify(self, relations: Mapping[str, KernelRelation]) -> None:
         """Nothing has moved since it was written down where it is: before the machine reads what is there no more."""
@@ -164,10 +163,9 @@ class MachinePlan:
             row.touched, row.touched_room = address_of(touched), len(touched)
 
     def refresh_index(self, place: int, index: Index) -> None:
-        """Writes where an index is, and how far it goes."""
+        """Writes where an index is."""
         row = self.indexes[place]
-        memmove(addressof(row), addressof(index.lay_out()), _INDEX_WHEREABOUTS)
-        row.is_missing = 0
+        row.home, row.is_missing = index.home, 0
         self._index_stamps[place] = index.stamp
 
     def extend_index(self, place: int, relations: Mapping[str, KernelRelation]) -> None:
@@ -175,18 +173,9 @@ class MachinePlan:
         name, columns = self.keys[place]
         self.refresh_index(place, relations[name].index(columns))
 
-    def know_index(self, place: int, relations: Mapping[str, KernelRelation]) -> None:
-        """Tells an index how far the machine has brought it."""
-        row, (name, columns) = self.indexes[place], self.keys[place]
-        if not row.is_missing:
-            index = relations[name].index_to_extend(columns)
-            if index is None:
-                raise InternalError("machine", f"the index of `{name}` on {columns} was dropped while in use")
-            index.done = row.added
-
     def keep(self, relations: Mapping[str, KernelRelation], own: Iterable[str]) -> None:
-        """Tells the stratum's relations and their indexes how far they go, if they have not been told since the machine
-        ran. What was not told because something interrupted it is told the next time."""
+        """Tells the stratum's relations how far they go, if they have not been told since the machine ran. What was not
+        told because something interrupted it is told the next time."""
         if not self.is_ahead:
             return
         for name in own:
@@ -195,9 +184,6 @@ class MachinePlan:
             if row.touched_used:
                 relation.is_settled = False
         self.is_ahead = False
-        for name in own:
-            for place in self._indexes_of[name]:
-                self.know_index(place, relations)
 
 
 IndexKey: TypeAlias = tuple[str, tuple[int, ...]]

@@ -29,6 +29,7 @@ from elastalog.backends.kernel.machine.layout import (
     SOUGHT_BITS,
     facts_of,
     index_at,
+    index_of,
     relation_at,
     rows_of,
     taken_of,
@@ -38,6 +39,7 @@ from elastalog.backends.kernel.machine.layout import (
 from elastalog.backends.kernel.machine.level_steps import VIEWS, fetch_listed
 from elastalog.backends.kernel.machine.rounds import has_delta
 from elastalog.backends.kernel.store.annotations import LOSS_LIST, entry_of
+from elastalog.backends.kernel.store.memory import index_descriptor_at
 from elastalog.backends.kernel.store.postings import LENGTH, PLACE, SLOT_WIDTH
 
 _FIRST_HEADS = 16
@@ -92,8 +94,9 @@ def gather_all(machine, variant, frame, most):
     if machine.at == 0:
         variant.spent = machine.work_before + machine.work
         _note_sought(machine, relation_at(machine.relations, sought.start), sought.left)
-    index = index_at(machine.indexes, variant.grouped - 1 if variant.grouped > 0 else 0)
-    is_grouped = variant.grouped > 0 and not index.is_missing and index.added >= relation.used
+    place = index_at(machine.indexes, variant.grouped - 1 if variant.grouped > 0 else 0)
+    is_grouped = variant.grouped > 0 and not place.is_missing and index_of(place).added >= relation.used
+    index = index_descriptor_at(place.home if is_grouped else 0, 0)
     slots = matrix_at(index.slots if is_grouped else 0, index.slots_size if is_grouped else 0, SLOT_WIDTH)
     pool = words_at(index.pool if is_grouped else 0, index.pool_size if is_grouped else 0)
     end = index.slots_size if is_grouped else relation.used

@@ -21,13 +21,13 @@ from elastalog.backends.kernel.machine.layout import (
     block_of,
     frame_at,
     index_at,
+    index_of,
     operands,
     probe_at,
     relation_at,
     rows_of,
     variant_at,
 )
-from elastalog.backends.kernel.store.memory import index_descriptor_at
 from elastalog.backends.kernel.store.postings import (
     DIRECT,
     LENGTH,
@@ -292,16 +292,17 @@ def extend_indexes(machine):
     for r in range(machine.relations_number):
         relation = relation_at(machine.relations, r)
         for i in range(relation.first_index, relation.indexes_end):
-            index = index_at(machine.indexes, i)
-            if index.added < relation.used and not extend_index(index, relation):
+            place = index_at(machine.indexes, i)
+            if not place.is_missing and index_of(place).added < relation.used and not extend_index(place, relation):
                 machine.full_index = i
                 return False
     return True
 
 
 @piece
-def extend_index(index, relation):
+def extend_index(place, relation):
     """Adds the latest rows of a relation to an index; False if it is full."""
+    index = index_of(place)
     index.added = extend_part(index, relation, index.added, 0, 1)
     return index.added >= relation.used
 
@@ -316,19 +317,12 @@ def extend_part(index, relation, start, part, parts):
 def catch_up(machine, number):
     """Brings an index up to date that lacks rows which a drive has added to its relation; False if that is to be done
     in Python, since it is full, or is not there."""
-    index = index_at(machine.indexes, number)
+    place = index_at(machine.indexes, number)
     machine.full_index = number
-    if index.home == 0:
+    if place.home == 0 or not extend_index(place, relation_at(machine.relations, place.relation)):
         return False
-    home = index_descriptor_at(index.home, 0)
-    index.added = home.added
-    is_done = extend_index(index, relation_at(machine.relations, index.relation))
-    home.added = index.added
-    if is_done:
-        index.is_missing = 0
-    else:
-        index.added = layout.NEVER
-    return is_done
+    place.is_missing = 0
+    return True
 
 
 @piece
@@ -354,7 +348,7 @@ def goes_here(machine, variant, rows, row):
 @piece
 def _length(machine, variant, rows, row):
     """How many rows the first join of a variant would look at from a fact."""
-    index = postings_of(index_at(machine.indexes, probe_at(machine.probes, variant.first_probe).index))
+    index = postings_of(index_of(index_at(machine.indexes, probe_at(machine.probes, variant.first_probe).index)))
     columns = operands(machine, variant.first_key, variant.first_key_width)
     if index.kind == DIRECT:
         word = int64(rows[row, columns[0]])

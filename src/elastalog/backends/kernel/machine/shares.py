@@ -30,7 +30,7 @@ from elastalog.backends.kernel.compile.signatures import (
     uint32,
 )
 from elastalog.backends.kernel.machine import layout
-from elastalog.backends.kernel.machine.layout import VariantCode, index_at, probe_at, relation_at, variant_at
+from elastalog.backends.kernel.machine.layout import VariantCode, index_at, index_of, probe_at, relation_at, variant_at
 from elastalog.backends.kernel.machine.rounds import extend_index, extend_part
 from elastalog.backends.kernel.store import inserting
 from elastalog.backends.kernel.store.inserting import APART, close_rows, size_of_turns
@@ -195,16 +195,18 @@ def extend_shared(machine, address):
         number = add_unordered(counter, 0, 1)
         if number >= sharing.indexes_number * sharing.threads:
             return layout.DONE
-        place = places[number // sharing.threads]
+        place = index_at(machine.indexes, places[number // sharing.threads])
+        if place.is_missing:
+            continue
         part = number % sharing.threads
-        index = index_at(machine.indexes, place)
-        relation = relation_at(machine.relations, index.relation)
+        index = index_of(place)
+        relation = relation_at(machine.relations, place.relation)
         if _is_divided(sharing, index, relation):
             start = max(index.added, reached[number])
             if start < relation.used:
                 reached[number] = extend_part(index, relation, start, part, sharing.threads)
-        elif part == 0 and index.added < relation.used and not extend_index(index, relation):
-            machine.full_index = place
+        elif part == 0 and index.added < relation.used and not extend_index(place, relation):
+            machine.full_index = places[number // sharing.threads]
             return layout.NO_INDEX
 
 
@@ -223,9 +225,9 @@ def are_extended(machine, address):
     places = numbers_at(sharing.indexes, sharing.indexes_number)
     reached = numbers_at(sharing.reached, sharing.indexes_number * sharing.threads)
     for i in range(sharing.indexes_number):
-        index = index_at(machine.indexes, places[i])
-        relation = relation_at(machine.relations, index.relation)
-        if not _is_divided(sharing, index, relation):
+        place = index_at(machine.indexes, places[i])
+        relation = relation_at(machine.relations, place.relation)
+        if place.is_missing or not _is_divided(sharing, index_of(place), relation):
             continue
         least = relation.used
         for part in range(sharing.threads):
@@ -233,7 +235,7 @@ def are_extended(machine, address):
         if least < relation.used:
             machine.full_index = places[i]
             return False
-        index.added = relation.used
+        index_of(place).added = relation.used
     return True
 
 
@@ -369,10 +371,13 @@ def _order_indexes(machine, sharing):
 
 
 @piece
-def _lacking(machine, place):
-    """How many rows an index lacks."""
-    index = index_at(machine.indexes, place)
-    return relation_at(machine.relations, index.relation).used - index.added
+def _lacking(machine, number):
+    """How many rows an index lacks, if it is extended."""
+    place = index_at(machine.indexes, number)
+    lacking = int64(-1)
+    if not place.is_missing:
+        lacking = relation_at(machine.relations, place.relation).used - index_of(place).added
+    return lacking
 
 
 @piece
