@@ -11,6 +11,8 @@ import elastalog
 from elastalog.evaluation.strategies import STRATEGIES
 from tests.analysis.checking import codes
 from tests.provenance.databases import verdict
+from tests.reference.cases import parse_accepted
+from tests.reference.evaluator import evaluate
 
 PROGRAM = """
 .decl e(x: number, y: symbol)
@@ -110,6 +112,14 @@ def test_a_wildcard_in_an_equivalence_tells_nothing_apart(levels: str) -> None:
     text = ".decl e(x: number, y: number) eqrel\n.input e\n.decl p(x: number, n: number)\np(x, $) :- e(x, _)."
     with elastalog.open(text, facts={"e": [(1, 2), (2, 3)]}, levels=levels) as db:
         assert set(db["p"]) == {(1, 0), (2, 1), (3, 2)}
+
+
+def test_nor_does_it_beside_a_constant() -> None:
+    """The reference took it for another derivation of every member."""
+    text = ".decl e(x: number, y: number) eqrel\n.decl p(x: number, n: number)\np(x, $) :- x = range(0, 3), e(2, _)."
+    facts = {"e": {(1, 2), (2, 3)}}
+    with elastalog.open(text, facts={name: list(rows) for name, rows in facts.items()}) as db:
+        assert set(db["p"]) == {(0, 0), (1, 1), (2, 2)} == evaluate(parse_accepted(text), facts)["p"]
 
 
 @pytest.mark.parametrize("levels", ["local", "global"])

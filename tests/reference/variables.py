@@ -74,5 +74,8 @@ def telling_apart(body: syntax.Body, closed: Collection[str]) -> tuple[syntax.Bo
 
 def told(literal: Any, closed: Collection[str]) -> list[Any]:
     terms = list(walk(literal, syntax.Variable | syntax.Wildcard))
-    is_closed = isinstance(literal, syntax.Atom) and literal.relation in closed
-    return ([term for term in terms if isinstance(term, syntax.Variable)] or terms[:1]) if is_closed else terms
+    if not (isinstance(literal, syntax.Atom) and literal.relation in closed):
+        return terms
+    if all(isinstance(term, syntax.Wildcard) for term in literal.arguments):
+        return terms[:1]
+    return [term for term in terms if isinstance(term, syntax.Variable)]

@@ -19,7 +19,7 @@ from tests.engine.judging import least_budget
 from tests.provenance.databases import require_proofs
 from tests.reference.cases import parse_accepted
 from tests.reference.evaluator import evaluate
-from tests.reference.values import FUNCTORS
+from tests.reference.values import FUNCTORS, Overflow
 
 DECLARED = ".decl e(x: number, y: number, w: {kind})\n.decl c(x: number)\n.decl s(x: number)\n"
 VALUES: dict[str, tuple[Any, ...]] = {
@@ -59,7 +59,10 @@ def lattices(seed: int) -> int:
         for epoch in range(EPOCHS):
             come, go = _update(random, explicit, relations, kind, is_acyclic)
             explicit = {name: (own - go.get(name, set())) | come.get(name, set()) for name, own in explicit.items()}
-            wanted = evaluate(tree, explicit)
+            try:
+                wanted = evaluate(tree, explicit)
+            except Overflow:  # on the way to the least values, which sessions may take otherwise: nothing to compare
+                return judged
             for place, db in enumerate(sessions):
                 if random.random() < 0.1:
                     db.preview(go, come)
