@@ -145,7 +145,7 @@ class SetMaintenance(Protocol):
         """Those of some facts that have all of the required marks and none of the excluded ones."""
 
     def move(self, facts: Facts, required: Mark, excluded: Mark = NO_MARK, *, added: Mark) -> Facts:
-        """As `having`; then those facts have more marks."""
+        """The facts that `having` gives; from then on they have more marks."""
 
     def mark(self, facts: Facts, added: Mark, removed: Mark = NO_MARK) -> None: ...
 

@@ -66,7 +66,7 @@ atomic_add = _changing("add", _ORDER)
 """Adds a number to an element; returns what it was."""
 
 add_unordered = _changing("add", "monotonic")
-"""The same for numbers that say nothing of anything else that was written."""
+"""Adds without order, for counters that say nothing of anything else that was written."""
 
 or_unordered = _changing("or", "monotonic")
 """Sets bits of an element, in the same way."""

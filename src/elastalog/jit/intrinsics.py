@@ -158,7 +158,7 @@ group_of_keys = _group_of(types.uint64)
 """GROUP unsigned numbers on the stack of an operator, which must not hand them on."""
 
 group_of_numbers = _group_of(types.int64)
-"""The same with signed numbers."""
+"""GROUP signed numbers on the stack of an operator."""
 
 
 def array_at(element: types.Scalar | types.Record, dimensions: int) -> Any:

@@ -180,7 +180,7 @@ class _OfEpoch:
             return self.proof(fact, depth)
 
     def proof(self, fact: Fact, depth: int | None) -> Proof:
-        """The same, for who asks already."""
+        """The proof of a fact, within a question that is being answered."""
         if depth is not None and not (is_whole(depth) and depth >= 0):
             raise error("E0708", depth=depth)
         root = self._present(fact)

@@ -55,8 +55,8 @@ class Assembly:
     def after(
         self, touched: Collection[WordFact], source: ProofSource, chosen_among: Callable[[Fact], int | None]
     ) -> Assembly | None:
-        """The same for a later epoch, and nothing but that: what is known of facts that no update has touched since is
-        kept. None where proofs rest on more than the derivations of their facts."""
+        """An assembly for a later epoch, and for nothing else: what is known of facts that no update has touched since
+        is kept. None where proofs rest on more than the derivations of their facts."""
         steps, reading = self._steps, self._reading
         is_simple = not (reading.aggregates or reading.equivalences or reading.rivalled or reading.given)
         if not is_simple or not isinstance(steps, AnnotatedSteps) or len(steps.known) > _MOST_KEPT:

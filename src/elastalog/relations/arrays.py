@@ -66,7 +66,7 @@ def typed_array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
 
 
 def with_short_offsets(texts: pa.LargeStringArray) -> pa.StringArray:
-    """The same texts as an array of `string`; they take less than 2 GiB."""
+    """Texts as an array of `string`, which must take less than 2 GiB."""
     _, places, data = texts.buffers()
     offsets = np.frombuffer(places, np.int64, len(texts) + 1, 8 * texts.offset)
     first, last = int(offsets[0]), int(offsets[-1])

@@ -400,7 +400,7 @@ class _Scratch:
 
 
 _SPARE: list[_Scratch] = []
-"""As many as threads have read at once; who is interrupted leaves his to nobody."""
+"""One for each thread that has read at the same time as others; that of an interrupted one is not used again."""
 
 
 def lines_of(words: Words, kinds: Integers, delimiter: int, dictionary: Dictionary) -> Iterator[memoryview | Words]:

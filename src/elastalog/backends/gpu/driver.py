@@ -102,7 +102,7 @@ class Driver:
             self._own.staging = None
 
     def bind_once(self) -> None:
-        """The same, if it does not yet."""
+        """Binds this thread to the device unless it is bound already."""
         if not hasattr(self._own, "stream"):
             self.bind()
 

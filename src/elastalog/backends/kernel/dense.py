@@ -38,8 +38,8 @@ def evaluate_dense(
     watch: Watch,
     limits: Mapping[str, int] | None,
 ) -> tuple[dict[str, Vectors], bool]:
-    """As `fixpoint.evaluate`; returns the vectors of the stratum's relations too. The counts of the last iteration are
-    kept, though it found no new fact."""
+    """Evaluates a stratum like `fixpoint.evaluate`; returns the vectors of the stratum's relations too. The counts of
+    the last iteration are kept, though it found no new fact."""
     workers = _DenseWorkers(stratum, relations, watch)
     is_complete = evaluate(stratum, variants, relations, workers, limits)
     return workers.vectors(), is_complete

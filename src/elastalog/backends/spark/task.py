@@ -181,7 +181,7 @@ def run_shares(
 
 
 def threads_of_task() -> int:
-    """As many as Spark counts processors for this task, which its settings say."""
+    """The number of threads of a task: the processors that Spark counts for it."""
     from pyspark import TaskContext
 
     context = TaskContext.get()

@@ -228,7 +228,7 @@ class Pending:
         return 0 if self.sign == "?" else len(self.rows)
 
     def lines(self) -> Iterator[str]:
-        """As in a diff file."""
+        """The lines of a diff file."""
         if self.relation is None:
             yield from (f"{self.sign}rule: {text}" for text in self.rows)
         elif self.sign != "?":

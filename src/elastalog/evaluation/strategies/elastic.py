@@ -215,7 +215,7 @@ def maintain(stratum: Maintenance) -> None:
 
 
 class Dense(MaintainingStrategy):
-    """As elastic, with the number of derivations of every fact at *every* level.
+    """Elastic, with the number of derivations of every fact at *every* level.
 
     Invariant (the dense state of the papers, exact after every epoch): a derivation fires at 1 + the highest first
     level of its body facts (facts of lower strata count as level 0), and

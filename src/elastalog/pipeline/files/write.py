@@ -354,7 +354,7 @@ def _without_quotes(
 
 
 def _float_texts(array: pa.ChunkedArray) -> pa.ChunkedArray:
-    """As `number_text` has it. Arrow lays out very large and very small numbers in another way."""
+    """Floats as `number_text` writes them. Arrow lays out very large and very small numbers in another way."""
     texts = array.cast(pa.large_string())
     differs = pc.match_substring_regex(texts, r"e|^-?0\.0000")
     if not pc.any(differs).as_py():

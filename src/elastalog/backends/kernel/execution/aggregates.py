@@ -180,7 +180,8 @@ def rows_of_keys(relation: KernelRelation, columns: tuple[int, ...], wanted: Mat
 
 
 def rows_by_key(relation: KernelRelation, columns: tuple[int, ...], wanted: Matrix) -> tuple[Vector, Vector]:
-    """The same, each beside the place of its key among those that are wanted."""
+    """The present rows that have one of the wanted keys in some columns, each beside the place of its key among
+    them."""
     index, home = relation.index(columns).home, relation.address
     relation.lay_out(with_table=False)
     slots: Vector = np.empty(len(wanted), np.int32)

@@ -262,8 +262,8 @@ def _renamed_parts(classes: KernelRelation, parts: Parts, name_of: Vector, alone
 
 
 def _united_anew(pairs: KernelRelation, classes: KernelRelation, names: Vector, alone: Vector) -> Matrix:
-    """The same for all that classes of some names are divided into, by uniting all pairs that were there and still are:
-    where large parts come apart that takes a fraction of what it takes to search them."""
+    """The members of classes of some names that get another representative, with that, found by uniting all pairs that
+    were there and still are: where large parts come apart, this takes a fraction of the time of searching them."""
     words = _chosen(pairs, _are_marked(pairs, UNTOUCHED))
     member, named = _classes_named(classes, names).T
     least_of = _least_members(words, member)

@@ -174,8 +174,8 @@ def join(frame, goal):
 
 @piece
 def join_members(frame, goal):
-    """The same by the set table: keeps the rows whose key columns are a fact (not, if negated). What is taken, if
-    anything, is the row number of that fact."""
+    """Joins a block by the set table: keeps the rows whose key columns are a fact (or, if negated, are not one). What
+    is taken, if anything, is the row number of that fact."""
     left = block_of(frame)
     stop = frame.end
     key = goal.key

@@ -221,9 +221,9 @@ def _join_postings(machine, frame, goal, seen, is_loss):
 
 @piece
 def join_levels(machine, frame, goal, seen, is_loss):
-    """As `join.join`, over the rows below the limit that are `seen`. By the set table, a negated goal keeps rows whose
-    fact is not found, or found in a state that is seen. Rows that are not seen are work in vain; after many it returns
-    before the block is full. A single row is better joined by `join_one`."""
+    """Joins like `join.join`, over the rows below the limit that are `seen`. By the set table, a negated goal keeps
+    rows whose fact is not found, or found in a state that is seen. Rows that are not seen are work in vain; after many
+    it returns before the block is full. A single row is better joined by `join_one`."""
     if goal.index.kind == MEMBER:
         return _join_members(frame, goal, seen, is_loss)
     return _join_postings(machine, frame, goal, seen, is_loss)
@@ -231,7 +231,7 @@ def join_levels(machine, frame, goal, seen, is_loss):
 
 @piece
 def join_one(machine, frame, goal, seen, is_loss):
-    """As `join_levels`, with the first row of those that are left."""
+    """Joins the first row that is left, like `join_levels`."""
     left = block_of(frame)
     at = frame.begun
     facts = goal.facts

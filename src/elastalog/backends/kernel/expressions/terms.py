@@ -46,7 +46,7 @@ _most = np.maximum.reduce
 def compile_column(
     expression: Expression, slots: Mapping[str, int], dictionary: Dictionary, source: Source
 ) -> Evaluate:
-    """The same as a column with its bound (see `columns`), which may hold one value for all rows."""
+    """An expression as a column with its bound (see `columns`), which may hold one value for all rows."""
     match expression:
         case Variable():
             return _compile_variable(expression.base, slots[expression.name], dictionary)

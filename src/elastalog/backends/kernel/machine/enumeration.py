@@ -173,8 +173,8 @@ class Enumerator:
     def of_rows(
         self, setting: Setting, rows: tuple[int, int], sink: Sink, phase: Phase = GAINS, most: int = _NO_LIMIT
     ) -> int:
-        """The same with the rows in [start, stop) of the start's relation that are seen; of a variant without one that
-        is [0, 1)."""
+        """Enumerates the derivations in which the start is one of the visible rows in [start, stop) of its relation;
+        for a variant without a start that is [0, 1)."""
         self._task.is_of_rows = True
         return self._run(setting, rows, phase, sink, most)
 

@@ -96,7 +96,7 @@ def gather_listed(machine, variant, frame, seen, is_loss, most):
 
 @piece
 def gather_seen(machine, variant, frame, most):
-    """The same with what the start sees in the phase."""
+    """Fills the first block with the next facts of the delta that the start sees in the phase, at most `most`."""
     seen = VIEWS[machine.phase, 2 if variant.is_negated else 0]
     return gather_listed(machine, variant, frame, seen, machine.phase == LOSING, most)
 

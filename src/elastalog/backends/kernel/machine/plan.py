@@ -98,7 +98,8 @@ class MachinePlan:
         self._verified = -1
 
     def copied(self) -> MachinePlan:
-        """The same for relations of the same names elsewhere, for which nothing has been run yet."""
+        """A copy of the plan for relations of the same names in another session, with which nothing has been run
+        yet."""
         other = copy(self)
         other.code, other.relations, other.indexes = self.code.copied(), self.relations.copied(), self.indexes.copied()
         other.begin()
@@ -267,7 +268,7 @@ class Code:
         return *tables, address_of(self._operand_vector)
 
     def copied(self) -> Code:
-        """The same code, if it is general. Only what is counted of variants is kept apart, and ids."""
+        """A copy that shares the code, which must be general; counts of variants and ids are its own."""
         other = copy(self)
         other.variants, other.dictionary = self.variants.copied(), None
         if self._constants:

@@ -151,7 +151,8 @@ def _next_entry(turns, own, room):
 
 @inlined
 def _touch(facts, row, value, count, entry):
-    """As `bookkeeping.touch`, for a row of a known level; whether nobody was faster, who has used another entry."""
+    """Touches a row of a known level as `bookkeeping.touch` does; False if another thread was faster with its own
+    entry."""
     fact = entry_of(facts.touched, entry)
     fact.row = row
     fact.old = value
@@ -164,7 +165,8 @@ def _touch(facts, row, value, count, entry):
 
 @piece
 def lose_together(block, start, stop, number, head, machine):
-    """As `heads.lose`; notes the heads whose count reached 0. Returns where it stopped, early if there is no entry."""
+    """Loses derivations as `heads.lose` does, and notes the heads whose count reached 0. Returns where it stopped,
+    early if there is no entry."""
     task = _task_at(machine.task, 0)
     shares = _shares_at(task.shares, 0)
     turns = _turns_at(shares.entries, shares)
@@ -203,7 +205,7 @@ def lose_together(block, start, stop, number, head, machine):
 
 @piece
 def gain_together(block, start, stop, number, head, machine):
-    """As `heads.gain`. Returns where it stopped, early if there is no row or no entry."""
+    """Gains derivations as `heads.gain` does. Returns where it stopped, early if there is no row or no entry."""
     task = _task_at(machine.task, 0)
     shares = _shares_at(task.shares, 0)
     turns = _turns_at(shares.entries, shares)
@@ -239,7 +241,7 @@ def gain_together(block, start, stop, number, head, machine):
 
 @piece
 def offer_together(touched, entry, fires, before):
-    """As `bookkeeping.offer`, while others offer derivations to the same head."""
+    """Offers a derivation as `bookkeeping.offer` does, while other threads offer theirs to the same head."""
     words = flattened(touched)
     place = entry * TOUCHED_WIDTH + COUNT
     count = atomic_load(words, place)

@@ -91,7 +91,7 @@ def node_of(table, nodes, state, context, vertex):
 
 @inlined
 def made_node(table, nodes, vertices, state, context, vertex):
-    """The same, made if there is none. There must be room."""
+    """The node of a vertex in a context, made if there is none. There must be room."""
     if state[IS_PLAIN]:
         return int64(vertex)
     at = _slot_of(table, nodes, context, vertex)

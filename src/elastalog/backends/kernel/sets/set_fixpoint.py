@@ -31,7 +31,7 @@ def evaluate_counted(
     watch: Watch,
     limits: Mapping[str, int] | None,
 ) -> bool:
-    """As `fixpoint.evaluate`, with the annotations of `set_operators`."""
+    """Evaluates a stratum like `fixpoint.evaluate`, with the annotations of `set_operators`."""
     explicit = {name: relations[name].used for name in stratum.relations}
     workers = _CountingWorkers(relations, watch, support)
     is_complete = evaluate(stratum, variants, relations, workers, limits)

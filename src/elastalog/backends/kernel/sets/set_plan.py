@@ -181,7 +181,8 @@ class PropagationPlan:
 
 
 class PlainRoundsPlan:
-    """The same variants, and those that look for the derivations of given heads with their body facts."""
+    """The variants of a `PropagationPlan`, and those that look for the derivations of given heads with their body
+    facts."""
 
     def __init__(
         self,
@@ -203,7 +204,7 @@ class PlainRoundsPlan:
         )
 
     def keep(self, relations: Mapping[str, KernelRelation]) -> None:
-        """As that of `PropagationPlan`."""
+        """Tells relations how far the machine has come with them, as `PropagationPlan.keep` does."""
         self._plan.keep(relations, self._own)
 
     def run(

@@ -45,7 +45,7 @@ entry_of = record_of(Entry)
 
 ROW, OLD, NEW, OTHER, COUNT, MARKS, LOSS_LIST, DELTA_LIST = range(8)
 TOUCHED_WIDTH = 8
-"""The same as columns, for work on many entries at once."""
+"""The columns of a touched table, for work on many entries at once."""
 
 # In compiled code, what the descriptor of a relation leads to (see `memory.Place`).
 

@@ -172,7 +172,8 @@ class Index:
         return True
 
     def _pack_words(self, rows: Matrix, used: int, crew: Crew) -> int:
-        """The same by counting words in ranges of rows; returns how long the blocks are, -1 if a word has no slot."""
+        """Packs a direct index by counting words in ranges of rows; returns the length of the blocks, -1 if a word has
+        no slot."""
         parts = min(crew.number, max(1, 2 * used // len(self.slots)))  # counting takes memory
         counts: Matrix = np.zeros((parts, len(self.slots)), np.int32)
         column, are_counted = int(self.columns[0]), [True] * parts
@@ -196,7 +197,7 @@ class Index:
         return packed
 
     def _pack_keys(self, rows: Matrix, used: int, crew: Crew) -> int:
-        """The same by parts of the keys."""
+        """Packs a hashed index, each thread the rows of a part of the keys."""
         parts = crew.number
         done = [0] * parts
         home = self.home

@@ -115,7 +115,7 @@ def slots_for(rows: int) -> int:
 
 
 def slots_at_once(rows: int) -> tuple[int, int]:
-    """The same for rows that come at once, and few after them; and how many the table may hold."""
+    """The size of a set table for rows that come at once, with few to follow; and how many it may hold."""
     slots = slots_for(rows)
     full = slots // 2 * MOST_TAKEN_AT_ONCE // 16
     return (slots // 2, full) if slots > LARGE_TABLE and rows <= full else (slots, rows_for(slots))
@@ -260,8 +260,9 @@ write_place = Struct("11q").pack_into
 
 @record
 class RelationDescriptor(Place):
-    """The same, kept for as long as the relation lives: how far it goes here and nowhere else, arrays as written down
-    by `KernelRelation.lay_out`. `number`: that of the relation in its program. The others: see `KernelRelation`."""
+    """The place of a relation, kept as long as the relation lives: how far it goes here and nowhere else, arrays as
+    written by `KernelRelation.lay_out`. `number`: that of the relation in its program. The others: see
+    `KernelRelation`."""
 
     number: int
     present: int

@@ -152,7 +152,8 @@ def find_key(key, home, keys):
 
 @inlined
 def find_home(block, i, key, value, home, index, rows):
-    """The same for the words in columns `key` of a row of a block, whose key is `value`: hashes are verified."""
+    """The slot of the words in columns `key` of a row of a block, whose key is `value`, or the empty one that they
+    would take: hashes are verified."""
     mask = uint64(index.keys.shape[0] - 1)
     while True:
         entry = index.keys[home]
@@ -172,7 +173,7 @@ def find_home(block, i, key, value, home, index, rows):
 
 @inlined
 def find_slot(block, i, key, value, home, index, rows):
-    """The same, but -1 if there is none."""
+    """The slot of the words in columns `key` of a row of a block, -1 if there is none."""
     home = find_home(block, i, key, value, home, index, rows)
     return int64(home) if index.keys[home] != NONE else int64(-1)
 
@@ -189,7 +190,7 @@ def find_slot_of(block, i, key, index, rows):
 
 @inlined
 def find_slots(block, start, size, key, index, rows, found):
-    """The same for a group of rows. Asks for the memory of all slots before it looks at the first."""
+    """The slots that the keys of a group of rows lead to. Prefetches all of them before it looks at the first."""
     slots = index.slots
     if index.kind == DIRECT:
         for g in range(size):

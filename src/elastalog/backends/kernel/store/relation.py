@@ -148,7 +148,7 @@ class KernelRelation:
             self._fill_table(empty_table(slots))
 
     def reserve_rows(self, size: int, growth: float | None = None) -> None:
-        """The same, but for the set table."""
+        """Makes room for `size` rows and more, but not in the set table."""
         capacity = len(self.rows)
         if size > capacity:
             capacity = max(

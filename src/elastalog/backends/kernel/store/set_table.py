@@ -83,7 +83,8 @@ def find_row(block, i, facts):
 
 @inlined
 def find_from(block, i, facts, slot, tag):
-    """The same, from a slot on that is not behind it; the tag is the lower half of the fact's hash."""
+    """The row of a fact, or -1 - its empty slot, searched from a slot that is not behind it; the tag is the lower half
+    of the fact's hash."""
     mask = uint64(facts.table.shape[0] - 1)
     while True:
         entry = uint64(facts.table[slot])
@@ -98,7 +99,7 @@ def find_from(block, i, facts, slot, tag):
 
 @inlined
 def find_key_from(left, i, key, facts, slot, tag):
-    """As `find_from`, for a fact whose words are in some columns of a row of bindings."""
+    """The row of the fact whose words are in some columns of a row of bindings, searched as `find_from` does."""
     mask = uint64(facts.table.shape[0] - 1)
     while True:
         entry = uint64(facts.table[slot])
@@ -158,9 +159,9 @@ def find_group(block, start, size, facts, found):
 
 @inlined
 def find_in_turn(block, i, used, facts, found):
-    """As `find_row`, for one fact of a block after the other, from the first on: where there are many, a group of them
-    is found when it is the turn of the first, and others are looked for again, since one before may have brought
-    them."""
+    """Finds rows as `find_row` does, for one fact of a block after the other, from the first on: where there are many,
+    a group of them is found when it is the turn of the first, and others are looked for again, since one before may
+    have brought them."""
     at = i % GROUP
     if at == 0 and used >= _LEAST_IN_GROUPS:
         find_group(block, i, min(GROUP, used - i), facts, found)

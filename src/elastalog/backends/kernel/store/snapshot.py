@@ -38,7 +38,7 @@ def old_levels(relation: KernelRelation) -> Vector:
 
 
 def levels_before(relation: KernelRelation, rows: Vector | slice) -> Vector:
-    """The same for some rows."""
+    """The levels of some rows before the update under way, GONE where the fact was absent."""
     levels: Vector = relation.level[rows].copy()
     is_touched = levels >= REFERENCE
     levels[is_touched] = relation.touched[levels[is_touched] - REFERENCE, OLD]
