@@ -29,7 +29,7 @@ MEMBERS: Final = {
 INSTEAD: Final = {
     "insert": ": write `db.apply({relation: rows})`, or `insert` of an update, `with db.update() as update:`",
     "delete": ": write `db.apply(deleted={relation: rows})`, or `delete` of an update, `with db.update() as update:`",
-    "undo": ": apply the opposite, `db.apply(inserted, deleted)`; the shell and the workbench have `undo`",
+    "undo": ": `db.engine.undoing(db.epoch).commit()` takes back the latest epoch, a number another one",
     "columns": ": `relation.schema.names` has the names",
     "to_list": ": write `list(relation)`",
     "to_dicts": ": write `relation.to_arrow().to_pylist()`",

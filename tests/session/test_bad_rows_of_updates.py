@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -239,3 +240,19 @@ def test_rows_may_name_their_values() -> None:
             db.apply({"edge": [{"to": 2, "src": 1}]})
     assert error.value.diagnostics[0].message == "row 1 given for `edge`: the row has no value for `from`"
     assert error.value.diagnostics[0].help == "name the values as they are declared: `from`, `to`"
+
+
+@pytest.mark.parametrize("policy", ["skip", "quarantine"])
+def test_a_missing_value_of_a_polars_frame_is_handled_by_policy(policy: str, tmp_path: Path) -> None:
+    """Its texts are views, which Arrow does not filter."""
+    bad_rows = elastalog.BadRows(policy, folder=tmp_path)  # type: ignore[arg-type]
+    program = ".decl derived(target: symbol, source: symbol)\n.decl size(of: symbol, n: number)"
+    frames = {
+        "derived": pl.DataFrame({"source": ["a", None], "target": ["b", "c"]}),
+        "size": pl.DataFrame({"of": ["a", "b"], "n": [None, 3]}),
+    }
+    with elastalog.open(program, frames, bad_rows=bad_rows) as db:
+        assert set(db["derived"]) == {("b", "a")}
+        assert set(db["size"]) == {("b", 3)}
+        db.apply({"derived": pl.DataFrame({"source": ["x", None], "target": ["y", "z"]})})
+        assert set(db["derived"]) == {("b", "a"), ("y", "x")}

@@ -126,9 +126,25 @@ def test_an_epoch_is_undone_by_its_number() -> None:
     with elastalog.open(PROGRAM, EDGES) as db:
         db.apply({"edge": [(3, 4)]})
         assert db.engine.undoing(db.epoch).commit().impact == 4
-        for wrong in (7, db.log()[-1]):
-            with pytest.raises(TypeError, match="give the number of one, 1 to 3"):
-                db.engine.undoing(wrong)
+        assert db.engine.undoing(db.log()[-1]).commit().impact == 4  # type: ignore[arg-type]
+        for wrong in (1, 7, True, "2"):
+            with pytest.raises(TypeError, match="give the number of one, 2 to 4"):
+                db.engine.undoing(wrong)  # type: ignore[arg-type]
+        with pytest.raises(AttributeError, match=r"db\.engine\.undoing\(db\.epoch\)\.commit\(\)"):
+            db.undo()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("strategy", ["elastic", "dredc", "recompute"])
+def test_epochs_of_a_store_are_undone_when_it_is_opened_again(tmp_path: Path, strategy: str) -> None:
+    with elastalog.open(PROGRAM, EDGES, store=tmp_path / "s", strategy=strategy) as db:
+        before = {name: set(db[name]) for name in db}
+        db.apply({"edge": [(3, 4)], "path": [(1, 2)]}, {"edge": [(1, 2)]})
+        db.change_rules(added="path(x, x) :- edge(x, _).")
+    with elastalog.open(store=tmp_path / "s") as db:
+        db.engine.undoing(3).commit()
+        db.engine.undoing(2).commit()
+        assert {name: set(db[name]) for name in db} == before
+        assert db.verify().is_exact
 
 
 def test_an_update_reads_files_as_opening_does(tmp_path: Path) -> None:

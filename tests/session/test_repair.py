@@ -13,6 +13,7 @@ from click.testing import Result
 
 import elastalog
 from elastalog import ElastalogError
+from elastalog.session import candidates
 from tests.commands import run
 
 PROGRAM = """
@@ -315,3 +316,39 @@ def test_of_equal_repairs_that_of_the_candidates_is_suggested() -> None:
         for candidates in (["closed(17)"], ["closed(77)", "-step(9, 10)"]):
             found = db.suggest(unwanted=["alarm()"], candidates=candidates)
             assert [f"{'-' * (element.sign == '+')}{element.fact}" for element in found.elements] == candidates[-1:]
+
+
+ACTING = """
+.decl member(u: symbol, g: symbol)
+.decl role_of(w: symbol, r: symbol)
+.decl permits(r: symbol, a: symbol)
+.decl user(u: symbol)
+.decl acts_as(u: symbol, w: symbol)
+acts_as(u, u) :- user(u).
+acts_as(u, h) :- acts_as(u, g), member(g, h).
+.decl may(u: symbol, a: symbol)
+may(u, a) :- acts_as(u, w), role_of(w, r), permits(r, a).
+"""
+ACTORS = {
+    "user": [("alice",), ("bob",), ("eve",)], "member": [(one, "staff") for one in ("alice", "bob", "eve")],
+    "role_of": [("alice", "admin"), ("staff", "reader")], "permits": [("admin", "delete"), ("reader", "read")],
+}  # fmt: skip
+
+
+def test_a_text_of_a_column_that_goes_with_it_is_likely() -> None:
+    """Nobody has a role of `eve`, but she acts as herself: no other repair has fewer side effects."""
+    with elastalog.open(ACTING, ACTORS) as db:
+        found = db.suggest(missing=['may("eve", "delete")'])
+        assert list(map(str, found.insert)) == ['role_of("eve", "admin")']
+        assert found.side_effects is not None
+        assert found.side_effects.number == 0
+
+
+def test_that_a_less_likely_repair_has_fewer_side_effects_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(candidates.Likely, "is_one", lambda _, fact: fact.relation != "role_of")
+    with elastalog.open(ACTING, ACTORS) as db:
+        found = db.suggest(missing=['may("eve", "delete")'])
+        assert not any(fact.relation == "role_of" for fact in found.insert)
+        assert found.side_effects is not None
+        assert found.side_effects.least == 0
+        assert "repairs of this size; another has none)" in str(found)

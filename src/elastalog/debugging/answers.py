@@ -137,21 +137,27 @@ class Localisation(Answer):
 
 class SideEffects(NamedTuple):
     """The facts that come and go with a repair, besides the faults and what it deletes and inserts itself: of the
-    output relations, if the program has any (`is_output`), otherwise of all. `first` are some of them. `compared`: of
-    how many repairs of the same size these are the fewest."""
+    output relations, if the program has any (`is_output`), otherwise of all. `first` are some of them. `compared`: how
+    many repairs of the same size were looked at, of which one has as few as `least`, None for this one: a repair that
+    inserts facts unlike those that are there comes after others."""
 
     came: int
     went: int
     first: tuple[Element, ...]
     is_output: bool
     compared: int = 1
+    least: int | None = None
 
     @property
     def number(self) -> int:
         return self.came + self.went
 
     def __str__(self) -> str:
-        fewest = f" (the fewest of {self.compared} repairs of this size)" * (self.compared > 1)
+        fewest = ""
+        if self.least is not None:
+            fewest = f" (the likeliest of {self.compared} repairs of this size; another has {self.least or 'none'})"
+        elif self.compared > 1:
+            fewest = f" (the fewest of {self.compared} repairs of this size)"
         heading = f"side effects{' in the output' * self.is_output}{fewest}:"
         numbers = ((self.came, "appear"), (self.went, "disappear"))
         said = [f"{counted(number, 'fact')} {verb}{'s' * (number == 1)}" for number, verb in numbers if number]
@@ -238,7 +244,7 @@ class Blame:
     localisation: Localisation | None
 
     def __str__(self) -> str:
-        if self.localisation is None:
+        if not self.elements:
             return f"{self.fact} has held since epoch {self.epoch}, the earliest that is known"
         head = f"{self.fact} {self.what} in epoch {self.epoch}, because of"
         return "\n".join((head, *(f"  {element}" for element in self.elements)))

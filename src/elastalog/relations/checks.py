@@ -54,6 +54,9 @@ def as_base_column(
         if not _is_text(kind.value_type) or holds_null_entry:
             array = array.cast(kind.value_type)
         kind = kind.value_type
+    if pa.types.is_string_view(kind):  # which Arrow cannot filter
+        array = array.cast(pa.large_string())
+        kind = array.type
     if pa.types.is_float16(kind):  # of which Arrow computes nothing
         kind = pa.float32()
         array = array.cast(kind)

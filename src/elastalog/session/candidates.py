@@ -75,36 +75,39 @@ def candidates_by_why_not(
                     pending.append(other)
                 else:
                     found.update({Element("-", leaf): None for leaf in explainer.explain(other).explicit_facts})
-    likely = Likely(relation)
+    likely = Likely(relation, program.relations)
     return sorted(found, key=lambda element: element.sign == "+" and not likely.is_one(element.fact))  # type: ignore[arg-type]
 
 
 class Likely:
     """Whether a fact that is to be inserted is like those that are there: no number is beyond zero, or twice those of
-    its column, and no text is new in its column."""
+    its column, and no text is new in its column and in all columns that have texts in common with that."""
 
-    def __init__(self, relation: Callable[[str], Relation]) -> None:
+    def __init__(self, relation: Callable[[str], Relation], names: Iterable[str]) -> None:
         self._relation = relation
-        self._columns: dict[str, list[Callable[[Any], bool]]] = {}
+        self._names = names
+        self._columns: dict[str, list[tuple[Value, ...]]] = {}
 
     def is_one(self, fact: Fact) -> bool:
-        known = self._columns.get(fact.relation)
+        return all(map(self._fits, self._columns_of(fact.relation), fact.values))
+
+    def _columns_of(self, name: str) -> list[tuple[Value, ...]]:
+        known = self._columns.get(name)
         if known is None:
-            rows = list(islice(self._relation(fact.relation), ENOUGH_ROWS))
-            known = self._columns[fact.relation] = [
-                _fits(column, len(rows) < ENOUGH_ROWS) for column in zip(*rows, strict=True)
-            ]
-        return all(fits(value) for fits, value in zip(known, fact.values, strict=False))
+            rows = islice(self._relation(name), ENOUGH_ROWS)
+            known = self._columns[name] = list(zip(*rows, strict=True))
+        return known
 
-
-def _fits(column: tuple[Value, ...], is_all: bool) -> Callable[[Any], bool]:
-    """Whether a value is like those of a column."""
-    numbers = [value for value in column if isinstance(value, int | float)]
-    if len(numbers) == len(column):
-        least, greatest = 2 * min(*numbers, 0), 2 * max(*numbers, 0)
-        return lambda value: bool(least <= value <= greatest)
-    texts = {value for value in column if isinstance(value, str)}
-    return texts.__contains__ if is_all and texts else lambda _: True
+    def _fits(self, column: tuple[Value, ...], value: Value) -> bool:
+        """Whether a value is like those of a column."""
+        numbers = [known for known in column if isinstance(known, int | float)]
+        if len(numbers) == len(column):
+            return isinstance(value, int | float) and 2 * min(*numbers, 0) <= value <= 2 * max(*numbers, 0)
+        texts = {known for known in column if isinstance(known, str)}
+        if len(column) == ENOUGH_ROWS or not texts or value in texts:
+            return True
+        others = (other for name in self._names for other in self._columns_of(name))
+        return any(value in other and not texts.isdisjoint(other) for other in others)
 
 
 def _in_the_way(

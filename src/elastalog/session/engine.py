@@ -110,19 +110,21 @@ class Engine:
         self._updates.announce(upcoming, marks)
 
     def undoing(self, epoch: int | EpochRecord) -> PendingUpdate:
-        """An update, still to be committed, that takes back what an epoch of this session did to explicit facts and
-        rules. What it declared stays. Of the epochs of a store, only the latest can be taken back."""
-        known = {record.epoch: record for record in self._history.records}
-        record = known.get(epoch) if isinstance(epoch, int) else epoch
-        if record is None or not hasattr(record, "rules"):
-            advice = f"give the number of one, {min(known)} to {max(known)}" if known else "update it first"
-            raise wrong_kind("what can be undone is an epoch of this session", epoch, advice)
+        """An update, still to be committed, that takes back what an epoch did to explicit facts and rules. The epoch is
+        one that the session remembers, or its store, after the first. What it declared stays."""
+        past, now = self._history.past, self._materialisation.epoch
+        number = epoch if isinstance(epoch, int) else getattr(epoch, "epoch", None)
+        oldest = past.oldest
+        if isinstance(epoch, bool) or not isinstance(number, int) or not oldest < number <= now:
+            advice = f"give the number of one, {oldest + 1} to {now}" if oldest < now else "apply an update first"
+            raise wrong_kind("what can be undone is an epoch after the first", epoch, advice)
         update = self._session.update()
-        update.remove_rules(record.rules.added)
-        update.add_rules(record.rules.removed)
-        if record.update is not None:
-            sides = ((update.delete, record.update.inserted), (update.insert, record.update.deleted))
-            for change, words in sides:
+        for of, rules in past.rules(number - 1):
+            if of == number:
+                update.remove_rules(rules.added)
+                update.add_rules(rules.removed)
+        for done in past.updates(number - 1, number):
+            for change, words in ((update.delete, done.inserted), (update.insert, done.deleted)):
                 for name, facts in words.items():
                     schema = self._materialisation.schema(name)
                     change(name, self._session._reader.relation_of(schema, facts))

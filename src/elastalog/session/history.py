@@ -6,6 +6,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import datetime
+from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,6 +28,7 @@ from elastalog.storage.entries import Batches, LogEntry, in_utc
 from elastalog.storage.manifest import RETENTION, Options
 
 if TYPE_CHECKING:
+    from elastalog.debugging.history import Past
     from elastalog.evaluation import differences, stored
     from elastalog.evaluation.differences import Differences
     from elastalog.evaluation.stored import DurableEpochs
@@ -86,6 +88,13 @@ class History:
         self._take(
             stored.create_store(path, now.program, now.epochs, now.backend, now.dictionary, options, first, files)
         )
+
+    @cached_property
+    def past(self) -> Past:
+        """What epochs did, as questions about them and `undoing` need it."""
+        from elastalog.debugging.history import Past  # most sessions are never asked
+
+        return Past(self.records, self.stored_if_any, lambda: self._materialisation.epoch)
 
     @property
     def is_read_only(self) -> bool:

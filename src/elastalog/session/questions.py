@@ -266,17 +266,12 @@ class Answerers:
         now = self._materialisation
         if self._program is now.program:
             return
-        # Most sessions are never asked.
-        from elastalog.debugging.history import Past
-
         functions_for(now.program.checked, now.dictionary.functions)  # proofs apply them again
         self._program = now.program
         self._uses = None
         self._is_written_out = False
         self._explainer = self._explaining(now.setting)
         self._explained = -1
-        past = Past(self._history.records, self._history.stored_if_any, lambda: now.epoch)
-        self._past = past
         self._make_debugger(now.setting, now.epochs)
 
     def _explaining(self, setting: Setting) -> Explainer:
@@ -291,7 +286,8 @@ class Answerers:
         from elastalog.debugging.debugger import Debugger
 
         now = self._materialisation
-        self._debugger = Debugger(now.program, setting, epochs, self._past, now.fact, self.undo, now.evaluate_anew)
+        past = self._history.past
+        self._debugger = Debugger(now.program, setting, epochs, past, now.fact, self.undo, now.evaluate_anew)
         self._debugged = epochs.number
 
 

@@ -94,7 +94,7 @@ class RepairSearch:
         """Looks for repairs of the same size: one with the most candidates that the user offers, and then without an
         element of those known. Of equal ones, that with more of these candidates is preferred."""
         end = time.monotonic() + seconds
-        likely = Likely(self.relation)
+        likely = Likely(self.relation, self.now.schemas)
         is_offering = found.over == "facts" and self.given is not None
         offered = {one.fact for one in given_candidates(self.given, self.now)} if is_offering else set()
 
@@ -107,7 +107,7 @@ class RepairSearch:
             return None if one.side_effects is None else (strange, one.side_effects.number, others)
 
         best, rejected, pending = found, list(asked.rejected), deque(found.elements)
-        compared = {frozenset(found.elements)}
+        compared, least = {frozenset(found.elements)}, math.inf
         is_first = bool(offered) and not asked.weights
         while (is_first or pending) and len(compared) < MOST_COMPARED and any(drawbacks(best) or ()):
             left = end - time.monotonic()
@@ -128,13 +128,17 @@ class RepairSearch:
             compared.add(frozenset(other.elements))
             pending += [element for element in other.elements if element not in pending]
             best = min(best, other, key=lambda one: drawbacks(one) or (math.inf,))
+            if other.side_effects is not None:
+                least = min(least, other.side_effects.number)
         if best.side_effects is None:
             return best
         # What is proven without the rejected elements says nothing of the question without them.
         return replace(
             best,
             **{name: getattr(found, name) for name in ("minimum", "bound", "why_not_proven", "rejected")},
-            side_effects=best.side_effects._replace(compared=len(compared)),
+            side_effects=best.side_effects._replace(
+                compared=len(compared), least=int(least) if least < best.side_effects.number else None
+            ),
         )
 
     def _leaving_nothing(self, asked: Inquiry, patterns: Sequence[Pattern]) -> Suggestion:

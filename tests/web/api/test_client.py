@@ -147,6 +147,8 @@ def test_what_broke_it_is_found_and_undone(running: Running) -> None:
     unwanted = ["path(1, 1)"]
     assert [str(one) for one in db.localise(unwanted).elements] == ["+edge(4, 1)"]
     assert db.blame("path(1, 1)").epoch == 2
+    assert str(db.blame("path(1, 1)")) == "path(1, 1) appeared in epoch 2, because of\n  +edge(4, 1)"
+    assert "has held since epoch 1" in str(db.blame("path(1, 2)"))
     suggestion = db.suggest(unwanted)
     assert [str(one) for one in suggestion.elements] == ["+edge(4, 1)"]
     assert suggestion.minimum
