@@ -58,7 +58,7 @@ MOST_COMPARED = 10
 """Repairs of one size whose side effects are compared."""
 PREFERRED = 1 - 1e-3
 """What candidates that the user offers weigh when most of them are wanted among as many changes."""
-A_MOMENT = 0.5
+A_MOMENT = 2.0
 """Seconds that side effects, and the search for repairs with fewer, may always take; otherwise as many as the search
 has."""
 
