@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -24,14 +24,23 @@ from elastalog.planning.logical import LogicalStratum
 from elastalog.settings import SETTINGS
 
 if TYPE_CHECKING:
-    from elastalog.backends.kernel.backend import KernelBackend
+    from elastalog.backends.kernel.relations import KernelFacts
+    from elastalog.backends.kernel.updates import KernelUpdates
+
+
+class _Backend(Protocol):
+    @property
+    def held(self) -> KernelFacts: ...
+
+    @property
+    def updates(self) -> KernelUpdates:
+        """Made when they are first asked for."""
 
 
 class KernelShifts:
     """See `backends.protocol.Shifts`."""
 
-    def __init__(self, backend: KernelBackend) -> None:
-        """The `updates` of the backend are made when they are first asked for."""
+    def __init__(self, backend: _Backend) -> None:
         self._backend = backend
         self._held = backend.held
 
