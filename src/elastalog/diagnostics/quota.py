@@ -69,6 +69,11 @@ class Quota:
         for quota in nested:
             quota._taken += size
 
+    @property
+    def bounds_memory(self) -> bool:
+        """Whether memory is limited, here or by one around."""
+        return self._memory is not None or (self._outer is not None and self._outer.bounds_memory)
+
     def _reached(self, limit: Diagnostic) -> LimitReached:
         """The limit, at the question that reached it."""
         if self._asked is None:

@@ -24,6 +24,7 @@ from elastalog.backends.kernel.machine.shares import Shared, wake
 from elastalog.backends.kernel.store.crew import Crew, Stopped
 from elastalog.backends.kernel.store.inserting import TURN, close_gaps, give_out, turn_for
 from elastalog.backends.watch import Watch
+from elastalog.diagnostics import quota
 from elastalog.settings import SETTINGS
 
 MOST_WORK = 1 << 19
@@ -32,6 +33,12 @@ is limited."""
 
 MOST_EXPECTED = 1 << 19
 """Facts for which there is room from the start in the first round of a stratum, at most."""
+
+MOST_FORECAST = 1 << 28
+"""Facts beyond which nothing is forecast: there is a most that a relation may have."""
+
+TABLE_BYTES = 24
+"""Of the largest set table for twice the facts, for each of them."""
 
 _SURE = 0.75
 """Of what a round should still find, for all that it has found, the part that a set table gets room for: later start
@@ -213,11 +220,21 @@ class SharedGrowth(MachineRounds):
             turn = int(turns[TURN])
             least = max(relation.used // 4, SETTINGS.least_shared_room, 2 * self._threads * turn)
             relation.reserve_rows(relation.used + least)
-            if relation.used + least > relation.full:  # a table is filled anew, so that it should be the last one
-                found = relation.used - self._rows[name].delta_end
-                relation.reserve(relation.used + max(least, int(found * self._shared.left() * _SURE)))
+            if relation.used + least > relation.full:
+                relation.reserve(relation.used + max(least, self._expected(name)))
             self._give_out(name, turn)
         self._full.clear()
+
+    def _expected(self, name: str) -> int:
+        """The facts that a set table which is filled anew gets room for, so that it need not be again in this round: at
+        most as many as there are, and none where that might reach a limit, which a forecast must not."""
+        relation, limit, own = self._relations[name], self._watch.memory, self._watch.quota
+        if relation.used > MOST_FORECAST or (own is not None and own.bounds_memory):
+            return 0
+        if limit is not None and quota.resident_bytes() + TABLE_BYTES * relation.used > limit // 2:
+            return 0
+        found = relation.used - self._rows[name].delta_end
+        return min(int(found * self._shared.left() * _SURE), relation.used)
 
     def _divide_indexes(self) -> None:
         """The indexes that grow can be extended by all threads."""
