@@ -76,6 +76,7 @@ def as_text(data: Path, folder: Path) -> tuple[Path, dict[str, str]]:
 
 
 def main() -> None:
+    from benchmarks import write_bytecode
     from benchmarks.workloads import BY_NAME, EXAMPLES, data_folder
 
     parser = argparse.ArgumentParser(description="opening and updates by number of threads")
@@ -88,6 +89,7 @@ def main() -> None:
     given = parser.parse_args()
     data = data_folder(given.data)
     assert data is not None
+    write_bytecode()
     for work in given.works:
         with tempfile.TemporaryDirectory() as folder:
             choices = given.choices

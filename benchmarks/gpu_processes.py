@@ -59,6 +59,7 @@ UPDATED = {"galen": ("p", "c")}
 
 
 def main() -> None:
+    from benchmarks import write_bytecode
     from benchmarks.gpu import CASES
     from benchmarks.workloads import HERE, data_folder
 
@@ -74,6 +75,7 @@ def main() -> None:
     parser.add_argument("--program", type=Path)
     given = parser.parse_args()
     data = data_folder(given.data)
+    write_bytecode()
     results: dict[str, Any] = {}
     file = HERE / "results" / "gpu_processes.json"
     for case in CASES:
