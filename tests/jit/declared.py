@@ -13,11 +13,11 @@ from elastalog.jit.atomics import (
     atomic_load,
     atomic_store,
     compare_and_swap,
-    exchange,
     let_pass,
-    wait_to_pass,
+    look,
+    sleep,
 )
-from elastalog.jit.intrinsics import flattened, record_at, record_of
+from elastalog.jit.intrinsics import flattened, record_at
 from elastalog.jit.operators import inlined, operator, piece
 
 PAIR = np.dtype([("left", "i8"), ("right", "i4"), ("rest", "i4")])
@@ -61,7 +61,7 @@ def swap(pairs, given):  # type: ignore[no-untyped-def]
 
 
 at = record_at(PAIR)
-row_of = record_of([("first", "i4"), ("second", "i4")])
+row_of = record_at([("first", "i4"), ("second", "i4")])
 
 
 @operator(types.int64, types.int64, types.int64, types.Array(types.int32, 2))
@@ -102,12 +102,12 @@ def stepped_atomically(numbers, words, found):  # type: ignore[no-untyped-def]
     found[0] = atomic_load(numbers, 0)
     atomic_store(numbers, 0, 5)
     found[1] = atomic_add(numbers, 0, -2)
-    found[2] = exchange(numbers, 0, 9)
+    found[2] = compare_and_swap(numbers, 0, 3, 9)
     found[3] = compare_and_swap(numbers, 0, 8, 1)
     found[4] = compare_and_swap(numbers, 0, 9, 2)
     found[5] = add_unordered(words, 1, 3)
     found[6] = compare_and_swap(words, 1, 4294967295, 7)
-    found[7] = exchange(words, 1, 8)
+    found[7] = compare_and_swap(words, 1, 2, 8)
 
 
 @operator(types.void, types.Array(types.int64, 1), types.int64)
@@ -136,12 +136,12 @@ def meet(gate, rounds, thread, times, looks):  # type: ignore[no-untyped-def]
                 wrong += rounds[other] != time
             rounds[threads] = time
             let_pass(gate)
-        else:
-            wait_to_pass(gate, before, looks)
+        elif not look(gate, before, looks):
+            sleep(gate, before, 0)
         wrong += rounds[threads] != time
         before = atomic_load(gate, PASSED)
         if arrive(gate, threads):
             let_pass(gate)
-        else:
-            wait_to_pass(gate, before, looks)
+        elif not look(gate, before, looks):
+            sleep(gate, before, 0)
     return wrong

@@ -20,44 +20,47 @@ FUTEX = {"x86_64": 202, "aarch64": 98}
 """The number of the system call by which threads wait for each other, by kind of processor."""
 
 
-def _element(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    """Where the element of an array is that the first two arguments name."""
-    return element(context, builder, signature.args[0], arguments[0], arguments[1])
+def _step(array: Any, numbers: int, write: Any, *, is_void: bool = False) -> Any:
+    """What an intrinsic is that does something with an element of an array: it takes the array, a position and so many
+    numbers. `write` writes the code, given the place of the element, its bytes and the numbers."""
+    from numba import types
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        place = element(context, builder, signature, arguments)
+        found = write(builder, place, array.dtype.bitwidth // 8, *arguments[2:])
+        return context.get_dummy_value() if is_void else found
+
+    return (types.void if is_void else array.dtype)(array, types.int64, *[array.dtype] * numbers), generate
 
 
 @intrinsic
 def atomic_load(typing_context: Any, array: Any, position: Any) -> Any:
     """An element that other threads write to."""
-    from numba import types
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.load_atomic(_element(context, builder, signature, arguments), _ORDER, array.dtype.bitwidth // 8)
-
-    return array.dtype(array, types.int64), generate
+    return _step(array, 0, lambda builder, place, size: builder.load_atomic(place, _ORDER, size))
 
 
 @intrinsic
 def atomic_store(typing_context: Any, array: Any, position: Any, value: Any) -> Any:
     """Writes an element: whoever sees it also sees what this thread has written before."""
-    from numba import types
+    return _step(
+        array, 1, lambda builder, place, size, value: builder.store_atomic(value, place, _ORDER, size), is_void=True
+    )
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        place = _element(context, builder, signature, arguments)
-        builder.store_atomic(arguments[2], place, _ORDER, array.dtype.bitwidth // 8)
-        return context.get_dummy_value()
 
-    return types.void(array, types.int64, array.dtype), generate
+@intrinsic
+def compare_and_swap(typing_context: Any, array: Any, position: Any, expected: Any, value: Any) -> Any:
+    """Writes an element if it is as expected; returns what it was."""
+
+    def write(builder: Any, place: Any, size: int, expected: Any, value: Any) -> Any:
+        return builder.extract_value(builder.cmpxchg(place, expected, value, _ORDER, _ORDER), 0)
+
+    return _step(array, 2, write)
 
 
 def _changing(operation: str, order: str) -> Any:
     @intrinsic
     def change(typing_context: Any, array: Any, position: Any, value: Any) -> Any:
-        from numba import types
-
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            return builder.atomic_rmw(operation, _element(context, builder, signature, arguments), arguments[2], order)
-
-        return array.dtype(array, types.int64, array.dtype), generate
+        return _step(array, 1, lambda builder, place, size, value: builder.atomic_rmw(operation, place, value, order))
 
     return change
 
@@ -70,22 +73,6 @@ add_unordered = _changing("add", "monotonic")
 
 or_unordered = _changing("or", "monotonic")
 """Sets bits of an element, in the same way."""
-
-exchange = _changing("xchg", _ORDER)
-"""Writes an element; returns what it was."""
-
-
-@intrinsic
-def compare_and_swap(typing_context: Any, array: Any, position: Any, expected: Any, value: Any) -> Any:
-    """Writes an element if it is as expected; returns what it was."""
-    from numba import types
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        place = _element(context, builder, signature, arguments)
-        swapped = builder.cmpxchg(place, arguments[2], arguments[3], _ORDER, _ORDER)
-        return builder.extract_value(swapped, 0)
-
-    return array.dtype(array, types.int64, array.dtype, array.dtype), generate
 
 
 @intrinsic
@@ -127,7 +114,7 @@ def _ask_system(typing_context: Any, array: Any, position: Any, operation: Any, 
             return context.get_dummy_value()
         kind = ir.FunctionType(int64, [int64], var_arg=True)
         called = cgutils.get_or_insert_function(builder.module, kind, "syscall")
-        place = builder.ptrtoint(_element(context, builder, signature, arguments), int64)
+        place = builder.ptrtoint(element(context, builder, signature, arguments), int64)
         nothing = ir.Constant(int64, 0)
         given = [ir.Constant(int64, number), place, *arguments[2:], nothing, nothing]
         builder.call(called, given)
@@ -165,8 +152,8 @@ each in memory of its own; and how long it is."""
 
 @piece
 def arrive(gate, threads):
-    """A thread comes to a barrier of so many: whether it is the last. That one calls `let_pass`; the others, with what
-    `atomic_load(gate, PASSED)` was before, `wait_to_pass`."""
+    """A thread comes to a barrier of so many: whether it is the last. That one calls `let_pass`; the others,
+    with what `atomic_load(gate, PASSED)` was before, `look`, and then `sleep`."""
     return atomic_add(gate, ARRIVED, 1) + 1 == threads
 
 
@@ -200,10 +187,3 @@ def sleep(gate, before, patience):
             break
     atomic_add(gate, SLEEPING, -1)
     return atomic_load(gate, PASSED) != before
-
-
-@piece
-def wait_to_pass(gate, before, looks):
-    """Waits until all have come."""
-    if not look(gate, before, looks):
-        sleep(gate, before, 0)

@@ -18,11 +18,6 @@ from elastalog.jit import types
 from elastalog.jit.operators import GROUP, intrinsic
 
 
-def _element(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    """The address of an element: the first two arguments are an array and a position."""
-    return element(context, builder, signature.args[0], arguments[0], arguments[1])
-
-
 @intrinsic
 def prefetch(typing_context: Any, array: Any, position: Any) -> Any:
     """Asks for the memory of an element of a one-dimensional array."""
@@ -64,7 +59,7 @@ def eight_bytes(typing_context: Any, array: Any, position: Any) -> Any:
     from numba import types as numba_types
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        address = builder.bitcast(_element(context, builder, signature, arguments), ir.IntType(64).as_pointer())
+        address = builder.bitcast(element(context, builder, signature, arguments), ir.IntType(64).as_pointer())
         return builder.load(address, align=1)
 
     return numba_types.uint64(array, numba_types.int64), generate
@@ -77,7 +72,7 @@ def put_eight_bytes(typing_context: Any, array: Any, position: Any, value: Any) 
     from numba import types as numba_types
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        address = builder.bitcast(_element(context, builder, signature, arguments), ir.IntType(64).as_pointer())
+        address = builder.bitcast(element(context, builder, signature, arguments), ir.IntType(64).as_pointer())
         builder.store(arguments[2], address, align=1)
         return context.get_dummy_value()
 
@@ -89,17 +84,13 @@ def flattened(typing_context: Any, array: Any) -> Any:
     """The elements of an array as one of dimension 1. What numba makes of `reshape` calls a function of numba's, which
     is not there when operators run."""
     from numba import types as numba_types
-    from numba.np.arrayobj import make_array, populate_array
+    from numba.np.arrayobj import make_array
 
     vector = numba_types.Array(array.dtype, 1, "C", readonly=not array.mutable)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         given = make_array(signature.args[0])(context, builder, arguments[0])
-        made = make_array(vector)(context, builder)
-        populate_array(
-            made, data=given.data, shape=[given.nitems], strides=[given.itemsize], itemsize=given.itemsize, meminfo=None
-        )
-        return made._getvalue()
+        return _array(context, builder, vector, given.data, [given.nitems])
 
     return vector(array), generate
 
@@ -109,17 +100,28 @@ def behind(typing_context: Any, array: Any) -> Any:
     """The memory behind an array of 64-bit numbers, one for every sixteen of it: whoever made the array has seen to it
     that there is some."""
     from numba import types as numba_types
-    from numba.np.arrayobj import make_array, populate_array
+    from numba.np.arrayobj import make_array
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         given = make_array(signature.args[0])(context, builder, arguments[0])
-        made = make_array(array)(context, builder)
         length = builder.lshr(given.nitems, context.get_constant(numba_types.intp, 4))
-        data = builder.gep(given.data, [given.nitems])
-        populate_array(made, data=data, shape=[length], strides=[given.itemsize], itemsize=given.itemsize, meminfo=None)
-        return made._getvalue()
+        return _array(context, builder, array, builder.gep(given.data, [given.nitems]), [length])
 
     return array(array), generate
+
+
+def _array(context: Any, builder: Any, array: Any, data: Any, shape: list[Any]) -> Any:
+    """Writes code that makes an array of memory that somebody else keeps."""
+    from numba import types as numba_types
+    from numba.np.arrayobj import make_array, populate_array
+
+    size = context.get_constant(numba_types.intp, context.get_abi_sizeof(context.get_data_type(array.dtype)))
+    strides = [size]
+    for length in reversed(shape[1:]):
+        strides.insert(0, builder.mul(strides[0], length))
+    made = make_array(array)(context, builder)
+    populate_array(made, data=data, shape=shape, strides=strides, itemsize=size, meminfo=None)
+    return made._getvalue()
 
 
 def _group_of(element: types.Scalar) -> Any:
@@ -127,7 +129,6 @@ def _group_of(element: types.Scalar) -> Any:
     def group(typing_context: Any) -> Any:
         from llvmlite import ir
         from numba import types as numba_types
-        from numba.np.arrayobj import make_array, populate_array
 
         from elastalog.jit.lowering import numba_type
 
@@ -137,17 +138,8 @@ def _group_of(element: types.Scalar) -> Any:
             kind = context.get_data_type(array.dtype)
             with builder.goto_entry_block():  # as `alloca_once`, which would fill it with zeros too, at every call
                 place = builder.alloca(ir.ArrayType(kind, GROUP))
-            size = context.get_constant(numba_types.intp, context.get_abi_sizeof(kind))
-            made = make_array(array)(context, builder)
-            populate_array(
-                made,
-                data=builder.bitcast(place, kind.as_pointer()),
-                shape=[context.get_constant(numba_types.intp, GROUP)],
-                strides=[size],
-                itemsize=size,
-                meminfo=None,
-            )
-            return made._getvalue()
+            data = builder.bitcast(place, kind.as_pointer())
+            return _array(context, builder, array, data, [context.get_constant(numba_types.intp, GROUP)])
 
         return array(), generate
 
@@ -165,41 +157,28 @@ def array_at(element: types.Scalar | types.Record, dimensions: int) -> Any:
     """A piece that makes an array which lies at an address and is kept by somebody else, of the address and the length
     in each dimension."""
 
-    def generator(lengths: int) -> Any:
+    def generator() -> Any:
         from numba import types as numba_types
-        from numba.np.arrayobj import make_array, populate_array
 
         from elastalog.jit.lowering import numba_type
 
         array = numba_types.Array(numba_type(element), dimensions, "C")
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            kind = context.get_data_type(array.dtype)
-            address, *shape = arguments
-            size = context.get_constant(numba_types.intp, context.get_abi_sizeof(kind))
-            strides = [size]
-            for length in reversed(shape[1:]):
-                strides.insert(0, builder.mul(strides[0], length))
-            made = make_array(array)(context, builder)
-            data = builder.inttoptr(address, kind.as_pointer())
-            populate_array(made, data=data, shape=shape, strides=strides, itemsize=size, meminfo=None)
-            return made._getvalue()
+            data = builder.inttoptr(arguments[0], context.get_data_type(array.dtype).as_pointer())
+            return _array(context, builder, array, data, list(arguments[1:]))
 
-        return array(*[numba_types.int64] * (lengths + 1)), generate
+        return array(*[numba_types.int64] * (dimensions + 1)), generate
 
-    if dimensions == 1:
-
-        @intrinsic
-        def vector_at(typing_context: Any, address: Any, length: Any) -> Any:
-            return generator(1)
-
-        return vector_at
+    @intrinsic
+    def vector_at(typing_context: Any, address: Any, length: Any) -> Any:
+        return generator()
 
     @intrinsic
     def matrix_at(typing_context: Any, address: Any, height: Any, width: Any) -> Any:
-        return generator(2)
+        return generator()
 
-    return matrix_at
+    return vector_at if dimensions == 1 else matrix_at
 
 
 def are_checked() -> bool:
@@ -225,61 +204,42 @@ def end_if(builder: Any, is_wrong: Any) -> None:
         builder.call(trap, [])
 
 
-def element(context: Any, builder: Any, array_type: Any, array: Any, position: Any) -> Any:
-    """The address of an element of a one-dimensional array."""
+def element(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """The address of an element: the first two arguments are an array and a position."""
     from numba.np.arrayobj import make_array
 
-    found = make_array(array_type)(context, builder, array)
-    check_index(builder, position, found.nitems)
-    return builder.gep(found.data, [position])
+    found = make_array(signature.args[0])(context, builder, arguments[0])
+    check_index(builder, arguments[1], found.nitems)
+    return builder.gep(found.data, [arguments[1]])
 
 
 def record_at(dtype: npt.DTypeLike) -> Any:
-    """A piece: the record with a number in the table at an address. The dtype may be a ctypes structure."""
+    """A piece: the record with a number in the table at an address, or a row of a matrix as a record. The dtype may be
+    a ctypes structure."""
     described = types.Record(np.dtype(dtype))
 
     @intrinsic
-    def at(typing_context: Any, address: Any, number: Any) -> Any:
-        from numba import types as numba_types
-
-        from elastalog.jit.lowering import numba_type
-
-        made = numba_type(described)
-
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            size = context.get_constant(numba_types.intp, made.size)
-            place = builder.add(arguments[0], builder.mul(arguments[1], size))
-            return builder.inttoptr(place, context.get_value_type(made))
-
-        return made(numba_types.int64, numba_types.int64), generate
-
-    return at
-
-
-def record_of(dtype: npt.DTypeLike) -> Any:
-    """A piece: a row of a matrix as a record."""
-    described = types.Record(np.dtype(dtype))
-
-    @intrinsic
-    def of(typing_context: Any, matrix: Any, number: Any) -> Any:
+    def at(typing_context: Any, table: Any, number: Any) -> Any:
         from numba import types as numba_types
         from numba.np.arrayobj import make_array
 
         from elastalog.jit.lowering import numba_type
 
         made = numba_type(described)
+        is_matrix = isinstance(table, numba_types.Array)
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            given = make_array(signature.args[0])(context, builder, arguments[0])
-            check_index(builder, arguments[1], builder.extract_value(given.shape, 0))
-            size = context.get_constant(numba_types.intp, made.size)
-            start = builder.ptrtoint(given.data, context.get_value_type(numba_types.intp))
-            place = builder.add(start, builder.mul(arguments[1], size))
+            start, at = arguments
+            if is_matrix:
+                given = make_array(table)(context, builder, start)
+                check_index(builder, at, builder.extract_value(given.shape, 0))
+                start = builder.ptrtoint(given.data, context.get_value_type(numba_types.intp))
+            place = builder.add(start, builder.mul(at, context.get_constant(numba_types.intp, made.size)))
             return builder.inttoptr(place, context.get_value_type(made))
 
-        return made(matrix, numba_types.int64), generate
+        return made(table if is_matrix else numba_types.int64, numba_types.int64), generate
 
-    return of
+    return at
 
 
 __all__ = [
@@ -296,6 +256,5 @@ __all__ = [
     "prefetch",
     "put_eight_bytes",
     "record_at",
-    "record_of",
     "require",
 ]

@@ -23,7 +23,7 @@ from elastalog.backends.kernel.store.memory import Vector
 from elastalog.backends.kernel.store.relation import KernelRelation, note_levels
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
 from elastalog.backends.watch import Watch
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.planning.logical import LogicalProgram, LogicalStratum
 from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
@@ -284,7 +284,7 @@ class Chosen(StratumKind):
     def evaluate(self, variants: StratumVariants | None) -> None:
         relations, annotation = self.held.relations, self.held.annotation
         if annotation.is_global:
-            raise ElastalogError([_unchoosable(self.stratum)])
+            raise ElastalogError.of("E0905", relation=self.stratum.relations[0])
         explicit = {name: relations[name].used for name in self.stratum.relations}
         self._choose()
         if annotation.is_kept and annotation.support is not Support.LEVELS:
@@ -387,7 +387,7 @@ class GlobalLevels(Plain):
         from elastalog.backends.kernel.bootstrap.global_levels import GlobalLevelEvaluation
 
         if self.is_limited:
-            raise ElastalogError([_unlimited(self.stratum)])
+            raise ElastalogError.of("E0902.limited", relation=self.stratum.relations[0])
         context = self.context
         if context.evaluated_elsewhere(self.stratum) is None:
             GlobalLevelEvaluation(
@@ -510,19 +510,3 @@ def _kind_of(stratum: LogicalStratum, program: LogicalProgram, held: KernelFacts
     if annotation.support is not Support.LEVELS:
         return Counted
     return Plain if stratum.clauses else Explicit
-
-
-def _unchoosable(stratum: LogicalStratum) -> Diagnostic:
-    return Diagnostic(
-        "E0905",
-        f"choice domains, subsumption and columns that improve, here of `{stratum.relations[0]}`, need local levels",
-        help='use `levels="local"`, which is the default',
-    )
-
-
-def _unlimited(stratum: LogicalStratum) -> Diagnostic:
-    return Diagnostic(
-        "E0902",
-        f"`.limitsize` cannot be obeyed with global levels, in the stratum of `{stratum.relations[0]}`",
-        help='use `levels="local"`, with which every strategy obeys it, or remove the `.limitsize`',
-    )

@@ -17,15 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from elastalog.jit import types
-from elastalog.jit.intrinsics import (
-    array_at,
-    flattened,
-    group_of_keys,
-    group_of_numbers,
-    prefetch,
-    record_at,
-    record_of,
-)
+from elastalog.jit.intrinsics import array_at, flattened, group_of_keys, group_of_numbers, prefetch, record_at
 from elastalog.jit.operators import FINISH, GROUP, HALF, LOW, NONE, ONE, Operator, inlined, mix, operator, piece
 
 # As operators convert numbers. In Python they would warn of what is meant: numbers that run over.
@@ -184,7 +176,6 @@ __all__ = [
     "prefetch",
     "record",
     "record_at",
-    "record_of",
     "record_of_words",
     "table_at",
     "types",

@@ -19,8 +19,8 @@ from elastalog.backends.kernel.expressions.columns import Mask, Matrix, both, ke
 from elastalog.backends.kernel.expressions.ranges import compile_membership, compile_range
 from elastalog.backends.kernel.expressions.string_functions import TextFunction, compile_text_function
 from elastalog.backends.kernel.expressions.terms import compile_column, take_apart, words_of
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label, LimitReached
-from elastalog.diagnostics.source import Source, Span
+from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached
+from elastalog.diagnostics.source import Source
 from elastalog.planning.steps import Action, Compute, Copy, Fill, Generate, Keep, KeepConstant, KeepEqual, TakeApart
 from elastalog.relations.limits import WIDE
 from elastalog.relations.words import Dictionary
@@ -340,7 +340,8 @@ def _matcher(pattern: Expression, source: Source) -> TextFunction:
         except NotRegular as fault:
             wrong += 1
             if wrong <= MOST_TOLD and type(pattern) is not Constant:
-                log.warning("%s", ElastalogError([_not_regular(wanted, fault, pattern.span, source)]))
+                told = {"pattern": shown_value(wanted), "fault": fault}
+                log.warning("%s", ElastalogError.of("E0613", pattern.span, severity="warning", source=source, **told))
             return None
 
     def matches(wanted: str, text: str) -> bool:
@@ -350,14 +351,3 @@ def _matcher(pattern: Expression, source: Source) -> TextFunction:
         return found is not None and found(text)
 
     return matches
-
-
-def _not_regular(pattern: str, fault: NotRegular, span: Span, source: Source) -> Diagnostic:
-    return Diagnostic(
-        "E0613",
-        f"{shown_value(pattern)} is not a regular expression, so nothing matches it: {fault}",
-        (Label(span, "the pattern of `match`"),),
-        help="put a backslash before characters that stand for themselves, as in `\\\\(`",
-        severity="warning",
-        source=source,
-    )

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from elastalog.analysis.program import Apply, Base, Value
 from elastalog.backends.kernel.store.set_table import compress
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
+from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.diagnostics.source import Source
 from elastalog.late import dataclass
 from elastalog.relations.limits import LEAST_NUMBER, MOST_NUMBER, MOST_UNSIGNED
@@ -111,17 +111,8 @@ class Site:
         else:
             text = f"{name}({', '.join(shown)})"
         least, most = RANGES[base]
-        return ElastalogError(
-            [
-                Diagnostic(
-                    "E0601",
-                    f"`{text}` does not fit the type {base.value}",
-                    (Label(self.apply.span, f"the result of `{name}` overflows for these values"),),
-                    notes=(f"a {base.value} is from {least} to {most}",),
-                    help="exclude such operands by a comparison in the rule, or compute with floats (`to_float`)",
-                    source=self.source,
-                )
-            ]
+        return ElastalogError.of(
+            "E0601", self.apply.span, source=self.source, text=text, name=name, base=base.value, least=least, most=most
         )
 
 

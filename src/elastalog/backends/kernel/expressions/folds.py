@@ -13,7 +13,7 @@ from elastalog.analysis.program import Aggregation, Base, Literal, UserFunctor
 from elastalog.analysis.values import sort_key
 from elastalog.backends.kernel.expressions.columns import RANGES, Matrix, Values, fits
 from elastalog.backends.kernel.expressions.string_functions import failed
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, InternalError, Label
+from elastalog.diagnostics.diagnostic import ElastalogError, InternalError, Label
 from elastalog.diagnostics.source import Source, Span
 from elastalog.planning.logical import AggregateRule
 from elastalog.relations.functions import BadFunction, missing, result_of
@@ -119,7 +119,10 @@ def _sum(
             exact = low.view(values.dtype).tolist()
         for total in exact:
             if not fits(total, base):
-                raise _overflow(rule, total, source)
+                least, most = RANGES[base]
+                raise ElastalogError.of(
+                    "E0601.sum", _span(rule), source=source, total=total, base=base.value, least=least, most=most
+                )
         sums = np.array(exact, values.dtype)
     return dictionary.from_integers(sums) if base is Base.NUMBER else dictionary.from_unsigned(sums)
 
@@ -206,23 +209,6 @@ def _float_sum(values: list[float]) -> float:
             return sum(value for value in values if not math.isfinite(value))
         # It may have been on the way only. 2^-64 leaves room for as many members, and costs large values no digit.
         return math.fsum(math.ldexp(value, -64) for value in values) * 2.0**64
-
-
-def _overflow(rule: AggregateRule, total: int, source: Source) -> ElastalogError:
-    base = rule.target_base
-    least, most = RANGES[base]
-    return ElastalogError(
-        [
-            Diagnostic(
-                "E0601",
-                f"the sum {total} does not fit the type {base.value}",
-                (Label(_span(rule), "the members of a group add up to this"),),
-                notes=(f"a {base.value} is from {least} to {most}",),
-                help="sum floats instead (`to_float`), or divide the group",
-                source=source,
-            )
-        ]
-    )
 
 
 def _span(rule: AggregateRule) -> Span:

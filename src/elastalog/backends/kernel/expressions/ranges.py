@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from elastalog.analysis.program import Apply, Base, Expression, Value
 from elastalog.backends.kernel.expressions.columns import Column, Evaluate, Mask, Matrix, Values, both, shown_value
 from elastalog.backends.kernel.expressions.terms import compile_column
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
+from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.diagnostics.source import Source
 from elastalog.relations.words import Dictionary
 
@@ -182,15 +182,5 @@ def float_range(start: float, end: float, step: float) -> Values | None:
 
 def too_many(apply: Apply, source: Source, start: Value, end: Value) -> ElastalogError:
     """The error that a range has more values than can be held."""
-    return ElastalogError(
-        [
-            Diagnostic(
-                "E0614",
-                f"the range from {shown_value(start)} to {shown_value(end)} has too many values",
-                (Label(apply.span, "these values would all have to be stored"),),
-                notes=(f"the ranges of one block of rows may have {MOST_VALUES} values together",),
-                help="bind the variable by an atom and compare it with the ends of the range",
-                source=source,
-            )
-        ]
-    )
+    ends = {"start": shown_value(start), "end": shown_value(end)}
+    return ElastalogError.of("E0614", apply.span, source=source, most=MOST_VALUES, **ends)

@@ -25,7 +25,7 @@ from elastalog.backends.kernel.expressions.columns import (
     both,
     shown_value,
 )
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
+from elastalog.diagnostics.diagnostic import ElastalogError, Label
 from elastalog.diagnostics.source import Source, Span
 from elastalog.relations.functions import BadFunction, Vectorised, missing, result_of, results_of
 from elastalog.relations.words import Dictionary
@@ -255,14 +255,4 @@ def _column(base: Base, found: list[Value | None], rows: Any, used: int, diction
 def failed(bad: BadFunction, functor: str, span: Span, source: Source) -> ElastalogError:
     """The error that a function gave no value where its functor is applied."""
     arguments = ", ".join(map(shown_value, bad.arguments))
-    return ElastalogError(
-        [
-            Diagnostic(
-                "E0640",
-                f"`{functor}({arguments})` {bad}",
-                (Label(span, "the functor is applied here"),),
-                help="mend the function, or exclude such arguments by a comparison in the rule",
-                source=source,
-            )
-        ]
-    )
+    return ElastalogError.of("E0640", span, source=source, functor=functor, arguments=arguments, bad=bad)

@@ -8,13 +8,12 @@ from collections.abc import Mapping
 from ctypes import Structure
 from typing import Final, Protocol
 
-from elastalog.backends.kernel.compile.signatures import INT, inlined, int64, operator, piece, record, record_at
+from elastalog.backends.kernel.compile.signatures import INT, inlined, operator, piece, record, record_at
 from elastalog.backends.kernel.execution.bound_variant import BoundVariant
-from elastalog.backends.kernel.execution.join import copy_columns
-from elastalog.backends.kernel.execution.level_views import GAINS, LEVELS, Phase, is_seen, level_now
+from elastalog.backends.kernel.execution.level_views import GAINS, LEVELS, Phase
 from elastalog.backends.kernel.machine import layout
-from elastalog.backends.kernel.machine.growth import probe_rows
-from elastalog.backends.kernel.machine.layout import BLOCK, facts_of, machine_at, relation_at, taken_of
+from elastalog.backends.kernel.machine.growth import gather_rows, probe_rows
+from elastalog.backends.kernel.machine.layout import BLOCK, machine_at, relation_at
 from elastalog.backends.kernel.machine.level_steps import gather_heads, gather_listed, probe_levels
 from elastalog.backends.kernel.machine.plan import UNIT, MachinePlan, MachineVariants, start_of
 from elastalog.backends.kernel.machine.rounds import driver, has_delta, has_more, runner
@@ -64,26 +63,6 @@ def _seen(task, relation, is_negated, is_before):
 
 
 @piece
-def _gather_rows(machine, variant, frame, seen):
-    """Fills the first block with the next rows of the delta that are seen, with their levels if bindings carry such."""
-    relation = relation_at(machine.relations, variant.start)
-    facts = facts_of(relation)
-    taken = taken_of(machine, variant, frame, BLOCK)
-    carried = _task_at(machine.task, 0).carried
-    row = machine.at
-    filled = int64(0)
-    while row < relation.delta_end and filled < BLOCK:
-        if not relation.is_checked or is_seen(seen, facts, row):
-            copy_columns(facts.rows, row, row, taken, filled)
-            for c in range(variant.width - carried, variant.width):
-                taken.out[filled, c] = level_now(facts, row, False, relation.is_flat != 0)
-            filled += 1
-        row += 1
-    machine.at = row
-    return filled
-
-
-@piece
 def _gather(machine, variant, frame):
     """Fills the first block with what is next of the delta."""
     task = _task_at(machine.task, 0)
@@ -91,7 +70,8 @@ def _gather(machine, variant, frame):
         return gather_heads(machine, variant, frame)
     seen = _seen(task, relation_at(machine.relations, variant.start), variant.is_negated != 0, False)
     if task.is_of_rows:
-        return _gather_rows(machine, variant, frame, seen)
+        end = relation_at(machine.relations, variant.start).delta_end
+        return gather_rows(machine, variant, frame, seen, end, task.carried)
     return gather_listed(machine, variant, frame, seen, task.is_loss != 0, BLOCK)
 
 

@@ -25,7 +25,7 @@ from elastalog.backends.kernel.compile.signatures import (
     words_at,
 )
 from elastalog.backends.kernel.execution.join import MEMBER, copy_columns, join, join_members
-from elastalog.backends.kernel.execution.level_views import level_now
+from elastalog.backends.kernel.execution.level_views import is_seen, level_now
 from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.bucket_queue import insert_due, lowest_level, put_off
 from elastalog.backends.kernel.machine.drive import enter_to_grow, leave_grown
@@ -59,7 +59,6 @@ from elastalog.backends.kernel.machine.shares import (
     turns_at,
 )
 from elastalog.backends.kernel.store.inserting import Noted, insert_alone, insert_together
-from elastalog.backends.kernel.store.set_table import is_present
 from elastalog.jit.operators import view
 
 
@@ -112,18 +111,24 @@ def _has_more(machine, variant):
 
 @piece
 def _gather(machine, variant, frame):
-    """Fills the first block with the next rows of the delta."""
-    relation = relation_at(machine.relations, variant.start)
     task = _task_at(machine.task, 0)
+    return gather_rows(machine, variant, frame, VIEWS[layout.GAINING, 0], task.stop, task.carried)
+
+
+@piece
+def gather_rows(machine, variant, frame, seen, stop, carried):
+    """Fills the first block with the next rows of the delta, below `stop`, that are `seen`, with their levels if
+    bindings carry such."""
+    relation = relation_at(machine.relations, variant.start)
+    facts = facts_of(relation)
     taken = taken_of(machine, variant, frame, BLOCK)
     is_checked = relation.is_checked != 0
-    facts = facts_of(relation)
     row = machine.at
     filled = int64(0)
-    while row < task.stop and filled < BLOCK:
-        if not is_checked or is_present(facts, row):
+    while row < stop and filled < BLOCK:
+        if not is_checked or is_seen(seen, facts, row):
             copy_columns(facts.rows, row, np_int32(row), taken, filled)
-            for c in range(variant.width - task.carried, variant.width):
+            for c in range(variant.width - carried, variant.width):
                 taken.out[filled, c] = level_now(facts, row, False, relation.is_flat != 0)
             filled += 1
         row += 1

@@ -37,11 +37,11 @@ from elastalog.backends.kernel.machine.layout import (
     touched_of,
 )
 from elastalog.backends.kernel.machine.together import offer_together
-from elastalog.backends.kernel.store.annotations import ABSENT, DELTA, FIXED, IS, LOST, PENDING, REFERENCE, entry_of
+from elastalog.backends.kernel.store.annotations import ABSENT, DELTA, FIXED, LOST, PENDING, REFERENCE, entry_of
 from elastalog.backends.kernel.store.bookkeeping import add_absent, offer, touch
 from elastalog.backends.kernel.store.count_vectors import change, first_level, vectors_at
 from elastalog.backends.kernel.store.postings import DIRECT, SLOT_WIDTH, hash_key, index_key
-from elastalog.backends.kernel.store.set_table import find_in_turn, find_row
+from elastalog.backends.kernel.store.set_table import find_in_turn
 
 
 @inlined
@@ -70,16 +70,22 @@ def fetch_ahead(machine, head, block, i):
 
 @piece
 def lose(block, used, head, machine):
-    """Takes old derivations off the counts of their heads; lists those whose count reached 0."""
+    """Takes old derivations off the counts of their heads, in the dense strategy at the level where they fired; lists
+    those whose (first) count reached 0."""
     width = block.shape[1]
     facts = facts_of(head)
+    is_dense = head.vectors != 0
+    vectors = vectors_at(head.vectors, 0)
     found = group_of_numbers()
+    left = int64(0)
     for i in range(used):
         row = find_in_turn(block, i, used, facts, found)
         if row < 0:
             continue
         value = facts.level[row]
         fires = block[i, width - 1] + 1
+        if is_dense:
+            left = change(vectors, row, np_int32(fires), np_int32(-1))
         if value < REFERENCE:
             if value != fires:
                 continue
@@ -88,8 +94,10 @@ def lose(block, used, head, machine):
         fact = entry_of(facts.touched, entry)
         if fact.marks & (LOST | DELTA | FIXED) or fact.old != fires:
             continue
-        fact.count -= 1
-        if fact.count == 0:
+        if not is_dense:
+            fact.count -= 1
+            left = int64(fact.count)
+        if left == 0:
             entry_of(facts.touched, head.losses).losses = entry
             head.losses += 1
             if used < GROUP:
@@ -98,20 +106,30 @@ def lose(block, used, head, machine):
 
 @piece
 def gain(block, used, relation, head, machine):
-    """Offers new derivations to their heads; facts never seen get a row."""
+    """Offers new derivations to their heads; facts never seen get a row. In the dense strategy derivations move from
+    the level where they fired before, if they did, to the one where they fire now."""
     width = block.shape[1]
     facts = facts_of(head)
+    is_dense = head.vectors != 0
+    vectors = vectors_at(head.vectors, 0)
     found = group_of_numbers()
     for i in range(used):
         fires = block[i, width - 2] + 1
         before = block[i, width - 1]
         before = before + 1 if before < ABSENT else np_int32(ABSENT)
         row = find_in_turn(block, i, used, facts, found)
+        if is_dense and fires == before:
+            continue
         if row < 0:
             row = add_absent(head, facts, block, i, -1 - row)
+        if is_dense:
+            if before < ABSENT:
+                change(vectors, row, np_int32(before), np_int32(-1))
+            change(vectors, row, np_int32(fires), np_int32(1))
         value = facts.level[row]
         if value < REFERENCE:
-            if value < fires or (value == fires and fires == before):
+            is_moved = is_dense and value == before  # what counted at the first level does no more
+            if (value < fires and not is_moved) or (value == fires and fires == before):
                 continue
             # A level that falls is counted anew, so that the old count need not be looked at.
             known = facts.count[row] if value == fires else np_int32(0)
@@ -182,70 +200,6 @@ def has_counts(head, rows, steps):
         and vectors.nodes_used + steps <= vectors.nodes_room
         and vectors.logged + steps <= vectors.log_room
     )
-
-
-@piece
-def lose_counts(block, used, head):
-    """Takes old derivations off the counts of their heads at the level where they fired; lists those whose first count
-    reached 0."""
-    width = block.shape[1]
-    facts = facts_of(head)
-    vectors = vectors_at(head.vectors, 0)
-    for i in range(used):
-        row = find_row(block, i, facts)
-        if row < 0:
-            continue
-        fires = block[i, width - 1] + np_int32(1)
-        left = change(vectors, row, fires, np_int32(-1))
-        value = facts.level[row]
-        if value < REFERENCE:
-            if value != fires:
-                continue
-            touch(head, facts, row, facts.count[row], ABSENT, ABSENT)
-        if left != 0:
-            continue
-        entry = facts.level[row] - REFERENCE
-        fact = entry_of(facts.touched, entry)
-        if fact.marks & (LOST | DELTA | FIXED) or fact.old != fires:
-            continue
-        entry_of(facts.touched, head.losses).losses = entry
-        head.losses += 1
-
-
-@piece
-def gain_counts(block, used, relation, head, machine):
-    """Moves derivations from the level where they fired before (if they did) to the one where they fire now; facts
-    never seen get a row. Heads whose first level falls wait for it."""
-    width = block.shape[1]
-    facts = facts_of(head)
-    vectors = vectors_at(head.vectors, 0)
-    for i in range(used):
-        fires = block[i, width - 2] + np_int32(1)
-        before = block[i, width - 1]
-        before = before + np_int32(1) if before < ABSENT else np_int32(ABSENT)
-        if fires == before:
-            continue
-        row = find_row(block, i, facts)
-        if row < 0:
-            row = add_absent(head, facts, block, i, -1 - row)
-        if before < ABSENT:
-            change(vectors, row, before, np_int32(-1))
-        change(vectors, row, fires, np_int32(1))
-        value = facts.level[row]
-        if value < REFERENCE:
-            if value < fires and value != before:
-                continue
-            touch(head, facts, row, facts.count[row], ABSENT, ABSENT)
-        entry = facts.level[row] - REFERENCE
-        fact = entry_of(facts.touched, entry)
-        if fact.marks & PENDING:
-            best = fact.other
-        else:
-            best = fact.new if fact.marks & IS else np_int32(ABSENT)
-        if fires < best:
-            fact.marks |= PENDING
-            fact.other = fires
-            wait(machine, relation, entry, fires)
 
 
 @piece

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from elastalog.backends.kernel.compile.signatures import inlined, int64, np_int32, piece, uint64
+from elastalog.backends.kernel.compile.signatures import inlined, int64, np_int32, piece
 from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.layout import (
     BLOCK,
@@ -28,15 +28,7 @@ from elastalog.backends.kernel.machine.layout import (
     rows_of,
     variant_at,
 )
-from elastalog.backends.kernel.store.postings import (
-    DIRECT,
-    LENGTH,
-    append_rows,
-    find_key,
-    hash_key,
-    index_key,
-    postings_of,
-)
+from elastalog.backends.kernel.store.postings import LENGTH, append_rows, find_slot_of, postings_of
 from elastalog.relations.limits import LEAST_NARROW, WIDE
 
 
@@ -348,10 +340,8 @@ def goes_here(machine, variant, rows, row):
 @piece
 def _length(machine, variant, rows, row):
     """How many rows the first join of a variant would look at from a fact."""
-    index = postings_of(index_of(index_at(machine.indexes, probe_at(machine.probes, variant.first_probe).index)))
+    probe = probe_at(machine.probes, variant.first_probe)
+    index = postings_of(index_of(index_at(machine.indexes, probe.index)))
     columns = operands(machine, variant.first_key, variant.first_key_width)
-    if index.kind == DIRECT:
-        word = int64(rows[row, columns[0]])
-        return int64(index.slots[word, LENGTH]) if word >= 0 and word < index.slots.shape[0] else int64(0)
-    value = index_key(rows, row, columns)
-    return int64(index.slots[find_key(value, hash_key(value) >> uint64(index.shift), index.keys), LENGTH])
+    slot = find_slot_of(rows, row, columns, index, rows_of(relation_at(machine.relations, probe.relation)))
+    return int64(index.slots[slot, LENGTH]) if slot >= 0 else int64(0)

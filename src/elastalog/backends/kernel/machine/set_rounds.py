@@ -17,7 +17,15 @@ from __future__ import annotations
 
 from ctypes import Structure
 
-from elastalog.backends.kernel.compile.signatures import GROUP, INT, operator, piece, record, record_at, words_at
+from elastalog.backends.kernel.compile.signatures import (
+    INT,
+    group_of_numbers,
+    operator,
+    piece,
+    record,
+    record_at,
+    words_at,
+)
 from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.layout import (
     block_of,
@@ -31,7 +39,7 @@ from elastalog.backends.kernel.machine.layout import (
 from elastalog.backends.kernel.machine.level_steps import gather_heads, probe_seen
 from elastalog.backends.kernel.machine.rounds import driver, extend_indexes, has_delta, has_more, runner
 from elastalog.backends.kernel.store.annotations import ABSENT, DELTA, DERIVED, IS, REFERENCE, entry_of
-from elastalog.backends.kernel.store.bookkeeping import fetch, find_or_add, touched_entry
+from elastalog.backends.kernel.store.bookkeeping import find_or_add, touched_entry
 from elastalog.backends.sets import Mark
 
 
@@ -99,17 +107,15 @@ def apply_heads(machine, variant, frame, is_new, column, step, stamp):
         return layout.NO_NODES
     block = block_of(frame)
     facts = facts_of(head)
-    for start in range(0, used, GROUP):
-        stop = min(start + GROUP, used)
-        fetch(block, start, stop, facts)
-        for i in range(start, stop):
-            row = find_or_add(head, facts, block, i, is_new)
-            if row < 0 or (is_new and column < 0 and facts.level[row] < ABSENT):
-                continue
-            entry = touched_entry(head, facts, row, DERIVED, 0)
-            if column >= 0:
-                facts.touched[entry, column] += step
-            list_head(machine, variant.head, entry_of(facts.touched, entry), entry, stamp)
+    found = group_of_numbers()
+    for i in range(used):
+        row = find_or_add(head, facts, block, i, used, is_new, found)
+        if row < 0 or (is_new and column < 0 and facts.level[row] < ABSENT):
+            continue
+        entry = touched_entry(head, facts, row, DERIVED, 0)
+        if column >= 0:
+            facts.touched[entry, column] += step
+        list_head(machine, variant.head, entry_of(facts.touched, entry), entry, stamp)
     machine.derived += used
     frame.begun = used
     return layout.DONE

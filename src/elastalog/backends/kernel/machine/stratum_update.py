@@ -19,11 +19,9 @@ from elastalog.backends.kernel.machine.bucket_queue import take_lowest, waiting_
 from elastalog.backends.kernel.machine.drive import drive_at, enter_next, leave, write_back
 from elastalog.backends.kernel.machine.heads import (
     gain,
-    gain_counts,
     has_counts,
     highest,
     lose,
-    lose_counts,
     recover,
     recover_listed,
     wait_for_counts,
@@ -167,15 +165,11 @@ def _hand_on(machine, variant, number, block, used):
     machine.full = number
     if phase != layout.RECOVERING and head.touched_used + used > head.touched_room:
         return layout.NO_ROOM
-    is_dense = head.vectors != 0
-    if is_dense and not has_counts(head, head.used + used, MOST_STEPS * used):
+    if head.vectors != 0 and not has_counts(head, head.used + used, MOST_STEPS * used):
         return layout.NO_COUNTS
     derived = used
     if phase == layout.LOSING:
-        if is_dense:
-            lose_counts(block, used, head)
-        else:
-            lose(block, used, head, machine)
+        lose(block, used, head, machine)
     else:
         if phase == layout.GAINING and head.used + used > head.room:
             return layout.NO_ROOM
@@ -189,8 +183,6 @@ def _hand_on(machine, variant, number, block, used):
                 derived = recover_listed(block, kept, number, head, first, machine)
             else:
                 recover(block, used, number, head, machine)
-        elif is_dense:
-            gain_counts(block, used, number, head, machine)
         else:
             gain(block, used, number, head, machine)
     machine.derived += derived

@@ -16,18 +16,18 @@ from __future__ import annotations
 
 from elastalog.backends.kernel.compile.signatures import (
     FLAG,
-    GROUP,
     INT,
     MATRIX,
     STATE,
     WORDS,
+    group_of_numbers,
     int64,
     np_int32,
     operator,
     types,
 )
 from elastalog.backends.kernel.store.annotations import ABSENT, COUNT, DERIVED, IS, WAS, entry_of, facts_of
-from elastalog.backends.kernel.store.bookkeeping import LISTED, fetch, find_or_add, touched_entry
+from elastalog.backends.kernel.store.bookkeeping import LISTED, find_or_add, touched_entry
 from elastalog.backends.kernel.store.memory import relation_descriptor_at
 
 RECURSIVE = 2
@@ -55,31 +55,29 @@ def apply_heads(address, block, used, column, step, is_new, is_gain, noted, stam
     facts = facts_of(head)
     block_width = block.shape[1]
     listed = state[LISTED]
-    for start in range(0, used, GROUP):
-        stop = min(start + GROUP, used)
-        fetch(block, start, stop, facts)
-        for i in range(start, stop):
-            row = find_or_add(head, facts, block, i, is_new)
-            if row < 0:
-                continue
-            is_counted = column >= 0 and (not is_gain or block[i, block_width - 1] >= ABSENT)
-            is_marked = NOTHING < noted < IF_CERTAIN and block[i, block_width - 2] >= MARKED
-            if is_new and not is_counted and facts.level[row] < ABSENT and not (is_marked and noted == IF_QUESTIONED):
-                continue
-            entry = touched_entry(head, facts, row, DERIVED, 0)
-            fact = entry_of(facts.touched, entry)
-            if is_counted:
-                facts.touched[entry, column] += np_int32(step)
-            if is_marked:
-                fact.new |= MARKED
-                if column == COUNT:
-                    fact.new += QUESTIONED
-            elif noted == IF_CERTAIN and block[i, block_width - 2] == 0:
-                fact.new |= ASSURED
-            if fact.other != stamp:
-                fact.other = stamp
-                listed_entries[listed] = entry
-                listed += 1
+    found = group_of_numbers()
+    for i in range(used):
+        row = find_or_add(head, facts, block, i, used, is_new, found)
+        if row < 0:
+            continue
+        is_counted = column >= 0 and (not is_gain or block[i, block_width - 1] >= ABSENT)
+        is_marked = NOTHING < noted < IF_CERTAIN and block[i, block_width - 2] >= MARKED
+        if is_new and not is_counted and facts.level[row] < ABSENT and not (is_marked and noted == IF_QUESTIONED):
+            continue
+        entry = touched_entry(head, facts, row, DERIVED, 0)
+        fact = entry_of(facts.touched, entry)
+        if is_counted:
+            facts.touched[entry, column] += np_int32(step)
+        if is_marked:
+            fact.new |= MARKED
+            if column == COUNT:
+                fact.new += QUESTIONED
+        elif noted == IF_CERTAIN and block[i, block_width - 2] == 0:
+            fact.new |= ASSURED
+        if fact.other != stamp:
+            fact.other = stamp
+            listed_entries[listed] = entry
+            listed += 1
     state[LISTED] = listed
 
 

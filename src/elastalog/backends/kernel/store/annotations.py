@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import namedtuple
 from ctypes import Structure
 
-from elastalog.backends.kernel.compile.signatures import matrix_at, record_of, record_of_words, table_at, words_at
+from elastalog.backends.kernel.compile.signatures import matrix_at, record_at, record_of_words, table_at, words_at
 from elastalog.backends.sets import Mark
 from elastalog.jit import operators as jit
 
@@ -40,7 +40,7 @@ class Entry(Structure):
     deltas: int
 
 
-entry_of = record_of(Entry)
+entry_of = record_at(Entry)
 """In compiled code, an entry of a touched table by its number."""
 
 ROW, OLD, NEW, OTHER, COUNT, MARKS, LOSS_LIST, DELTA_LIST = range(8)

@@ -9,13 +9,12 @@ from __future__ import annotations
 import numpy as np
 
 from elastalog.backends.kernel.compile.signatures import (
-    GROUP,
     INT,
     MATRIX,
     STATE,
     WORDS,
     flattened,
-    hash_row,
+    group_of_numbers,
     inlined,
     int64,
     np_int32,
@@ -23,7 +22,6 @@ from elastalog.backends.kernel.compile.signatures import (
     piece,
     prefetch,
     types,
-    uint64,
 )
 from elastalog.backends.kernel.store.annotations import (
     ABSENT,
@@ -43,7 +41,7 @@ from elastalog.backends.kernel.store.annotations import (
 )
 from elastalog.backends.kernel.store.memory import Matrix, Vector, relation_descriptor_at
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.kernel.store.set_table import add_row, find_row, row_in
+from elastalog.backends.kernel.store.set_table import add_row, find_in_turn, find_row
 from elastalog.backends.protocol import GONE
 
 # A field of the state vector.
@@ -94,9 +92,10 @@ def add_absent(head, facts, block, i, slot):
 
 
 @inlined
-def find_or_add(head, facts, block, i, is_new):
-    """The row of a fact, -1 and less if it has none; with `is_new`, one of an absent fact is added then."""
-    row = find_row(block, i, facts)
+def find_or_add(head, facts, block, i, used, is_new, found):
+    """The row of a fact, found in its turn, -1 and less if it has none; with `is_new`, one of an absent fact is added
+    then."""
+    row = find_in_turn(block, i, used, facts, found)
     return add_absent(head, facts, block, i, -1 - row) if row < 0 and is_new else row
 
 
@@ -156,22 +155,20 @@ def insert_lowest(address, block, used):
     facts, at level 0, stay as they are."""
     home = relation_descriptor_at(address, 0)
     facts = facts_of(home)
-    for start in range(0, used, GROUP):
-        stop = min(start + GROUP, used)
-        fetch(block, start, stop, facts)
-        for i in range(start, stop):
-            fires = block[i, block.shape[1] - 2] + 1
-            row = find_row(block, i, facts)
-            if row < 0:
-                add_row(block, i, -1 - row, facts, home.used)
-                facts.level[home.used] = fires
-                facts.count[home.used] = 1
-                home.used += 1
-            elif fires < facts.level[row]:
-                facts.level[row] = fires
-                facts.count[row] = 1
-            elif fires == facts.level[row]:
-                facts.count[row] += 1
+    found = group_of_numbers()
+    for i in range(used):
+        fires = block[i, block.shape[1] - 2] + 1
+        row = find_in_turn(block, i, used, facts, found)
+        if row < 0:
+            add_row(block, i, -1 - row, facts, home.used)
+            facts.level[home.used] = fires
+            facts.count[home.used] = 1
+            home.used += 1
+        elif fires < facts.level[row]:
+            facts.level[row] = fires
+            facts.count[row] = 1
+        elif fires == facts.level[row]:
+            facts.count[row] += 1
 
 
 @operator(types.void, WORDS, MATRIX, INT, INT)
@@ -384,20 +381,6 @@ def room(array: np.ndarray, used: int) -> np.ndarray:
     wider = np.empty((max(used, 2 * len(array)), *array.shape[1:]), array.dtype)
     wider[: len(array)] = array
     return wider
-
-
-@inlined
-def fetch(block, start, stop, facts):
-    """Asks for the memory that finding some heads will need: first the slots, then the levels of the rows there."""
-    width = facts.rows.shape[1]
-    high = uint64(facts.shift)
-    for i in range(start, stop):
-        prefetch(facts.table, int64(hash_row(block, i, width) >> high))
-    for i in range(start, stop):
-        entry = uint64(facts.table[int64(hash_row(block, i, width) >> high)])
-        row = row_in(entry, uint64(facts.table.shape[0] - 1))
-        if row >= 0:
-            prefetch(facts.level, row)
 
 
 @operator(types.void, INT, MATRIX, INT, _FLAGS)

@@ -180,16 +180,14 @@ def _enter_rows(facts, start, stop, is_together):
         row += size
 
 
-@operator(types.void, MATRIX, INT, TABLE, INT)
-def rebuild(rows, used, table, shift):
-    """Fills an empty set table with the first rows."""
-    _enter_rows(_Table(rows, table, shift), 0, used, False)
-
-
-@operator(types.void, MATRIX, INT, INT, TABLE, INT)
-def rebuild_together(rows, start, stop, table, shift):
-    """Enters rows [start, stop) into a set table that has none of them, while other threads enter others."""
-    _enter_rows(_Table(rows, table, shift), start, stop, True)
+@operator(types.void, MATRIX, INT, INT, TABLE, INT, types.boolean)
+def rebuild(rows, start, stop, table, shift, is_together):
+    """Enters rows [start, stop) into a set table that has none of them; `is_together`: while other threads enter
+    others."""
+    if is_together:
+        _enter_rows(_Table(rows, table, shift), start, stop, True)
+    else:
+        _enter_rows(_Table(rows, table, shift), start, stop, False)
 
 
 APART = 16

@@ -33,7 +33,7 @@ from elastalog.backends.kernel.store.memory import (
     write_place,
 )
 from elastalog.diagnostics import quota
-from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
+from elastalog.diagnostics.diagnostic import LimitReached
 from elastalog.relations.facts import FactWords
 from elastalog.settings import SETTINGS
 
@@ -138,7 +138,7 @@ class KernelRelation:
     def reserve(self, size: int, growth: float | None = None) -> None:
         """Makes room for `size` rows, and more: by a factor, which is small in updates, where few rows come."""
         if size > _MOST_ROWS:
-            raise LimitReached([Diagnostic("E0605", f"relation `{self.name}` has more than {_MOST_ROWS:,} facts")])
+            raise LimitReached.of("E0605", name=self.name, most=_MOST_ROWS)
         self.reserve_rows(size, growth)
         if size > self.full:
             slots = slots_for(size)
@@ -385,11 +385,7 @@ class KernelRelation:
 def fill_table(rows: Matrix, used: int, table: Vector, crew: Crew) -> None:
     """Enters the first rows into an empty set table, with all threads of a crew if they are many."""
     shift = 65 - len(table).bit_length()
-    if crew.number == 1 or used < SETTINGS.divide_table_from or not crew.is_free:
-        inserting.rebuild(rows, used, table, shift)
-        return
-
-    crew.do_ranges(used, lambda _, start, stop: inserting.rebuild_together(rows, start, stop, table, shift))
+    crew.do_ranges(used, lambda _, start, stop: inserting.rebuild(rows, start, stop, table, shift, stop - start < used))
 
 
 def levels_now(relation: KernelRelation, rows: Vector | slice) -> Vector:
