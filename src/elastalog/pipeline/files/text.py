@@ -232,15 +232,15 @@ def _read_exactly(
         count += 1
         for column, value in zip(columns, row, strict=True):
             column.append(value)
-    for place, (row, fields) in enumerate(zip(bad, given, strict=True)):
+    for place, (one, texts) in enumerate(zip(bad, given, strict=True)):
         # Where most rows are facts the file is written as is said: only the first line may be meant otherwise.
-        is_alone = count >= len(bad) and not (row.line == 1 and reads_as_header(schema, fields))
-        fault = row.fault
+        is_alone = count >= len(bad) and not (one.line == 1 and reads_as_header(schema, texts))
+        fault = one.fault
         if fault.code == faults.ARITY and schema.arity:
-            fault = _wrong_number(schema, fields, form, is_alone)
+            fault = _wrong_number(schema, texts, form, is_alone)
         elif fault.code == faults.TYPE and not fault.advice and not is_alone:
-            fault = replace(fault, advice=_likely_need(schema, fields, parsers, form))
-        bad[place] = replace(row, fault=fault)
+            fault = replace(fault, advice=_likely_need(schema, texts, parsers, form))
+        bad[place] = replace(one, fault=fault)
     arrow_schema = schema.arrow()
     arrays = [typed_array(values, kind) for values, kind in zip(columns, arrow_schema.types, strict=True)]
     return table_of_columns(arrow_schema, count, arrays), bad
