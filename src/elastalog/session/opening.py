@@ -374,9 +374,7 @@ def _require_same_functors(path: Path, options: Options, given: Mapping[str, str
     """Facts that another function has made would not be those of this one."""
     for name, kept in options.functors.items():
         if given.get(name, kept) != kept:
-            from elastalog.storage import errors
-
-            raise errors.other_functor(path, name)
+            raise ElastalogError.of("E0840", location=path, name=name)
 
 
 def _open_store(
