@@ -262,7 +262,7 @@ def test_an_input_that_a_rule_of_an_output_reads_is_needed(folder: Path, use: st
 
 
 def test_fields_beyond_the_last_column_are_ignored_where_that_is_asked_for(folder: Path) -> None:
-    (folder / "facts" / "edge.facts").write_text("1\t2\t9\n2\t3\n")
+    (folder / "facts" / "edge.facts").write_text("1\t2\t9\n2\t3\t4\n")
     result = run(folder)
     assert result.exit_code == 1
     assert '`.pragma "extra-fields" "ignore"` does for all files' in result.stderr

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from elastalog.analysis.program import Base
-from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached
+from elastalog.diagnostics.diagnostic import ElastalogError, FindingWarning, LimitReached
 from elastalog.pipeline.files.policy import BadRows
 from elastalog.pipeline.files.read import read_facts, read_input
 from elastalog.relations.schema import Column, Schema
@@ -21,7 +21,7 @@ from tests.pipeline.schemas import EDGE, NAME, PAIR, one, relation
 BAD_TEXT = {
     "too few fields": (PAIR, b"1\t2\n3\n", 2, "E0501", "1 field for 2 columns", "3"),
     "too many fields": (PAIR, b"1\t2\t3\n1\t2\n", 1, "E0501", "3 fields for 2 columns", "1\t2\t3"),
-    "empty line": (PAIR, b"1\t2\n\n", 2, "E0501", "1 field for 2 columns", ""),
+    "empty line": (PAIR, b"1\t2\n\n", 2, "E0501", "a blank line is no row", ""),
     "not a number": (PAIR, b"1\t2\nx\t2\n", 2, "E0502", "`x` is not a number (`x`)", "x\t2"),
     "empty number": (PAIR, b"1\t2\n1\t\n", 2, "E0502", "an empty field is not a number (`y`)", "1\t"),
     "float": (PAIR, b"1\t2\r\n1\t2.0\r\n", 2, "E0502", "`2.0` is a float, and `y` is declared as number", "1\t2.0"),
@@ -44,6 +44,10 @@ BAD_TEXT = {
 
 
 IGNORED = 'and `.pragma "extra-fields" "ignore"` does for all files'
+LEFT_OUT = (
+    "or let bad rows pass: `--bad-rows skip` leaves them out, `quarantine` sets them aside (in Python `bad_rows=`)"
+)
+QUOTES = 'if a text holds `,`, write it between quotes, `"a, b"`'
 ALIKE = "give every row as many values as the relation has columns"
 
 
@@ -56,11 +60,22 @@ ALIKE = "give every row as many values as the relation has columns"
         (b"1;2\n", {}, 'say how the file is written: `.input pair(delimiter=";")`'),
         (b"1\t2\n", {"delimiter": ","}, 'say how the file is written: `.input pair(delimiter="\\t")`'),
         (
-            b"1\t2\t3\n1\t2\n",
+            b"1\t2\t3\n",
             {},
             f'{ALIKE}; `.input pair(columns="0:1")` leaves the others out, {IGNORED}',
         ),
         (b"1\n", {}, ALIKE),
+        # One row among others is to be changed, not the way in which all are read.
+        (b"1\t2\n3 4\n5\t6\n", {}, f"{ALIKE}; {LEFT_OUT}"),
+        (b"1,2\n3;4\n5,6\n", {"delimiter": ","}, f"{ALIKE}; {LEFT_OUT}"),
+        (b"1\t2\t3\n1\t2\n", {}, f"{ALIKE}; {LEFT_OUT}"),
+        (b"1\t2\nx\ty\n5\t6\n", {}, "convert the values first, or declare the attribute with another type"),
+        (
+            b"x\ty\n1\ttwo\n5\t6\n7\t8\n",
+            {},
+            "if the file begins with the names of its columns: `.input pair(headers=true)`",
+        ),
+        (b"1\t2\n\n", {}, f"delete the line; {LEFT_OUT}"),
     ],
 )
 def test_the_help_says_what_the_text_is_likely_to_need(tmp_path, data, parameters, advice):
@@ -69,6 +84,48 @@ def test_the_help_says_what_the_text_is_likely_to_need(tmp_path, data, parameter
     with pytest.raises(ElastalogError) as error:
         read_facts(PAIR, path, parameters)
     assert error.value.diagnostics[0].help == advice
+
+
+@pytest.mark.parametrize(
+    ("data", "parameters", "advice"),
+    [
+        (
+            "Smith, John,3\nJones,4\n",
+            {"rfc4180": "true"},
+            f"{QUOTES}; {LEFT_OUT}",
+        ),
+        (
+            "Smith, John,3\nJones,4\n",
+            {"delimiter": ","},
+            f"{QUOTES}, and `.input dep(rfc4180=true)`; {LEFT_OUT}",
+        ),
+        (
+            "Smith, John,3\n",
+            {"rfc4180": "true"},
+            f'{QUOTES}; `.input dep(rfc4180=true, columns="0:1")` leaves the others out, {IGNORED}',
+        ),
+    ],
+)
+def test_a_comma_in_a_text_is_to_be_quoted(tmp_path, data, parameters, advice):
+    schema = Schema("dep", (Column("name", Base.SYMBOL), Column("years", Base.NUMBER)))
+    path = tmp_path / "dep.facts"
+    path.write_text(data)
+    with pytest.raises(ElastalogError) as error:
+        read_facts(schema, path, parameters)
+    assert error.value.diagnostics[0].help == advice
+    path.write_text(data.replace("Smith, John", '"Smith, John"'))
+    assert read_facts(schema, path, {"rfc4180": "true"}).table["name"].to_pylist()[0] == "Smith, John"
+
+
+def test_rows_that_are_left_out_are_warned_of(tmp_path):
+    path = tmp_path / "pair.facts"
+    path.write_bytes(b"1\t2\nx\t2\n3\n")
+    for policy, what in (("skip", "skipped"), ("quarantine", f"set aside in `{tmp_path}/pair.bad.jsonl`")):
+        with pytest.warns(FindingWarning) as told:
+            read_facts(PAIR, path, {}, BadRows(policy, folder=tmp_path))
+        (found,) = [one.message.diagnostic for one in told]
+        assert (found.severity, found.message) == ("warning", f"2 bad rows of `pair` {what}")
+        assert found.location == f"{path}:2"
 
 
 AGE = Schema("age", (Column("name", Base.SYMBOL), Column("city", Base.SYMBOL), Column("years", Base.NUMBER)))
@@ -108,8 +165,8 @@ def check_bad(schema, path, parameters, tmp_path, line, code, reason, text):
     assert diagnostic.code == code
     assert diagnostic.message == f"bad row for `{schema.name}`: {reason}"
     assert diagnostic.location == f"{path}:{line}"
-    assert diagnostic.notes[0].startswith("the row is `")
-    assert "\x1b" not in diagnostic.notes[0] + diagnostic.message
+    assert [note[:12] for note in diagnostic.notes] == ["the row is `"] * bool(text)
+    assert "\x1b" not in "".join(diagnostic.notes) + diagnostic.message
     assert diagnostic.help
 
     out = tmp_path / "out"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import warnings
 from pathlib import Path
 
 import pytest
@@ -277,3 +278,18 @@ def test_a_value_of_another_subtype_does_not_go_to_a_functor() -> None:
     assert codes(text + "b(@f(x)) :- s(x).") == []
     assert codes(text + "b(@f(x)) :- s(x), a(x).") == []
     assert codes(text + "b(@f(3)).") == []
+
+
+def test_the_first_fact_of_a_file_without_the_header_that_is_said_is_warned_of(tmp_path):
+    (tmp_path / "calls.csv").write_text("ann1,bob2\nann1,carl3\n")
+    said = 'filename="calls.csv", rfc4180=true'
+    with pytest.warns(UserWarning, match="E0527") as told:
+        db = elastalog.open(f"{CALLS}({said}, headers=true)", facts=tmp_path)
+    assert list(db["calls"]) == [("ann1", "carl3")]
+    (one,) = told
+    advice = f"if the line is a fact: `.input calls({said}, headers=false)`"
+    assert str(one.message).endswith(advice)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        db = elastalog.open(f"{CALLS}({said}, headers=false)", facts=tmp_path)
+    assert len(db["calls"]) == 2

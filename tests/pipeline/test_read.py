@@ -199,7 +199,7 @@ def test_an_empty_line_is_no_row_of_empty_symbols(tmp_path):
     for content in (b"\n", b"a\tb\n\n", b"\r\na\tb\r\n", b"a\tb\r\n\r\n"):
         with pytest.raises(ElastalogError) as error:
             rows(schema, tmp_path, content)
-        assert error.value.diagnostics[0].message == "bad row for `r`: 1 field for 2 columns"
+        assert error.value.diagnostics[0].message == "bad row for `r`: a blank line is no row"
 
 
 def test_bad_rows_in_a_file_of_many_blocks(tmp_path, monkeypatch):
@@ -288,7 +288,7 @@ def test_a_parquet_file_that_is_none(tmp_path):
     (diagnostic,) = error.value.diagnostics
     assert (diagnostic.code, diagnostic.message) == (
         "E0502",
-        "column `x` of `edge` is declared as number, but given as string",
+        "column `x` of `edge` is declared as number, but holds texts",
     )
     assert diagnostic.location == str(tmp_path / "edge.parquet")
 

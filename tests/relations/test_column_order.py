@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import warnings
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -12,7 +14,7 @@ import pytest
 
 import elastalog
 from elastalog.analysis.program import Base
-from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.diagnostics.diagnostic import ElastalogError, FindingWarning
 from elastalog.pipeline.files.diff import read_diff
 from elastalog.pipeline.files.read import read_facts
 from elastalog.relations.schema import Column, Schema, column_order
@@ -34,7 +36,23 @@ EDGE = Schema("edge", (Column("from", Base.NUMBER), Column("to", Base.NUMBER)))
     ],
 )
 def test_names_decide_and_position_where_none_is_known(names, order):
-    assert column_order(EDGE, names) == order
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        assert column_order(EDGE, names) == order
+    is_doubtful = names in (("src", "dst"), ("x", "x"))
+    assert [one.message.diagnostic.code for one in told] == ["E0518"] * is_doubtful
+
+
+def test_columns_that_are_taken_by_position_are_named():
+    with pytest.warns(FindingWarning) as told:
+        elastalog.open(".decl edge(from: number, to: number)", {"edge": pd.DataFrame({"src": [1], "dst": [2]})})
+    (found,) = [one.message.diagnostic for one in told]
+    assert found.message == "none of the columns of the table has the name of an attribute: they are taken by position"
+    assert found.notes == ("declared as edge(from: number, to: number)", "`src` as `from`, `dst` as `to`")
+    for unnamed in (pd.DataFrame([(1, 2)]), pl.DataFrame([(1, 2)], orient="row"), np.array([[1, 2]])):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            elastalog.open(".decl edge(from: number, to: number)", {"edge": unnamed})
 
 
 def test_a_name_itself_goes_before_one_that_differs_in_case():

@@ -12,6 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+import elastalog
 from elastalog.analysis.program import Attribute, Base, Relation
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.diagnostics.source import Span
@@ -58,6 +59,8 @@ KINDS = {
     "pandas nullable": lambda: TABLE.to_pandas().convert_dtypes(),
     "pandas category": lambda: TABLE.to_pandas().astype({"y": "category"}),
     "polars": lambda: pl.from_arrow(TABLE),
+    "polars lazy": lambda: pl.from_arrow(TABLE).lazy(),
+    "polars objects": lambda: pl.from_arrow(TABLE).with_columns(pl.Series("y", TABLE["y"].to_pylist(), pl.Object)),
     "duckdb": lambda: duckdb.sql("select * from (values (1, 'a'), (1099511627776, 'b'), (1, 'a')) t(x, y)"),
     "stream protocol": StreamOnly,
     "array protocol": ArrayOnly,
@@ -183,12 +186,12 @@ BAD = {
     "arrow floats": (
         pa.table({"x": [1.5], "y": ["a"]}),
         "E0502",
-        "column `x` of `edge` is declared as number, but given as double",
+        "column `x` of `edge` is declared as number, but holds floats",
     ),
     "arrow binary": (
         pa.table({"x": [1], "y": [b"a"]}),
         "E0502",
-        "column `y` of `edge` is declared as symbol, but given as binary",
+        "column `y` of `edge` is declared as symbol, but holds bytes",
     ),
     "arrow null": (pa.table({"x": [1, None], "y": ["a", "b"]}), "E0504", "row 2 given for `edge`: `x` is null"),
     "arrow all null": (pa.table({"x": [1], "y": [None]}), "E0504", "row 1 given for `edge`: `y` is null"),
@@ -303,3 +306,37 @@ def test_columns_that_the_type_cannot_hold(base, array, code):
     with pytest.raises(ElastalogError) as error:
         to_words(Schema("r", (Column("x", base),)), pa.table({"x": array}), Dictionary())
     assert (error.value.diagnostics[0].code, error.value.diagnostics[0].location) == (code, "r, row 2")
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame(), pl.DataFrame(), pl.DataFrame().lazy()])
+@pytest.mark.parametrize("schema", [EDGE, MIXED])
+def test_an_empty_frame_holds_no_facts(frame, schema):
+    assert to_words(schema, frame, Dictionary()).shape == (0, schema.arity)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pd.Series([(1, "a")]), pd.Series([[1, "a"]]), pd.Series([{"b": "a", "a": 1}]), pd.Series(['[1, "a"]']),
+        pl.Series([{"a": 1, "b": "a"}]), pl.Series([(1, "a")], dtype=pl.Object),
+        pl.Series([{"b": "a", "a": 1}], dtype=pl.Object), pl.Series(['[1, "a"]']),
+    ],
+)  # fmt: skip
+def test_records_in_frames_are_taken_in_every_way_that_rows_have(values):
+    program = ".type R = [a: number, b: symbol]\n.decl r(id: number, v: R)"
+    frame = (pd if isinstance(values, pd.Series) else pl).DataFrame({"id": [1], "v": values})
+    with elastalog.open(program, {"r": frame}) as db:
+        assert list(db["r"]) == [(1, (1, "a"))]
+
+
+@pytest.mark.parametrize(
+    ("column", "kind"),
+    [
+        (pa.array([[1]]), "lists"), (pa.array([[1]], pa.list_(pa.int64(), 1)), "lists"),
+        (pa.array([{"a": 1}]), "records"), (pa.array([b"a"], pa.binary(1)), "bytes"),
+        (pa.array([1], pa.duration("s")), "durations"), (pa.array([b"a"], pa.large_binary()), "bytes"),
+    ],
+)  # fmt: skip
+def test_what_a_column_holds_is_said_in_words(column, kind):
+    with pytest.raises(ElastalogError, match=f"column `y` of `edge` is declared as symbol, but holds {kind}"):
+        to_words(EDGE, pa.table({"x": [1], "y": column}), Dictionary())

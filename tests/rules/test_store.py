@@ -20,10 +20,11 @@ from elastalog.storage.administration import check_files
 from elastalog.storage.manifest import Options
 from tests.closures import CLOSURE as REACH
 from tests.engine.judging import facts_of
+from tests.failpoints import recording, stop_at
 from tests.rules.playing import apply, case_of, step_of
 from tests.rules.test_random import is_stratified
 from tests.storage.conftest import folder as folder
-from tests.storage.scripted import FACTS, PROGRAM, State, in_child, state_of
+from tests.storage.scripted import FACTS, PROGRAM, State, in_child, state_of, write_snapshot
 
 
 @pytest.fixture(autouse=True, params=[False, True], ids=["by the commit", "in the background"])
@@ -196,14 +197,14 @@ def stopped_lives(folder: Path, first: int, last: int) -> Iterator[tuple[Path, i
     with create(base, journal_epochs=1) as session:
         go_on(session, last=first)
     shutil.copytree(base, folder / "recorded")
-    with failpoints.recording() as reached, elastalog.open(store=folder / "recorded") as session:
+    with recording() as reached, elastalog.open(store=folder / "recorded") as session:
         go_on(session, last=last)
     for number in range(1, len(reached) + 1):
         path = folder / "stopped"
         shutil.copytree(base, path)
 
         def work(tell: Callable[[int], None], path: Path = path, number: int = number) -> None:
-            with failpoints.stop_at(number, action="exit"), elastalog.open(store=path) as session:
+            with stop_at(number, action="exit"), elastalog.open(store=path) as session:
                 tell(session.epoch)
                 go_on(session, tell, last)
 
@@ -237,7 +238,7 @@ def test_a_crash_at_every_failpoint_leaves_the_epoch_before_or_after(
 def test_a_write_that_fails_leaves_session_and_store_at_the_epoch_before(folder: Path) -> None:
     with create(folder / "store", journal_epochs=100) as session:
         for point in ("journal.write.before", "journal.write.middle", "journal.fsync.before"):
-            with pytest.raises(failpoints.Stopped), failpoints.stop_at(1, point):
+            with pytest.raises(failpoints.Stopped), stop_at(1, point):
                 session.change_rules("lone(t) :- label(_, t).", [1, 3])
             assert (state_of(session), rules_of(session), session.epoch) == (*EXPECTED[1], 1)
         go_on(session)
@@ -283,7 +284,7 @@ def test_lines_of_a_changed_program_are_not_said_to_be_in_its_file(tmp_path: Pat
     with elastalog.open(store=path) as session:
         assert f"--> {path} (program since epoch 2):{line}:6" in told_by(session)
         assert session.at(1).program.tree.source.name == str(path / "program.dl")
-        session._history.store.write_snapshot(session._dictionary, session._backend.states.of)
+        write_snapshot(session)
     with elastalog.open(store=path) as session:
         name = session.program.tree.source.name
         assert f"--> {name}:{line}:6" in told_by(session)

@@ -17,6 +17,7 @@ from elastalog.session import history as history_of_sessions
 from elastalog.storage.store import Store
 from tests.closures import REACH as PROGRAM
 from tests.commands import run
+from tests.storage.scripted import write_snapshot
 
 
 def test_the_second_time_the_store_is_opened_and_a_warning_says_that_facts_are_not_read(tmp_path: Path) -> None:
@@ -187,7 +188,7 @@ def test_retention_of_a_store_that_is_there_is_set(tmp_path: Path) -> None:
     with elastalog.open(PROGRAM, {"edge": [(1, 2)]}, store=path) as db:
         for i in range(4):
             db.apply({"edge": [(i, i + 10)]})
-            db._history.store.write_snapshot(db._dictionary, db._backend.states.of)  # type: ignore[union-attr]
+            write_snapshot(db)
         assert db.log()[0].epoch == 1
     with elastalog.open(store=elastalog.Store(path, retention=2)) as db:
         assert db.log()[0].epoch == 3

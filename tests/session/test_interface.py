@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from click.testing import CliRunner
 
@@ -536,6 +537,52 @@ def test_a_file_that_is_there_and_is_not_read_is_told_of(tmp_path: Path) -> None
     (found,) = told(lambda: elastalog.open(ROADS, tmp_path))
     assert found.endswith("road.csv` is not read, since `road` has no `.input`")
     assert not told(lambda: elastalog.open(ROADS + 'road("A", "B", 4).', tmp_path))
+    (found,) = told(lambda: elastalog.open(ROADS + ".output road", tmp_path))
+    assert found.endswith("it looks like what an earlier run wrote of `road`, which is an output")
     db = elastalog.open(ROADS, {"road": tmp_path / "road.csv"})
     with pytest.raises(AttributeError, match=r'write `db\["road"\]`'):
         db.road  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_outputs_of_earlier_runs_are_not_told_of_where_they_are_derived_or_not_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "way.csv").write_text("A,B,4\n")
+    (tmp_path / "lone.csv").write_text("A\n")
+    program = (
+        ROADS + ".decl way(from: symbol, to: symbol, km: number)\n.decl lone(x: symbol)\n.output way\n"
+        "way(a, b, k) :- road(a, b, k).\n"
+    )
+    assert not told(lambda: elastalog.query(program, tmp_path, "way(_, _, K)"))
+    assert not told(lambda: elastalog.query(program, tmp_path, "road(_, _, K)"))
+    assert len(told(lambda: elastalog.query(program, tmp_path, "lone(X)"))) == 1
+
+
+def test_a_frame_alone_is_no_facts() -> None:
+    with pytest.raises(elastalog.ElastalogError) as raised:
+        elastalog.open(ROADS, pl.DataFrame({"from": ["A"]}))  # type: ignore[arg-type]
+    (found,) = raised.value.diagnostics
+    assert (found.code, found.message) == ("E0617", "facts are a folder or a mapping, not a DataFrame")
+    assert 'say whose facts they are: `{"edge"' in str(found.help)
+
+
+@pytest.mark.parametrize("times", [1, 300])
+def test_json_in_the_place_of_a_path(tmp_path: Path, times: int) -> None:
+    rows = "[" + ", ".join(['["A", "B", 4]'] * times) + "]"
+    for facts in (f'{{"road": {rows}}}', {"road": rows}):
+        with pytest.raises(elastalog.ElastalogError) as raised:
+            elastalog.open(ROADS, facts)
+        (found,) = raised.value.diagnostics
+        assert str(found.help).startswith("this looks like JSON: give the path of a file, or ")
+    folder = tmp_path / "[1]"  # a name like any other
+    folder.mkdir()
+    (folder / "road.facts").write_text("A\tB\t4\n")
+    assert len(elastalog.open(ROADS + ".input road", str(folder))["road"]) == 1
+
+
+@pytest.mark.parametrize("name", ["road.csv", "road.jsonl"])
+def test_a_file_without_a_byte_is_warned_of(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"")
+    (found,) = told(lambda: elastalog.open(ROADS, {"road": tmp_path / name}))
+    assert found.endswith(f"{name}` is empty: it holds no facts of `road`")
+    assert not told(lambda: elastalog.open(ROADS + ".input road", tmp_path))
+    if name == "road.csv":
+        assert told(lambda: elastalog.open(ROADS + ".input road(headers=true)", tmp_path)) == [found]

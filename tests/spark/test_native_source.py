@@ -25,6 +25,7 @@ from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.spark import stored_rows
 from tests.object_store import Bucket
 from tests.spark.conftest import environment_of_children
+from tests.storage.scripted import write_snapshot
 
 pytest.importorskip("pyspark")
 
@@ -112,10 +113,6 @@ def test_a_snapshot_that_comes_between_changes_nothing(tmp_path: Path) -> None:
         with pytest.raises(ElastalogError) as raised:
             rows(reader.read(partitions[0]))
     assert raised.value.diagnostics[0].code == "E0872"
-
-
-def write_snapshot(db: Any) -> None:
-    db._history.store.write_snapshot(db._dictionary, db._backend.states.of)
 
 
 def test_a_share_takes_its_rows_from_several_row_groups(tmp_path: Path) -> None:

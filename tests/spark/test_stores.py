@@ -16,6 +16,7 @@ from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.storage.errors import StoreDamaged
 from tests.engine.judging import levels_of
 from tests.spark.test_results import nothing_fetched
+from tests.storage.scripted import write_snapshot
 
 KINDS = """
 .decl kinds(n: number, u: unsigned, f: float, s: symbol)
@@ -75,9 +76,9 @@ def test_a_frame_keeps_its_epoch_while_a_writer_goes_on(spark: Any, tmp_path: Pa
     with elastalog.open(REACH, facts={"edge": CHAIN[:2]}, store=elastalog.Store(tmp_path / "store", retention=1)) as db:
         frame = elastalog.spark.read_relation(spark, tmp_path / "store", "path")
         db.apply({"edge": CHAIN[2:5]})
-        db._history.store.write_snapshot(db._dictionary, db._backend.states.of)  # type: ignore[union-attr]
+        write_snapshot(db)
         db.apply({"edge": CHAIN[5:]})
-        db._history.store.write_snapshot(db._dictionary, db._backend.states.of)  # type: ignore[union-attr]
+        write_snapshot(db)
     assert facts(frame) == {("n0", "n1"), ("n1", "n2"), ("n0", "n2")}
     with pytest.raises(ElastalogError, match="epoch 1"):
         elastalog.spark.read_relation(spark, tmp_path / "store", "path", epoch=1)

@@ -128,3 +128,14 @@ def _all_of(descriptor: int) -> Iterator[bytes]:
     while data := os.read(descriptor, 4096):
         yield data
     os.close(descriptor)
+
+
+def write_snapshot(db: Session) -> None:
+    """Writes the present epoch of a session as a snapshot, now."""
+    store = db._history.store
+    assert store is not None
+    store.abandon_snapshot()
+    coming = store.begin_snapshot(db._dictionary)
+    assert coming is not None
+    coming.run()
+    store.finish_snapshot()

@@ -21,7 +21,17 @@ from elastalog.storage.administration import check_files
 from elastalog.storage.errors import StoreDamaged
 from elastalog.storage.manifest import Options, read_manifest
 from tests.storage.disks import FailingDisk, GatedDisk, use
-from tests.storage.scripted import LAST, UPDATES, create, expected_states, files_of, go_on, in_child, state_of
+from tests.storage.scripted import (
+    LAST,
+    UPDATES,
+    create,
+    expected_states,
+    files_of,
+    go_on,
+    in_child,
+    state_of,
+    write_snapshot,
+)
 from tests.storage.test_crashes import check_continuation, check_recovery
 
 EXPECTED = expected_states()
@@ -139,7 +149,7 @@ def test_a_snapshot_now_takes_the_place_of_one_in_the_making(folder: Path) -> No
     session.apply(*UPDATES[2], source="script", batch=4)
     threading.Timer(0.1, disk.gate.set).start()
     assert session._history.store is not None
-    session._history.store.write_snapshot(session._dictionary, session._backend.states.of)
+    write_snapshot(session)
     assert (snapshot_epochs(path), journal_epochs(path)) == ([1, 4], [1, 4])
     go_on(session)
     session.close()

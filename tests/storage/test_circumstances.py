@@ -18,7 +18,18 @@ from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.evaluation import epochs
 from elastalog.storage import administration, store
 from tests.storage.disks import FailingDisk
-from tests.storage.scripted import FACTS, LAST, PROGRAM, create, expected_states, files_of, go_on, lived, state_of
+from tests.storage.scripted import (
+    FACTS,
+    LAST,
+    PROGRAM,
+    create,
+    expected_states,
+    files_of,
+    go_on,
+    lived,
+    state_of,
+    write_snapshot,
+)
 
 
 def codes(error: ElastalogError) -> list[str]:
@@ -156,7 +167,7 @@ def test_files_of_a_copy_are_not_taken_for_those_of_the_first(tmp_path: Path) ->
     for folder, number in ((path, 20), (tmp_path / "copy", 30)):
         with elastalog.open(store=folder) as session:
             session.apply({"edge": [(number, number)]})
-            session._history.store.write_snapshot(session._materialisation.dictionary, session._backend.states.of)  # type: ignore[union-attr]
+            write_snapshot(session)
     sealed = sorted(path.glob("journal-*.log"))[0]
     shutil.copy(tmp_path / "copy" / sealed.name, sealed)
     with elastalog.open(store=elastalog.Store(path, read_only=True)) as session:

@@ -15,6 +15,7 @@ import pytest
 
 import elastalog
 from elastalog.storage import failpoints
+from tests.failpoints import recording, stop_at
 from tests.storage.scripted import LAST, create, expected_states, files_of, go_on, in_child, lived, state_of
 
 EXPECTED = expected_states()
@@ -65,7 +66,7 @@ def test_a_crash_at_every_failpoint_leaves_the_epoch_before_or_after(
     """Every one of them at its first time, or always. Beside a thread it is not determined which comes when; how many
     there are is, nearly."""
     ends = {failpoints.EXIT_CODE, 0} if in_background else {failpoints.EXIT_CODE}
-    with failpoints.recording() as reached:
+    with recording() as reached:
         life(folder / "recorded", lambda epoch: None)
     seen = set(reached)
     assert {name.split(".")[0] for name in seen} == {*failpoints.PURPOSES, "folder", "garbage"}
@@ -77,7 +78,7 @@ def test_a_crash_at_every_failpoint_leaves_the_epoch_before_or_after(
         path = folder / f"stopped-{number}"
 
         def work(tell: Callable[[int], None], path: Path = path, number: int = number) -> None:
-            with failpoints.stop_at(number, action="exit"):
+            with stop_at(number, action="exit"):
                 life(path, tell)
 
         status, committed = in_child(work)
@@ -99,13 +100,13 @@ def test_a_crash_at_every_failpoint_of_a_recovery_changes_nothing(folder: Path) 
         shutil.rmtree(folder / "torn", ignore_errors=True)
 
         def stopped(tell: Callable[[int], None], name: str = name, occurrence: int = occurrence) -> None:
-            with failpoints.stop_at(occurrence, name, "exit"):
+            with stop_at(occurrence, name, "exit"):
                 life(folder / "torn", tell)
 
         status, committed = in_child(stopped)
         assert os.waitstatus_to_exitcode(status) == failpoints.EXIT_CODE
         shutil.copytree(folder / "torn", folder / "recorded")
-        with failpoints.recording() as reached:
+        with recording() as reached:
             elastalog.open(store=folder / "recorded").close()
         assert reached, "there must be something to repair"
         shutil.rmtree(folder / "recorded")
@@ -114,7 +115,7 @@ def test_a_crash_at_every_failpoint_of_a_recovery_changes_nothing(folder: Path) 
             shutil.copytree(folder / "torn", path)
 
             def recover(tell: Callable[[int], None], path: Path = path, number: int = number) -> None:
-                with failpoints.stop_at(number, action="exit"):
+                with stop_at(number, action="exit"):
                     elastalog.open(store=path)
 
             status, _ = in_child(recover)

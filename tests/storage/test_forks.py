@@ -16,7 +16,7 @@ import elastalog
 from elastalog.session import Session
 from elastalog.storage.store import Store
 from tests.storage.disks import GatedDisk, use
-from tests.storage.scripted import LAST, create, expected_states, files_of, go_on, state_of
+from tests.storage.scripted import LAST, create, expected_states, files_of, go_on, state_of, write_snapshot
 
 EXPECTED = expected_states()
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
@@ -71,9 +71,7 @@ def test_rules_and_snapshots_are_refused_in_a_forked_child_too(folder: Path) -> 
         session.apply({"edge": [(3, 4)]})
         before = files_of(folder / "store")
         assert told_by_child(lambda: str(session.change_rules("lone(t) :- label(_, t)."))) == "E0819"
-        assert session._history.store is not None
-        store, dictionary = session._history.store, session._dictionary
-        assert told_by_child(lambda: str(store.write_snapshot(dictionary, session._backend.states.of))) == "E0819"
+        assert told_by_child(lambda: str(write_snapshot(session))) == "E0819"
         assert files_of(folder / "store") == before
 
 

@@ -18,6 +18,7 @@ from elastalog.folders.remote import Patience
 from elastalog.storage import failpoints
 from elastalog.storage.objects.lease import Lease
 from tests.commands import run as command
+from tests.failpoints import stop_at
 from tests.object_server import Trouble
 from tests.object_store import Bucket
 
@@ -188,7 +189,7 @@ db.apply({{"edge": [(2, "b")]}}, source="feed", batch=1)
 @pytest.mark.parametrize("point", ["relation.write.after", "manifest.write.before", "pointer.write.before"])
 def test_a_crash_while_a_store_is_made(address: str, monkeypatch: pytest.MonkeyPatch, point: str) -> None:
     monkeypatch.setattr(Lease, "_refuse_if_held", lambda self, found: None)
-    with pytest.raises(failpoints.Stopped), failpoints.stop_at(1, point):
+    with pytest.raises(failpoints.Stopped), stop_at(1, point):
         made(address)
     with elastalog.open(PROGRAM, {"edge": [(1, "other")]}, store=address) as db:
         assert len(db["seen"]) == 1

@@ -15,9 +15,10 @@ import pytest
 
 import elastalog
 from elastalog.session import Session
-from elastalog.storage import failpoints, filesystem
+from elastalog.storage import filesystem
 from elastalog.storage.filesystem import FileSystem
 from elastalog.storage.store import Store
+from tests.failpoints import recording
 from tests.storage.disks import FailingDisk, SlowDisk, use
 from tests.storage.scripted import LAST, UPDATES, create, expected_states, files_of, go_on, in_child, lived, state_of
 
@@ -280,7 +281,7 @@ def test_ctrl_c_during_a_commit_waits_for_its_end(folder: Path, monkeypatch: pyt
 
 
 def test_ctrl_c_anywhere_in_a_snapshot_loses_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with failpoints.recording() as reached, create(folder / "recorded") as session:
+    with recording() as reached, create(folder / "recorded") as session:
         del reached[:]
         go_on(session)
     for number in range(0, len(reached), 5):

@@ -21,7 +21,6 @@ from elastalog.late import dataclass
 from elastalog.session.settings import processors
 
 if TYPE_CHECKING:
-    from elastalog.diagnostics.diagnostic import Diagnostic
     from elastalog.pipeline.files.policy import BadRows, Mode, Report
     from elastalog.program import Program
     from elastalog.session import Session
@@ -231,26 +230,11 @@ def functions_in(path: str | None) -> dict[str, Any] | None:
 
 
 def show_reports(reports: Iterable[Report], console: Console) -> None:
-    """Tells what reading came to: a warning for every relation that lost rows, a note (with `-v`) where values of
-    tables were given in another type."""
-    found = [told for report in reports for told in _told(report)]
-    if found:
+    """Tells in a note (with `-v`) where values of tables were given in another type."""
+    from elastalog.pipeline.files.policy import converted_diagnostic
+
+    if found := [converted_diagnostic(report) for report in reports if report.converted]:
         console.show(found)
-
-
-def _told(report: Report) -> Iterator[Diagnostic]:
-    from dataclasses import replace
-
-    from elastalog.pipeline.files.policy import bad_row_diagnostic, converted_diagnostic
-
-    if report.bad:
-        first = bad_row_diagnostic(f"bad row for `{report.relation}`", report.first_bad[0], report.bad - 1)
-        what = f"set aside in `{report.quarantine}`" if report.quarantine else "skipped"
-        rows = f"{report.bad:,} bad row{'' if report.bad == 1 else 's'} of `{report.relation}`"
-        note = f"the first: {report.first_bad[0].fault.reason}"
-        yield replace(first, severity="warning", message=f"{rows} {what}", notes=(note, *first.notes[:1]), help=None)
-    if report.converted:
-        yield converted_diagnostic(report)
 
 
 def tell_facts(session: Session, console: Console) -> None:

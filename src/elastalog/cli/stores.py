@@ -129,7 +129,7 @@ def apply(store: str, updates: tuple[str, ...], wanted: UpdateOptions, console: 
       elastalog apply reach.store monday.diff --bad-rows quarantine --quarantine bad/
       echo '+edge(1, 2).' | elastalog apply reach.store - --show-changes
     """
-    from elastalog.pipeline.files.policy import BadRows
+    from elastalog.pipeline.files.policy import BadRows, warn_of_lost
 
     policy, batch = BadRows(wanted.bad_rows, wanted.max_bad_rows, wanted.quarantine), wanted.batch
     with announcing(console), writing(store, console, wanted.functors, policy) as session:
@@ -138,6 +138,7 @@ def apply(store: str, updates: tuple[str, ...], wanted: UpdateOptions, console: 
             _read(pending, path, policy.lets_pass)
             show_reports(pending.reports, console)
             if wanted.preview:
+                warn_of_lost(pending.reports)
                 changes = session.preview(pending)
                 console.say(f"{path}: would change {counted(changes.impact, 'fact')}")
                 print_changed(changes.values(), is_whole=wanted.show_changes)

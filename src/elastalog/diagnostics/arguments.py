@@ -41,6 +41,8 @@ def wrong_kind(what: str, given: object, advice: str) -> WrongArgument:
     except ValueError:  # Python writes no integer of so many digits
         shown = "a number of many digits"
     told = shown if given is None or kind in shown else f"{shown} ({kind})"
+    if "\n" in shown:  # such as a data frame
+        told = f"a {kind}"
     return WrongArgument.of("E0617", what=what, told=told, advice=advice)
 
 

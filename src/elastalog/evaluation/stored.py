@@ -29,7 +29,6 @@ from elastalog.planning.logical import LogicalProgram, is_hidden_name
 from elastalog.program import Program, difference
 from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
-from elastalog.storage import errors
 from elastalog.storage.entries import JournalRecord, LogEntry, ProgramChange, StratumEntry, impact_of
 from elastalog.storage.filesystem import FileEntry, FileSystem
 from elastalog.storage.lock import reading
@@ -149,12 +148,12 @@ def stored_program(
     else:
         stored = Program.reopen(text, state.program_name)
         if program is not None and _differ(stored, program):
-            raise errors.other_program(store.root)
+            raise ElastalogError.of("E0810", location=store.root)
     options = store.manifest.options
     for option, given in (("strategy", strategy), ("levels", levels)):
         kept = getattr(options, option)
         if given is not None and given != kept:
-            raise errors.other_option(store.root, option, kept, given)
+            raise ElastalogError.of("E0811.other_option", location=store.root, option=option, stored=kept, given=given)
     return stored, options
 
 
@@ -174,7 +173,7 @@ def restore(state: StoredState, epochs: Epochs, backend: Backend, dictionary: Di
     layout = layout_of(backend.program)
     is_as_stored = state.layout == layout
     if not is_as_stored and _declared(state.layout) != _declared(layout):
-        raise errors.other_layout(state.root)
+        raise ElastalogError.of("E0812", location=state.root)
     with state.filling(dictionary):
         for name, facts, changes in state.relations():
             if is_as_stored or layout.get(name) == state.layout[name]:  # hidden ones have numbers of `autoinc`

@@ -61,8 +61,8 @@ def with_demand(program: CheckedProgram, goals: Iterable[str], wanted: Iterable[
 
 
 def _unread(relation: Relation) -> tuple[Directive, ...]:
-    """The inputs of a relation that is not needed: it has some, of which nothing is read."""
-    return tuple(replace(each, parameters={"IO": "updates"}) for each in relation.directives if each.kind == "input")
+    """The input of a relation that is not needed, of which nothing is read."""
+    return (Directive("input", {"IO": "updates"}, relation.span),)
 
 
 def asked_by_program(program: CheckedProgram) -> frozenset[str] | None:

@@ -35,6 +35,8 @@ def columns_in_order(
     schema: Schema, table: pa.Table, location: str | None = None, apart: Sequence[str] = (), *, warns: bool = True
 ) -> list[pa.ChunkedArray]:
     """The columns of a table in the order of the relation's, as `column_order` matches them."""
+    if not table.num_columns and not table.num_rows:  # a frame that is empty was not told its columns
+        return [pa.chunked_array([], ARROW_TYPES[column.base]) for column in schema.columns]
     try:
         names = table.column_names
     except UnicodeDecodeError:  # names are foreign bytes; then columns go by position
@@ -180,9 +182,23 @@ def _wrong_column_type(
     """`fraction`: a value that is the reason."""
     return error(
         "E0502", location=location, column=column.name, relation=schema.name, type=column.type_name,
-        given=_value_type(kind), schema=schema, fraction=fraction,
+        given=_in_words(_value_type(kind)), schema=schema, fraction=fraction,
         whole=None if fraction is None else faults.for_whole(column.name),
     )  # fmt: skip
+
+
+def _in_words(kind: pa.DataType) -> str:
+    """What values of a type are called; Arrow has several types for most kinds of them."""
+    if _is_text(kind):
+        return "texts"
+    return next((words for name, words in _WORDS.items() if getattr(pa.types, f"is_{name}")(kind)), str(kind))
+
+
+_WORDS = {
+    "integer": "whole numbers", "floating": "floats", "boolean": "truth values", "decimal": "decimals",
+    "duration": "durations", "temporal": "dates or times", "struct": "records", "list": "lists", "large_list": "lists",
+    "fixed_size_list": "lists", "binary": "bytes", "large_binary": "bytes", "fixed_size_binary": "bytes",
+}  # fmt: skip
 
 
 MOST_EXACT = float(2**53)

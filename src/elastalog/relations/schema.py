@@ -7,6 +7,7 @@ Never a silent swap.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
@@ -145,12 +146,22 @@ def column_order(
         taken = {places[i] for i in range(schema.arity) if i not in open_columns}
         rest = (place for place in range(len(names)) if place not in taken)
         places = [places[i] if i not in open_columns else next(rest, None) for i in range(schema.arity)]
+        if warns and _are_chosen(names):
+            pairs = zip((names[place] for place in places if place is not None), schema.names, strict=False)
+            told = ", ".join(f"{shown(given)} as `{declared}`" for given, declared in pairs)
+            where = _whole(location)
+            warn_of(finding("E0518.position", severity="warning", location=where, what=what, pairs=told, schema=schema))
     found = [place for place in places if place is not None]
     if len(found) < schema.arity:
         raise ElastalogError([_unmatched(schema, names, places, what, location, index)])
     if warns and len(names) > schema.arity:
         warn_of_left_out(schema, [name for place, name in enumerate(names) if place not in found], location)
     return found
+
+
+def _are_chosen(names: Sequence[str]) -> bool:
+    """Whether somebody has given the columns of a table their names: not numbers behind the same word."""
+    return len({re.sub("[0-9]+$", "", name) for name in names}) > 1 or not all(name[-1:].isdigit() for name in names)
 
 
 def warn_of_left_out(schema: Schema, names: Iterable[str], location: str | None) -> None:

@@ -124,6 +124,10 @@ def as_table(rows: Any) -> pa.Table | None:
         return rows
     if is_pandas(rows):
         return _table_of_pandas(rows)
+    if hasattr(rows, "collect_schema"):  # a frame of polars
+        rows = rows.collect() if hasattr(rows, "collect") else rows  # a lazy one
+        if "Object" in map(str, getattr(rows, "dtypes", ())):  # to Arrow it would give the addresses of the values
+            return None
     try:
         if hasattr(rows, "__arrow_c_stream__"):
             return pa.table(rows)

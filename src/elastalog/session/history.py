@@ -17,6 +17,7 @@ from elastalog import late
 from elastalog.backends.protocol import ChangedWords, Matrix
 from elastalog.backends.rows import first_and_last
 from elastalog.diagnostics.arguments import require_whole
+from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.evaluation.changes import RuleTexts, Update
 from elastalog.evaluation.epochs import EpochRecord
 from elastalog.program import Program, declarations_in
@@ -154,7 +155,7 @@ class History:
         since = accumulate((entry.time for entry in entries), max)  # in microseconds, as people name times
         known = [entry.epoch for entry, began in zip(entries, since, strict=True) if began <= when]
         if not known:
-            raise errors.before_all(given, entries[0].epoch, entries[0].time)
+            raise ElastalogError.of("E0813.before_all", when=given, first=entries[0].epoch, began=entries[0].time)
         return known[-1]
 
     def net_changes(self, epoch: int) -> ChangedWords:
@@ -189,7 +190,7 @@ class History:
         """The latest epoch of a store that another process writes, None if it is this one."""
         now = self._materialisation
         if self.store is None or not self.store.is_read_only or self.store.looks_no_further:
-            raise errors.no_reader()
+            raise ElastalogError.of("E0815")
         fetching.fetch_again(self.store.root)
         with stored.unmoved(self.store.root):
             store = stores.Store.open(self.store.root, read_only=True)

@@ -35,7 +35,7 @@ from elastalog.evaluation.costs import AUTO, Budget
 from elastalog.evaluation.strategies import STRATEGIES
 from elastalog.folders.addresses import is_address, without_secrets
 from elastalog.late import dataclass
-from elastalog.pipeline.files.allowance import reading_within
+from elastalog.pipeline.files.allowance import is_json_text, reading_within
 from elastalog.pipeline.files.loading import (
     InputFiles,
     Source,
@@ -346,8 +346,10 @@ def _about_how_many(named: object) -> int:
 
 def _require_kinds(facts: object, limits: object, on_progress: object, spark: object) -> None:
     if facts is not None and not isinstance(facts, Mapping):
-        advice = 'give the path of a folder, or rows by relation: `{"edge": [(1, 2)]}`'
-        require_place("facts are a folder or a mapping", facts, advice)
+        what = "facts are a folder or a mapping"
+        if is_json_text(facts):
+            raise wrong_kind(what, facts, "this looks like JSON: give the path of a file, or `json.loads` of the text")
+        require_place(what, facts, 'give the path of a folder, or say whose facts they are: `{"edge": [(1, 2)]}`')
     if not isinstance(limits, Limits):
         raise wrong_kind("`limits` are `Limits`", limits, "give `elastalog.Limits(memory=…, time=…)`")
     if on_progress is not None and not callable(on_progress):
@@ -372,9 +374,7 @@ def _require_same_functors(path: Path, options: Options, given: Mapping[str, str
     """Facts that another function has made would not be those of this one."""
     for name, kept in options.functors.items():
         if given.get(name, kept) != kept:
-            from elastalog.storage import errors
-
-            raise errors.other_functor(path, name)
+            raise ElastalogError.of("E0840", location=path, name=name)
 
 
 def _open_store(

@@ -167,7 +167,7 @@ class Updates:
         now, history, epochs = self.now, self._history, self.now.epochs
         with now.lock:
             if self._is_closed:
-                raise errors.closed()
+                raise ElastalogError.of("E0814.closed")
             if (durable := history.durable) is not None:
                 durable.store.refuse_elsewhere()  # first: a forked child may not write either
             elif history.store is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from pathlib import Path
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, error, finding
@@ -32,22 +31,6 @@ def needs_reopening(path: Path) -> ElastalogError:
     return error("E0809", location=path)
 
 
-def other_program(path: Path) -> ElastalogError:
-    return error("E0810", location=path)
-
-
-def other_option(path: Path, option: str, stored: object, given: object) -> ElastalogError:
-    return error("E0811.other_option", location=path, option=option, stored=stored, given=given)
-
-
-def other_functor(path: Path, name: str) -> ElastalogError:
-    return error("E0840", location=path, name=name)
-
-
-def other_layout(path: Path) -> ElastalogError:
-    return error("E0812", location=path)
-
-
 def epoch_unknown(path: Path | None, epoch: int, first: int, last: int, *, is_part: bool = False) -> ElastalogError:
     """Of a store, or, without a path, of a session that has none. `is_part`: later epochs may be kept too, but
     are not looked at."""
@@ -55,20 +38,8 @@ def epoch_unknown(path: Path | None, epoch: int, first: int, last: int, *, is_pa
     return error(key, location=path, epoch=epoch, first=first, last=last)
 
 
-def before_all(when: datetime, first: int, began: datetime) -> ElastalogError:
-    return error("E0813.before_all", when=when, first=first, began=began)
-
-
-def no_reader() -> ElastalogError:
-    return error("E0815")
-
-
 def read_only(what: str) -> ElastalogError:
     return error("E0814", what=what)
-
-
-def closed() -> ElastalogError:
-    return error("E0814.closed")
 
 
 def no_history() -> ElastalogError:

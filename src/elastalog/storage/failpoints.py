@@ -1,6 +1,6 @@
 """*Failpoints*: the instants around every write, fsync, rename and removal of a `FileSystem` at which a test can stop
 the process; `POINTS` lists those of a store, to which a backup adds its own. Nothing happens at them unless a test says
-so, with `stop_at` or with the environment variable `ELASTALOG_FAILPOINT`:
+so, or the environment variable `ELASTALOG_FAILPOINT`:
 
     ELASTALOG_FAILPOINT=journal.write.middle          the process ends there, at once, as if it had been killed
     ELASTALOG_FAILPOINT=journal.write.middle:3        the third time
@@ -10,8 +10,6 @@ so, with `stop_at` or with the environment variable `ELASTALOG_FAILPOINT`:
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from threading import Lock
 from typing import Final, Literal, TypeAlias
 
@@ -75,29 +73,6 @@ def reach(name: str) -> None:
         _record.append(name)
     if _plan is not None:
         _plan.reach(name)
-
-
-@contextmanager
-def recording() -> Iterator[list[str]]:
-    """The failpoints reached in the block, in order."""
-    global _record
-    _record = []
-    try:
-        yield _record
-    finally:
-        _record = None
-
-
-@contextmanager
-def stop_at(occurrence: int, name: str | None = None, action: Action = "raise") -> Iterator[None]:
-    """Stops in the block when failpoints (those of a name, or all) have been reached that often."""
-    global _plan
-    assert name is None or name in POINTS
-    _plan = _Plan(name, occurrence, action)
-    try:
-        yield
-    finally:
-        _plan = None
 
 
 def _from_environment() -> None:

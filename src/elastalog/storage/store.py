@@ -241,20 +241,6 @@ class Store(RecordedEpochs):
         allowed = max(options.journal_bytes, int(options.journal_share * latest.bytes))
         return self._journal.size > allowed or self.epoch - latest.epoch >= options.journal_epochs
 
-    def write_snapshot(self, dictionary: Dictionary, fetch: Fetch) -> None:
-        """Writes the present epoch as a snapshot and puts it in force, now. When it fails, the store is as before, and
-        so are its epochs."""
-        self._writer()
-        self.abandon_snapshot()
-        if self.manifest.snapshots[-1].epoch == self.epoch:
-            return
-        moment = self._moment(dictionary)
-        try:
-            written = write_files(self._files, self.root, self.manifest, moment, dictionary, fetch)
-        except OSError as error:
-            raise errors.not_written(self.root, error) from None
-        self._put_in_force(written)
-
     def begin_snapshot(self, dictionary: Dictionary) -> BackgroundSnapshot | None:
         """A snapshot of the present epoch to be written, from files alone. None if there is one already."""
         self._writer()

@@ -129,10 +129,6 @@ def _committed(state: ShellState, update: PendingUpdate, is_whole: bool = False)
     """Commits an update, and shows what it changed: the first facts of each relation, or, if `is_whole`, all."""
     wanted = update.as_update()
     changes = update.commit()
-    if any(one.sign == "?" for one in state.pending):
-        from elastalog.cli.session_options import show_reports
-
-        show_reports(update.reports, state.console)
     if not update.stats.is_unchanged:
         state.changes, state.last = changes, update.stats
     state.forget_pending()

@@ -6,6 +6,9 @@ by piece, and between pieces time, memory and the proportion to the size of the 
 
 from __future__ import annotations
 
+import os
+import re
+import reprlib
 import stat
 import zlib
 from collections.abc import Iterator
@@ -19,6 +22,7 @@ from elastalog.backends.watch import Watch, most_of_memory
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached, finding
 from elastalog.late import dataclass
 
+MOST_OF_A_PATH = 400
 MOST_EXPANSION = 200
 """How many times its size a file may take when it is unpacked, unless the user allows more."""
 
@@ -106,13 +110,17 @@ def is_packed(path: Path) -> bool:
 def unreadable(path: Path, error: Exception, is_gzip: bool = False) -> Diagnostic:
     """Says that a file cannot be read, and why."""
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return finding(
-        "E0515",
-        location=path,
-        path=path,
-        reason=reason,
-        advice="check that the file is whole gzip" if is_gzip else "check the path and its permissions",
-    )
+    advice = "check that the file is whole gzip" if is_gzip else "check the path and its permissions"
+    if is_json_text(path):
+        advice = "this looks like JSON: give the path of a file, or the rows, which `json.loads` makes of the text"
+    told = path if len(str(path)) < MOST_OF_A_PATH else reprlib.repr(str(path))
+    return finding("E0515", location=told, path=told, reason=reason, advice=advice)
+
+
+def is_json_text(place: object) -> bool:
+    """Whether what should be a path looks like a list or object of JSON."""
+    is_alike = isinstance(place, str | Path) and re.fullmatch(r"\s*(\[.*\]|\{.*\})\s*", str(place), re.DOTALL)
+    return bool(is_alike) and not os.path.exists(str(place))
 
 
 def unpacked(data: bytes, file: str) -> bytes:

@@ -295,7 +295,7 @@ def doubt_about(data: bytes, schema: Schema, form: Format) -> str | None:
         if is_like_a_fact(schema, first):
             return "E0527.fact"
         is_foreign = len(first) == schema.arity and not goes_by_name(schema.names, bare(first))
-        return "E0527.position" if is_foreign and _are_words(first) else None
+        return "E0527.position" if is_foreign else None
     if is_like_a_header(schema, first):
         return "E0527"
     is_suspect = not form.says_no_header and (form.is_rfc4180 or form.delimiter in ",;")
@@ -318,6 +318,8 @@ def _stands_above_others(data: bytes, schema: Schema, form: Format, first: Seque
 
 def look_at(data: bytes, schema: Schema, file: str, form: Format) -> None:
     """Warns if the first line is probably not what it is read as."""
+    if form.has_header and not data:
+        warn_of_empty(schema, file)
     if form.columns or not schema.arity:
         return
     data = data.removeprefix(BYTE_ORDER_MARK)
@@ -326,6 +328,7 @@ def look_at(data: bytes, schema: Schema, file: str, form: Format) -> None:
     name = PurePath(file).name
     if not any(said == "filename" for said, _ in form.others) and name not in (f"{schema.name}.facts", "<stdin>"):
         form = replace(form, others=(*form.others, ("filename", name)))
+    kept = replace(form, has_header=False)
     if key == "E0527.position":
         meant = replace(form, columns=tuple(range(schema.arity)))
     else:
@@ -335,9 +338,14 @@ def look_at(data: bytes, schema: Schema, file: str, form: Format) -> None:
     warn_of(
         finding(
             key, severity="warning", location=file, schema=schema.name, parameters=meant.parameters, pairs=pairs,
-            names=", ".join(f"`{given}`" for given in names), kept=f"{form.parameters}, headers=false",
+            names=", ".join(f"`{given}`" for given in names), kept=f"{kept.parameters}, headers=false",
         )
     )  # fmt: skip
+
+
+def warn_of_empty(schema: Schema, file: object) -> None:
+    """Warns of a file that was to hold facts, and has no byte."""
+    warn_of(finding("E0510.nothing", severity="warning", location=file, path=file, relation=schema.name))
 
 
 def chosen_columns(data: bytes, schema: Schema, form: Format) -> bytes:

@@ -156,6 +156,8 @@ def _elements(data: bytes, file: str) -> Iterator[tuple[Any | Fault, str]]:
         text = data.decode("utf-8-sig")
         values = JsonValues(data)
         at = _skip(text, 0)
+        if not text[at:]:
+            raise _no_list(file, "it is empty")
         if text[at : at + 1] != "[":
             values.one(text)
             raise _no_list(file, "it is not a list")

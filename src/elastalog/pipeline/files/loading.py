@@ -134,7 +134,7 @@ def plain_file(schema: Schema, path: Path, form: Format) -> PlainFile | None:
         return None
     try:
         found = path.stat()
-        if not stat.S_ISREG(found.st_mode):
+        if not stat.S_ISREG(found.st_mode) or not found.st_size:
             return None
         with path.open("rb") as opened:
             if opened.read(len(_PACKED)) == _PACKED:
@@ -238,7 +238,9 @@ def look_for_unread(program: CheckedProgram, folder: Path) -> None:
     for name in empty:
         with suppress(ElastalogError):
             path = find_facts(folder, name)
-            warn_of(finding("E0510.unread", severity="warning", location=str(path), path=path, relation=name))
+            is_output = any(directive.kind == "output" for directive in program.relations[name].directives)
+            key = "E0510.output" if is_output else "E0510.unread"
+            warn_of(finding(key, severity="warning", location=str(path), path=path, relation=name))
 
 
 def not_needed(relations: Sequence[Relation]) -> Diagnostic:

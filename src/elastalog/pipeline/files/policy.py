@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, assert_never, get_args
 
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached, finding
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached, finding, warn_of
 from elastalog.late import dataclass
 from elastalog.pipeline.files.paths import replacing
 from elastalog.relations.faults import Fault, shown
@@ -94,7 +94,9 @@ def settle(
                 out.write(quarantine_lines(bad))
         else:
             path.unlink(missing_ok=True)  # of an earlier run: it would speak of rows that are fine now
-    return report_of(policy, relation, files, loaded, bad, converted)
+    report = report_of(policy, relation, files, loaded, bad, converted)
+    warn_of_lost([report])
+    return report
 
 
 def refuse(policy: BadRows, relation: str, bad: list[BadRow]) -> None:
@@ -127,11 +129,22 @@ def report_of(
 
 def bad_row_diagnostic(heading: str, row: BadRow, more: int = 0) -> Diagnostic:
     """The diagnostic of one bad row, which may speak for others."""
-    notes = [f"the row is {shown(row.text)}"]
+    notes = [f"the row is {shown(row.text)}"] if row.text else []
     if more:
         notes.append(f"{more:,} more row{' is' if more == 1 else 's are'} bad")
     fault = row.fault
     return Diagnostic(fault.code, f"{heading}: {fault.reason}", (), tuple(notes), fault.help, location=row.location)
+
+
+def warn_of_lost(reports: Iterable[Report]) -> None:
+    """Warns of every relation that lost rows: how many, and which is the first."""
+    for report in reports:
+        if report.bad:
+            first = bad_row_diagnostic(f"bad row for `{report.relation}`", report.first_bad[0])
+            what = f"set aside in `{report.quarantine}`" if report.quarantine else "skipped"
+            told = f"{report.bad:,} bad row{'' if report.bad == 1 else 's'} of `{report.relation}` {what}"
+            notes = (f"the first: {report.first_bad[0].fault.reason}", *first.notes)
+            warn_of(replace(first, severity="warning", message=told, notes=notes, help=None))
 
 
 def converted_diagnostic(report: Report) -> Diagnostic:
@@ -185,12 +198,11 @@ class BadChanges:
         self._converted[relation] = self._converted.get(relation, 0) + converted
 
     def set_aside(self) -> None:
-        """Appends bad rows to the quarantine, if that is the policy: a service has many updates, and the rows of all
-        of them are kept. Done before the commit, so that none is lost whatever happens then."""
-        if self.policy.policy != "quarantine":
-            return
+        """Warns of bad rows, and appends them to the quarantine, if that is the policy: a service has many updates, and
+        the rows of all of them are kept. Done before the commit, so that none is lost whatever happens then."""
+        warn_of_lost(self.reports)
         for relation, bad in self._bad.items():
-            if bad:
+            if bad and self.policy.policy == "quarantine":
                 path = self.policy.quarantine(relation)
                 path.parent.mkdir(parents=True, exist_ok=True)
                 with path.open("ab") as out:
@@ -201,11 +213,7 @@ class BadChanges:
     @property
     def reports(self) -> tuple[Report, ...]:
         """What reading the update came to, by relation."""
-        if not self._bad:
-            return ()
         return tuple(
-            report_of(
-                self.policy, relation, self._files[relation], self._loaded[relation], bad, self._converted[relation]
-            )
-            for relation, bad in self._bad.items()
+            report_of(self.policy, name, self._files[name], self._loaded[name], bad, self._converted[name])
+            for name, bad in self._bad.items()
         )

@@ -19,7 +19,7 @@ from elastalog.analysis.program import Directive, Relation
 from elastalog.diagnostics.diagnostic import ElastalogError, error
 from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import file_bytes, is_packed, read_stream
-from elastalog.pipeline.files.format import OF_TEXT, Format, Kind, look_at, medium
+from elastalog.pipeline.files.format import OF_TEXT, Format, Kind, look_at, medium, warn_of_empty
 from elastalog.pipeline.files.paths import find_facts, natural_order, require_file
 from elastalog.pipeline.files.policy import FAIL, BadRow, BadRows, Report, settle
 from elastalog.pipeline.files.text import read_text
@@ -227,7 +227,7 @@ def facts_at(
 
 
 def _looked_at(schema: Schema, file: Path, said: Mapping[str, str] | None) -> tuple[_Read, str]:
-    if file.is_dir():
+    if os.path.isdir(file):
         return _read_parquet_folder(schema, file), "a folder of Parquet files"
     if file.name.lower().removesuffix(".gz").endswith(".json"):
         from elastalog.pipeline.files.json_files import read_json_list
@@ -238,11 +238,13 @@ def _looked_at(schema: Schema, file: Path, said: Mapping[str, str] | None) -> tu
     is_gzip = Format.of({}, file.name).is_packed_at(file)
     data = file_bytes(file, is_gzip)
     form = sniffed(schema, data, str(file), said)
+    if not data:
+        warn_of_empty(schema, file)
     return _read_bytes(schema, data, str(file), form), described(form) + (", gzip" if is_gzip else "")
 
 
 def _files_at(relation: str, path: Path) -> list[Path]:
-    if not path.is_dir() or path.suffix == ".parquet":
+    if not os.path.isdir(path) or path.suffix == ".parquet":  # of no text whatever it raises an error
         return [path]
     with suppress(ElastalogError):
         return [find_facts(path, relation)]

@@ -215,40 +215,47 @@ def _read_exactly(
     parsers = [parser_of(column) for column in schema.columns]
     columns: list[list[Value]] = [[] for _ in parsers]
     bad: list[BadRow] = []
+    given: list[list[str]] = []
     count = 0
     has_records = any(column.base is Base.RECORD for column in schema.columns)
     parts_records = has_records and "," in form.delimiter and not form.is_rfc4180
     for line, raw, fields in records:
         if parts_records and not isinstance(fields, Fault):
             fields = _with_whole_records(fields, form.delimiter)
-        row = fields if isinstance(fields, Fault) else _row(schema, fields, parsers, form)
+        row = fields if isinstance(fields, Fault) else _row(schema, fields, parsers)
         if not line & 0xFFF:
             allowance().check()
         if isinstance(row, Fault):
             bad.append(BadRow(file, first_line + line, row, raw.decode("utf-8", "backslashreplace")))
+            given.append([] if isinstance(fields, Fault) else fields)
             continue
         count += 1
         for column, value in zip(columns, row, strict=True):
             column.append(value)
+    for place, (one, texts) in enumerate(zip(bad, given, strict=True)):
+        # Where most rows are facts the file is written as is said: only the first line may be meant otherwise.
+        is_alone = count >= len(bad) and not (one.line == 1 and reads_as_header(schema, texts))
+        fault = one.fault
+        if fault.code == faults.ARITY and schema.arity:
+            fault = _wrong_number(schema, texts, form, is_alone)
+        elif fault.code == faults.TYPE and not fault.advice and not is_alone:
+            fault = replace(fault, advice=_likely_need(schema, texts, parsers, form))
+        bad[place] = replace(one, fault=fault)
     arrow_schema = schema.arrow()
     arrays = [typed_array(values, kind) for values, kind in zip(columns, arrow_schema.types, strict=True)]
     return table_of_columns(arrow_schema, count, arrays), bad
 
 
-def _row(
-    schema: Schema, fields: list[str], parsers: list[Callable[[str], Value | Fault]], form: Format
-) -> list[Value] | Fault:
+def _row(schema: Schema, fields: list[str], parsers: list[Callable[[str], Value | Fault]]) -> list[Value] | Fault:
     if schema.arity == 0:
         return [] if fields in (["()"], [""]) else Fault(faults.ARITY, "a nullary relation has only the row `()`")
     if len(fields) != schema.arity:
-        return _wrong_number(schema, fields, form)
+        return faults.wrong_number(len(fields), "field", schema.arity)
     row: list[Value] = []
     for parse, text in zip(parsers, fields, strict=True):
         value = parse(text)
         if isinstance(value, Fault):
-            # A number that is too large is one, whatever other columns could hold; an empty field has its own advice.
-            is_plain = value.code == faults.RANGE or value.advice
-            return value if is_plain else replace(value, advice=_likely_need(schema, fields, parsers, form))
+            return value
         row.append(value)
     return row
 
@@ -294,19 +301,39 @@ def _suitable_order(fields: list[str], parsers: list[Callable[[str], Value | Fau
     return places
 
 
-def _wrong_number(schema: Schema, fields: list[str], form: Format) -> Fault:
-    """The fault of a row with another number of fields than columns, and what its text is likely to need."""
+_LEFT_OUT = (
+    "or let bad rows pass: `--bad-rows skip` leaves them out, `quarantine` sets them aside (in Python `bad_rows=`)"
+)
+
+
+def _quotes_are_meant(schema: Schema, form: Format) -> str:
+    """What to do where a text may hold the delimiter; nothing if there are no texts, or tabs between them."""
+    if form.delimiter == "\t" or all(column.base is not Base.SYMBOL for column in schema.columns):
+        return ""
+    advice = f'if a text holds `{form.delimiter}`, write it between quotes, `"a{form.delimiter} b"`'
+    return (
+        advice
+        if form.is_rfc4180
+        else f"{advice}, and `.input {schema.name}({replace(form, is_rfc4180=True).parameters})`"
+    )
+
+
+def _wrong_number(schema: Schema, fields: list[str], form: Format, is_alone: bool) -> Fault:
+    """The fault of a row with another number of fields than columns, and what its text is likely to need. `is_alone`:
+    most other rows are facts, so that it is this one that is to be changed."""
     fault = faults.wrong_number(len(fields), "field", schema.arity)
-    if not form.has_header and reads_as_header(schema, fields):
-        return Fault(fault.code, fault.reason, _header_is_meant(schema, form))
+    if fields == [""]:
+        return replace(fault, reason="a blank line is no row", advice=f"delete the line; {_LEFT_OUT}")
+    if not form.has_header and not is_alone and reads_as_header(schema, fields):
+        return replace(fault, advice=_header_is_meant(schema, form))
     if len(fields) > schema.arity:
+        advice = _quotes_are_meant(schema, form) or fault.help
         meant = replace(form, columns=tuple(range(schema.arity))).parameters
-        return Fault(
-            fault.code,
-            fault.reason,
-            f"{fault.help}; `.input {schema.name}({meant})` leaves the others out, and "
-            '`.pragma "extra-fields" "ignore"` does for all files',
-        )
+        others = f"`.input {schema.name}({meant})` leaves the others out, and "
+        others += '`.pragma "extra-fields" "ignore"` does for all files'
+        return replace(fault, advice=f"{advice}; {_LEFT_OUT if is_alone else others}")
+    if is_alone:
+        return replace(fault, advice=f"{fault.help}; {_LEFT_OUT}")
     # The commonest reason of all: commas or blanks where a tab, or what the program says, should be.
     found = next((mark for mark in "\t,; " if mark in fields[0]), None) if len(fields) == 1 else None
     if found is None:
