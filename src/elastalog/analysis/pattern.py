@@ -172,6 +172,7 @@ def _term(
     raise error(
         "E0610", argument.span, source=source, attribute=attribute.name, relation=relation.name, kind=base.article,
         otherwise=or_else, bare=_unquoted(argument, base),
+        whole="a whole number" if type(argument) is syntax.Float and base is not Base.SYMBOL else None,
     )  # fmt: skip
 
 
