@@ -116,6 +116,20 @@ def test_relation_without_facts_is_a_warning() -> None:
     assert [(d.code, d.message) for d in found] == [("E0223", "relation `a` never holds a fact")]
 
 
+def test_a_recursion_that_nothing_begins_is_a_warning() -> None:
+    cycle = ".decl a(x: number)\n.decl b(x: number)\nb(x) :- a(x).\na(x) :- b(x).\n"
+    _, (found,) = check_text(cycle)
+    assert found.message == "nothing begins the recursion of `a`, `b`: it never holds a fact"
+    assert (found.code, found.severity, labelled(found)[0][0]) == ("E0223", "warning", "a")
+    for beginning in ("b(1).", ".input a", ".decl c(x: number)\n.input c\na(x) :- c(x)."):
+        assert "E0223" not in codes(cycle + beginning)
+
+
+def test_an_equivalence_and_a_column_that_improves_may_begin_with_what_the_text_says() -> None:
+    assert codes(".decl r(x: number, y: number) eqrel\nr(1, 2).\n") == []
+    assert codes(".decl far(x: number, km: min number)\nfar(1, 2).\nfar(x, a + 1) :- far(x, a).\n") == []
+
+
 def test_variable_used_once_is_a_warning() -> None:
     _, found = check_text(EDGES + "path(x, x) :- edge(x, y).")
     assert [(d.code, d.severity, labelled(d)[0][0]) for d in found] == [("E0324", "warning", "y")]
@@ -128,6 +142,9 @@ def test_variable_used_once_is_a_warning() -> None:
         ("p(x) :- e(x, x); e(x, _), k=x.", 'write `"k"` if that is a string: as a variable it takes any value of `x`'),
         ("p(x) :- e(x, n), n = ann.", 'write `"ann"` if that is a string: as a variable it takes any value of `n`'),
         ("r(n) :- q(n), n = other.", "it takes any value of `n`: is the name right?"),
+        ("r(X) :- q(X), x = 3.", "did you mean `X`? Names are case-sensitive"),
+        ("r(n) :- q(n), m = n + 1.", "remove the equation, or use `m` in the rule"),
+        ("r(n) :- q(n), 3 = m.", "remove the equation, or use `m` in the rule"),
     ],
 )  # fmt: skip
 def test_variable_used_once_in_an_equality_is_a_warning(rule: str, advice: str) -> None:

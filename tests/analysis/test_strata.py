@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import elastalog
-from elastalog.analysis.growth import warnings_of_growth
+from elastalog.analysis.growth import growing, warnings_of_growth
 from elastalog.analysis.program import Aggregation, Atom
 from elastalog.analysis.stratify import Uses, components, in_order
 from elastalog.diagnostics.diagnostic import LimitReached
@@ -212,6 +212,7 @@ DECLARATIONS = """
 .decl p(x: number) p(0).
 .decl s(x: symbol) s("a").
 .decl l(x: L) l(nil).
+.decl c(x: L, n: number) c(nil, 0).
 """
 
 
@@ -223,6 +224,11 @@ DECLARATIONS = """
         ("p(x + y) :- p(x), e(_, y).", "x + y"),
         ('s(cat(x, "b")) :- s(x).', 'cat(x, "b")'),
         ("l([1, x]) :- l(x).", "[1, x]"),
+        ("p(x + 1) :- p(x), x > 0.", "x + 1"),
+        ("p(x - 1) :- p(x), x < 9.", "x - 1"),
+        ("c([1, x], n + 1) :- c(x, n), n > 0.", "[1, x]"),
+        ("c([1, x], n + 1) :- c(x, n), n < 9. c([2, x], n) :- c(x, n).", "[2, x]"),
+        ("c([1, x], n + 1) :- c(x, n), n < 9. c(x, 0) :- c(x, _).", "[1, x]"),
         (".decl q(x: number) q(x + 1) :- p(x). p(x) :- q(x).", "x + 1"),
     ],
 )
@@ -248,6 +254,10 @@ def test_what_nothing_bounds(rules: str, grown: str) -> None:
         "p(x + 1) :- p(x). .limitsize p(n=10)",
         's(cat(x, "b")) :- s(x), strlen(x) < 5.',
         "l(x) :- l([_, x]).",
+        "p((x + 1) % 7) :- p(x).",
+        "p(x - 1) :- p(x), 0 < x.",
+        "c([1, x], n + 1) :- c(x, n), n < 9.",
+        "c([1, x], m) :- c(x, n), m = n - 1, m >= -9. c([2, x], n - 1) :- c(x, n), n > -9. c(x, n) :- c([_, x], n).",
     ],
 )
 def test_what_is_bounded_or_no_recursion(rules: str) -> None:
@@ -266,6 +276,26 @@ def test_a_greatest_value_that_a_cycle_makes_greater_may_grow() -> None:
         for ask in (db.apply, db.preview):
             with pytest.raises(LimitReached, match="this rule may grow without end: n"):
                 ask({"e": [(2, 1)]})
+
+
+def test_a_best_value_is_bounded_from_the_side_to_which_it_improves() -> None:
+    text = (
+        ".decl e(x: number, y: number, d: number)\n.decl n(x: number, d: {} number)\n"
+        "n(1, 0).\nn(y, {}) :- n(x, a), e(x, y, b), a {} 9.\n"
+    )
+    for best, computed, order, is_told in (
+        ("max", "a + b", ">", True),
+        ("max", "a + b", "<", False),
+        ("max", "a - 1", ">", False),
+        ("min", "a - b", "<", True),
+        ("min", "a - b", ">", False),
+        ("min", "a + 1", "<", False),
+    ):
+        program = accepted(text.format(best, computed, order))
+        found = [each for stratum in program.strata for each in growing(program, stratum.rules)]
+        assert bool(found) == is_told
+        if found:
+            assert found[0].advice.endswith("`x > 0`" if best == "min" else "`x < 1000`")
 
 
 def test_the_limit_that_ends_it_names_the_rule() -> None:

@@ -366,3 +366,7 @@ def test_programs_have_the_same_types_either_way() -> None:
     quickly = [(quick, slow) for _, quick, slow in found if quick is not None]
     assert all(quick == slow for quick, slow in quickly)
     assert len(quickly) > len(found) / 2
+
+
+def test_a_fraction_in_a_column_of_whole_numbers() -> None:
+    assert only_error(".decl e(x: number)\ne(1.5).").help == "write a whole number, or declare `x: float`"

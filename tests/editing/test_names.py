@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from elastalog.diagnostics.diagnostic import ElastalogError
@@ -140,9 +142,16 @@ def test_no_name_nothing_to_rename() -> None:
         renamed("x", main=EDGES + "// ^nothing\n")
 
 
-def test_included_files_are_found_in_the_text() -> None:
-    source = Source("main.dl", '#include "a.dl"\n  .include "b.dl"\n# include <c.dl>\n// #include "d.dl"\n')
-    assert [name for _, name in included_files(source)] == ["a.dl", "b.dl", "c.dl"]
+def test_included_files_are_found_in_the_text(tmp_path: Path) -> None:
+    for name in ("a.dl", "b.dl", "d.dl"):
+        (tmp_path / name).touch()
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "c.dl").touch()
+    source = Source(
+        str(tmp_path / "main.dl"), '#include "a.dl"\n  .include "b.dl"\n# include <c.dl>\n// #include "d.dl"\n'
+    )
+    found = [path.relative_to(tmp_path).as_posix() for _, path in included_files(source, [str(tmp_path / "lib")])]
+    assert found == ["a.dl", "b.dl", "lib/c.dl"]
 
 
 def test_roots() -> None:

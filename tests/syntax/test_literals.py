@@ -122,6 +122,7 @@ def test_groups_nest() -> None:
         ('x in ("a")', ("E0110", "there is no operator `in`", "in")),
         ('x NOT IN ("a")', ("E0110", "there is no operator `NOT IN`", "NOT")),
         ('x like "a%"', ("E0110", "there is no operator `like`", "like")),
+        ("x is not null", ("E0110", "there is no operator `is not null`", "is")),
         ("1 < x < 5", ("E0110", "comparisons cannot be chained", "<")),
         ("5", ("E0110", "expected a comparison after a term, found `.`", ".")),
         ("x + 1", ("E0110", "expected a comparison after a term, found `.`", ".")),
@@ -137,6 +138,18 @@ def test_groups_nest() -> None:
 )
 def test_wrong_literals(text: str, expected: tuple[str, str, str]) -> None:
     assert findings(f"p() :- {text}.") == [expected]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("x is y + 1", "write `x = …`"),
+        ("x IS NOT 3", "write `x != …`"),
+        ("x is null", "there is no null: write `!relation(x, _)` for a fact that is not there"),
+    ],
+)
+def test_advice_for_an_operator_that_there_is_not(text: str, told: str) -> None:
+    assert advice(f"p() :- {text}.") == [told]
 
 
 @pytest.mark.parametrize("text", ["not q(x)", "not(q(x))", "not (q(x))", "NOT(q(x), r(x))"])

@@ -5,7 +5,7 @@ relations.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Final, TypeAlias
@@ -34,6 +34,7 @@ from elastalog.analysis.stratify import stratify
 from elastalog.analysis.subsumptions import MARK, is_of_pairs, with_lattices, with_pairs
 from elastalog.analysis.take_apart import limit_rules, take_apart
 from elastalog.diagnostics.diagnostic import Diagnostic
+from elastalog.diagnostics.messages import quoted
 from elastalog.diagnostics.quota import look
 from elastalog.syntax import tree
 from elastalog.syntax.parser import without_collection
@@ -96,7 +97,7 @@ def number_rules(draft: Draft) -> Outcome:
         draft.functors,
         tuple(subsumptions),
     )
-    _warn_about_empty_relations(draft, count_of, findings)
+    _warn_about_empty_relations(draft, count_of, strata, findings)
     return replace(draft, program=program), findings.diagnostics
 
 
@@ -152,17 +153,22 @@ def _plan(plan: tree.Plan, recursive: int, is_strict: bool, findings: Findings) 
     return MappingProxyType({version: order for version, order in plan.versions if version < versions})
 
 
-def _warn_about_empty_relations(draft: Draft, count_of: Mapping[str, int], findings: Findings) -> None:
-    """A relation that is read but never gets a fact is mostly a forgotten `.input`."""
-    filled = {fact.relation for fact in draft.facts} | count_of.keys()
+def _warn_about_empty_relations(
+    draft: Draft, count_of: Mapping[str, int], strata: Iterable[Stratum], findings: Findings
+) -> None:
+    """A relation that is read but never gets a fact is mostly a forgotten `.input`; a recursion none of whose rules can
+    be the first, a forgotten rule."""
+    given = {fact.relation for fact in draft.facts}
+    given |= {n for n, relation in draft.relations.items() if any(d.kind == "input" for d in relation.directives)}
     for name, relation in draft.relations.items():
-        if (
-            name not in filled
-            and not is_of_pairs(name)
-            and not any(directive.kind == "input" for directive in relation.directives)
-        ):
+        if not (name in given or name in count_of or is_of_pairs(name)):
             findings.instance = draft.declarations[name].instance
             findings.warning("E0223", relation.span, name=name)
+    for stratum in strata:
+        if stratum.rules and all(rule.is_recursive for rule in stratum.rules) and given.isdisjoint(stratum.relations):
+            name, names = stratum.relations[0], ", ".join(map(quoted, stratum.relations))
+            findings.instance = draft.declarations[name].instance
+            findings.warning("E0223.circle", draft.relations[name].span, name=name, names=names)
 
 
 Pass: TypeAlias = Callable[[Draft], Outcome]

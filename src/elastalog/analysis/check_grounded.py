@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from elastalog.analysis.draft import Draft, Outcome, TypedRule, is_constructor
 from elastalog.analysis.findings import NO_NULL, Findings, secondary
@@ -38,13 +38,8 @@ _MOST_REPORTS: Final = 20  # of one conjunction; each costs a new look at it
 def check_grounded(draft: Draft) -> Outcome:
     """Report every variable that nothing grounds, once per rule, at each place that needs it."""
     findings = Findings(draft.tree.source)
-    rules = [rule for rule in draft.typed_rules if _is_grounded(rule) or _look_closer(rule, findings)]
+    rules = [rule for rule in draft.typed_rules if _is_grounded(rule) or _RuleGrounder(rule, findings).is_grounded()]
     return replace(draft, typed_rules=tuple(rules)), findings.diagnostics
-
-
-def _look_closer(rule: TypedRule, findings: Findings) -> bool:
-    findings.instance = rule.instance
-    return _RuleGrounder(rule, findings).is_grounded()
 
 
 def _is_grounded(rule: TypedRule) -> bool:
@@ -80,6 +75,7 @@ class _RuleGrounder:
     def __init__(self, rule: TypedRule, findings: Findings) -> None:
         self.rule = rule
         self.findings = findings
+        findings.instance = rule.instance
 
     def is_grounded(self) -> bool:
         used = list(variables_in((*self.rule.body, self.rule.head), is_deep=False))
@@ -104,7 +100,8 @@ class _RuleGrounder:
             outside = () if type(aggregation.target) is Variable else groups
             missing = [variable for variable in target if variable.name not in from_inside.union(outside)]
             if missing:
-                is_sound = self.report_target(aggregation, missing[0])
+                is_sound, name = False, written_name(missing[0].name)
+                self.findings.error("E0323", missing[0].span, name=name, operator=aggregation.operator)
             given = groups | {variable.name for variable in missing}
             is_sound = self.check_conjunction(body, given, list(variables_in(body, is_deep=False))) and is_sound
             for literal in body:
@@ -171,13 +168,10 @@ class _RuleGrounder:
         negations = [literal.atom.arguments for literal in self.rule.body if type(literal) is Negation]
         return any(type(term) is Variable and term.name == name for terms in negations for term in terms)
 
-    def report_target(self, aggregation: Aggregation, variable: Variable) -> bool:
-        self.findings.error("E0323", variable.span, name=written_name(variable.name), operator=aggregation.operator)
-        return False
 
-
-def ground(body: Sequence[Literal], given: Iterable[str]) -> set[str]:
-    """The names of the variables that a conjunction grounds, those given included."""
+def ground(body: Sequence[Any], given: Iterable[str]) -> set[str]:
+    """The names of the variables that a conjunction grounds, those given included. Its comparisons are those of rules
+    or of their logical form."""
     grounded = set(given)
     waiting: dict[str, list[_Definition]] = {}
     ready: list[_Definition] = []
@@ -212,13 +206,13 @@ class _Definition:
         self.missing = set(needed)
 
 
-def _definitions(literal: Literal) -> Iterator[_Definition]:
-    if type(literal) is Comparison and literal.operator == "=":
+def _definitions(literal: Any) -> Iterator[_Definition]:
+    if type(literal) is Aggregation:
+        yield _Definition(literal.result.name, [group.name for group in literal.groups])
+    elif getattr(literal, "operator", None) == "=":
         for variable, other in ((literal.left, literal.right), (literal.right, literal.left)):
             if type(variable) is Variable:
                 yield _Definition(variable.name, names_of(other))
                 if type(other) is Apply and is_constructor(other.functor):
                     for part in names_of(*other.arguments):
                         yield _Definition(part, [variable.name])
-    elif type(literal) is Aggregation:
-        yield _Definition(literal.result.name, [group.name for group in literal.groups])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
 
 from elastalog.analysis import program as checked
 from elastalog.analysis.draft import is_constructor
@@ -11,122 +11,183 @@ from elastalog.analysis.subsumptions import MARK, keeping_best
 from elastalog.diagnostics.diagnostic import Diagnostic, finding
 
 _GROWING: Final = frozenset(("+", "-", "*", "^", "cat", "replace", "add_days", "add_seconds"))
+_CYCLIC: Final = frozenset(("%", "band"))
+"""Of their values there are only so many, whatever they are computed from."""
 _ORDERS: Final = frozenset(("<", "<=", ">", ">="))
 
 
+class Growth(NamedTuple):
+    """A rule that may grow without end, what computes its new values, and what would bound it. It is not likely where
+    only some facts make it so, as negative ones that are added to what a `min` column keeps."""
+
+    rule: checked.Rule
+    value: checked.Apply
+    advice: str
+    is_likely: bool
+
+
 def warnings_of_growth(program: checked.CheckedProgram) -> list[Diagnostic]:
-    """A warning for every rule that may grow without end. Of relations with subsumption it is one that makes the
-    greatest value greater, which a cycle of facts does for ever."""
-    greatest = dict(_keeping_greatest(program))
-    limited = {
-        name
-        for name, relation in program.relations.items()
-        if relation.choices or any(directive.kind == "limitsize" for directive in relation.directives)
-    }
-    judged = {rule.head.relation.removesuffix(MARK) for rule in program.subsumptions}
+    """A warning for every rule that is likely to grow without end. Of relations with subsumption it is one that makes
+    the greatest value greater, which a cycle of facts does for ever."""
     found = []
     for stratum in program.strata:
-        if limited.isdisjoint(stratum.relations):
-            is_judged = not judged.isdisjoint(stratum.relations)
-            for rule, place, grown in growing(stratum.rules, stratum.relations):
-                if not is_judged or (
-                    greatest.get(rule.head.relation) == place and getattr(grown, "functor", "-") != "-"
-                ):
-                    found.append(
-                        _warning(rule, grown, advice(program.relations, rule, place, grown, is_judged=is_judged))
-                    )
+        own = [program.relations[name] for name in stratum.relations]
+        if not any(r.choices or any(d.kind == "limitsize" for d in r.directives) for r in own):
+            for rule, value, advice, is_likely in growing(program, stratum.rules):
+                if is_likely:
+                    values = {"relation": rule.head.relation, "advice": advice}
+                    found.append(finding("E0414", value.span, severity="warning", source=rule.source, **values))
     return found
 
 
-def _keeping_greatest(program: checked.CheckedProgram) -> Iterator[tuple[str, int]]:
-    """The relations that keep the greatest value of a column, and its place."""
+def growing(program: checked.CheckedProgram, rules: Sequence[checked.Rule]) -> Iterator[Growth]:
+    """The rules of a stratum whose head has a value that is computed from one of the recursion and that nothing bounds:
+    no comparison from the side to which it grows, no atom of a relation outside the recursion, and no column that
+    counts steps up to a bound."""
+    kept = _kept(program)
+    own = {rule.head.relation for rule in rules}
+    read = [_Bounds(rule, own) for rule in rules if rule.is_recursive]
+    for bounds in read:
+        relation = bounds.rule.head.relation
+        is_judged, (column, best) = relation in kept, kept.get(relation, (-1, 0))
+        for place, argument in enumerate(bounds.rule.head.arguments):
+            value = bounds.value_of(argument)
+            direction = best if place == column else 0
+            if type(value) is not checked.Apply or not bounds.allow(value, argument, direction):
+                continue
+            if not (len(own) == 1 and _is_counted(bounds, read)):
+                advice = _advice(program.relations[relation], place, value, is_judged, direction or _step(value))
+                is_likely = not is_judged or (direction > 0 and value.functor != "-")
+                yield Growth(bounds.rule, value, advice, is_likely)
+            break
+
+
+def _kept(program: checked.CheckedProgram) -> Mapping[str, tuple[int, int]]:
+    """The relations with subsumption: the column of which the greatest value is kept (1), or the least (-1), if so."""
+    found: dict[str, tuple[int, int]] = {}
     for rule in program.subsumptions:
+        relation = rule.head.relation.removesuffix(MARK)
+        found.setdefault(relation, (-1, 0))
         names = [next(checked.names_of(argument), None) for argument in rule.head.arguments]
         ends = list(zip(names, names[len(names) // 2 :], strict=False))
         for literal in rule.body:
             if type(literal) is checked.Comparison and literal.operator in ("<", ">"):
                 sides = [next(checked.names_of(side), None) for side in (literal.left, literal.right)]
                 less, greater = sides if literal.operator == "<" else sides[::-1]
-                if (less, greater) in ends:
-                    yield rule.head.relation.removesuffix(MARK), ends.index((less, greater))
+                for pair, best in (((less, greater), 1), ((greater, less), -1)):
+                    if pair in ends:
+                        found[relation] = ends.index(pair), best
+    return found
 
 
-def growing(
-    rules: Iterable[checked.Rule], members: Collection[str]
-) -> Iterator[tuple[checked.Rule, int, checked.Expression]]:
-    """The rules of a stratum whose head has a value that is computed from one of the recursion and that nothing bounds:
-    no comparison by order, and no atom of a relation outside the recursion. Each with the place of the value, and what
-    computes it."""
-    for rule in rules:
-        if not rule.is_recursive:
-            continue
+class _Bounds:
+    """What bounds the variables of a recursive rule from below and above, and what computes those of its head."""
+
+    def __init__(self, rule: checked.Rule, own: set[str]) -> None:
+        self.rule = rule
         atoms = [literal for literal in rule.body if type(literal) is checked.Atom]
-        recursive = {name for atom in atoms if atom.relation in members for name in checked.names_of(*atom.arguments)}
-        bounds = {name for atom in atoms if atom.relation not in members for name in checked.names_of(*atom.arguments)}
-        given = recursive | bounds
-        computed: dict[str, checked.Expression] = {}
+        self.atoms = [atom for atom in atoms if atom.relation in own]
+        self.recursive = {name for atom in self.atoms for name in checked.names_of(*atom.arguments)}
+        outside = {name for atom in atoms if atom.relation not in own for name in checked.names_of(*atom.arguments)}
+        self.below, self.above = set(outside), set(outside)
+        self.computed: dict[str, checked.Expression] = {}
         for literal in rule.body:
             if type(literal) is checked.Comparison and literal.operator in _ORDERS:
-                bounds |= set(checked.names_of(literal.left, literal.right))
+                sign = 1 if literal.operator[0] == "<" else -1
+                for name, direction in (*_signed(literal.left, sign), *_signed(literal.right, -sign)):
+                    self.above.update([name] * (direction >= 0))
+                    self.below.update([name] * (direction <= 0))
             elif type(literal) is checked.Comparison and literal.operator == "=":
                 for side, other in ((literal.left, literal.right), (literal.right, literal.left)):
-                    if (
-                        type(side) is checked.Variable
-                        and type(other) in (checked.Apply, checked.Variable)
-                        and side.name not in given
-                    ):
-                        computed[side.name] = other
-        for place, argument in enumerate(rule.head.arguments):
-            grown = computed.get(argument.name) if type(argument) is checked.Variable else argument
-            if type(grown) is checked.Apply and _grows(grown, argument, dict(computed), recursive, bounds):
-                yield rule, place, grown
-                break
+                    if type(side) is checked.Variable and type(other) in (checked.Apply, checked.Variable):
+                        self.computed[side.name] = other
+        for name in self.recursive | outside:
+            self.computed.pop(name, None)
+
+    def value_of(self, argument: checked.Expression | checked.Wildcard) -> checked.Expression | checked.Wildcard:
+        """What computes an argument of the head; itself where nothing does."""
+        return self.computed.get(argument.name, argument) if type(argument) is checked.Variable else argument
+
+    def towards(self, direction: int) -> set[str]:
+        """The variables with a bound above (1), below (-1), or either."""
+        return self.above if direction > 0 else self.below if direction < 0 else self.above | self.below
+
+    def allow(self, value: checked.Apply, argument: checked.Expression | checked.Wildcard, direction: int) -> bool:
+        """Whether a value may grow with those of the recursion; in a direction, if that is not 0."""
+        if direction == -_step(value) != 0:
+            return False
+        bounds = self.towards(direction or _step(value))
+        if type(argument) is checked.Variable and argument.name in bounds:
+            return False
+        computed = dict(self.computed)
+        pending: list[checked.Expression] = [value]
+        makes_new, uses = False, False
+        while pending:
+            expression = pending.pop()
+            if type(expression) is checked.Variable:
+                uses = uses or (expression.name in self.recursive and expression.name not in bounds)
+                pending += [computed.pop(expression.name)] if expression.name in computed else []
+            elif type(expression) is checked.Apply and expression.functor not in _CYCLIC:
+                functor = expression.functor
+                makes_new = makes_new or functor in _GROWING or functor[0] == "@" or is_constructor(functor)
+                pending += expression.arguments
+        return makes_new and uses
+
+    def step(self, place: int) -> tuple[int, bool] | None:
+        """Whether a column of the head is the one that all facts of the recursion have and a constant more (1), less
+        (-1), or the same (0), and whether it is bounded; None where it is anything else."""
+        argument = self.rule.head.arguments[place]
+        value = self.value_of(argument)
+        step = _step(value)
+        names = set(checked.names_of(value))
+        read = {
+            term.name if type(term) is checked.Variable else None for term in (a.arguments[place] for a in self.atoms)
+        }
+        if read != names or not (step or type(value) is checked.Variable):
+            return None
+        return step, not self.towards(step).isdisjoint({*names, *checked.names_of(argument)})
 
 
-def _grows(
-    grown: checked.Apply,
-    argument: object,
-    computed: dict[str, checked.Expression],
-    recursive: Collection[str],
-    bounds: Collection[str],
-) -> bool:
-    """Whether a value grows with those of the recursion."""
-    if type(argument) is checked.Variable and argument.name in bounds:
-        return False
-    pending: list[checked.Expression] = [grown]
-    makes_new, uses = False, False
-    while pending:
-        expression = pending.pop()
-        if type(expression) is checked.Variable:
-            uses = uses or (expression.name in recursive and expression.name not in bounds)
-            pending += [computed.pop(expression.name)] if expression.name in computed else []
-        elif type(expression) is checked.Apply:
-            functor = expression.functor
-            makes_new = makes_new or functor in _GROWING or functor[0] == "@" or is_constructor(functor)
-            pending += expression.arguments
-    return makes_new and uses
+def _signed(expression: checked.Expression, sign: int) -> Iterator[tuple[str, int]]:
+    """The variables of an expression, and whether it grows with them (1) or falls (-1); 0 where that is not known."""
+    if type(expression) is checked.Variable:
+        yield expression.name, sign
+    elif type(expression) is checked.Apply:
+        signs = {"+": (sign, sign), "-": (sign, -sign), "neg": (-sign,)}.get(expression.functor, ())
+        for place, argument in enumerate(expression.arguments):
+            yield from _signed(argument, signs[place] if signs else 0)
 
 
-def advice(
-    relations: Mapping[str, checked.Relation],
-    rule: checked.Rule,
-    place: int,
-    grown: checked.Expression,
-    *,
-    is_judged: bool,
-) -> str:
+def _step(value: checked.Expression | checked.Wildcard) -> int:
+    """1 of a variable to which a constant is added, -1 of one from which it is taken off; 0 of anything else."""
+    match value:
+        case checked.Apply("+" | "-" as sign, (checked.Variable(), checked.Constant(int() | float() as amount))) | (
+            checked.Apply("+" as sign, (checked.Constant(int() | float() as amount), checked.Variable()))
+        ):
+            return (amount > 0) - (amount < 0) if sign == "+" else (amount < 0) - (amount > 0)
+    return 0
+
+
+def _is_counted(bounds: _Bounds, every: Sequence[_Bounds]) -> bool:
+    """Whether a column counts, up to a bound, how often a rule was used: those of its recursion count it in the same
+    direction or hand it on."""
+    for place in range(len(bounds.rule.head.arguments)):
+        own = bounds.step(place)
+        if own is not None and own[0] and own[1]:
+            others = [each.step(place) for each in every]
+            if all(other is not None and other[0] in (0, own[0]) for other in others):
+                return True
+    return False
+
+
+def _advice(relation: checked.Relation, place: int, grown: checked.Apply, is_judged: bool, direction: int) -> str:
     """What bounds a rule: a comparison, or a column that keeps the least value for all others of a fact, unless the
     relation `is_judged` by a subsumption already."""
-    relation = relations[rule.head.relation]
+    compare = f"bound it by a comparison, as in `{'x > 0' if direction < 0 else 'x < 1000'}`"
     if is_judged:
-        return "over a cycle that improves the value there is no best one: bound it by a comparison, as in `x < 1000`"
+        return f"over a cycle that improves the value there is no best one: {compare}"
     if relation.arity == 1 or grown.base not in (checked.Base.NUMBER, checked.Base.UNSIGNED, checked.Base.FLOAT):
-        return f"bound it by a comparison, as in `x < 1000`, or write `.limitsize {relation.name}(n=…)`"
+        return f"{compare}, or write `.limitsize {relation.name}(n=…)`"
     columns = [(attribute.name, attribute.type_name) for attribute in relation.attributes]
-    return f"bound it by a comparison, or keep the least by `{keeping_best(relation.name, columns, place, 'min')}`"
-
-
-def _warning(rule: checked.Rule, grown: checked.Expression, bound: str) -> Diagnostic:
-    return finding(
-        "E0414", grown.span, severity="warning", source=rule.source, relation=rule.head.relation, advice=bound
-    )
+    least = keeping_best(relation.name, columns, place, "max" if direction < 0 else "min")
+    return f"bound it by a comparison, or keep the {'greatest' if direction < 0 else 'least'} by `{least}`"

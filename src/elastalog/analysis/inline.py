@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from elastalog.analysis.declare_types import types_below
@@ -13,12 +13,12 @@ from elastalog.analysis.findings import Findings, secondary
 from elastalog.analysis.negation import alternatives_of, is_partial, negate, none_of, without_groups
 from elastalog.analysis.scopes import with_witnesses
 from elastalog.analysis.stratify import Uses, components
-from elastalog.analysis.variables import substitute, substitute_term, variables_of
+from elastalog.analysis.variables import substitute, variables_of
 from elastalog.diagnostics.diagnostic import Diagnostic
 from elastalog.diagnostics.messages import quoted
 from elastalog.diagnostics.source import Span
 from elastalog.syntax import tree
-from elastalog.syntax.tree import nodes_of
+from elastalog.syntax.tree import nodes_of, with_parts
 
 AUTOINC: Final = "autoinc"
 _Rule = tuple[tree.Atom, tree.Body]
@@ -169,7 +169,7 @@ class _Inliner:
                     with self.inside(None):  # whether there are any, however many
                         found.append(replace(literal, right=replace(over, body=self.body(over.body))))
                 case tree.Comparison():
-                    found.append(replace(literal, left=self.term(literal.left), right=self.term(literal.right)))
+                    found.append(self.term(literal))
                 case tree.Disjunction():
                     found.append(replace(literal, alternatives=tuple([self.body(b) for b in literal.alternatives])))
                 case tree.Truth() | tree.NegatedGroup():  # of these there are none left
@@ -181,13 +181,7 @@ class _Inliner:
         if isinstance(term, tree.Aggregate):
             with self.inside(term.operator):
                 return replace(term, target=self.term(term.target), body=self.body(term.body))
-        if isinstance(term, Span) or not (isinstance(term, tuple) or is_dataclass(term)):
-            return term
-        if isinstance(term, tuple):
-            return tuple([self.term(part) for part in term])
-        if not any(True for _ in nodes_of(tree.Aggregate, term)):
-            return term
-        return replace(term, **{part.name: self.term(getattr(term, part.name)) for part in fields(term)})  # type: ignore[type-var]
+        return with_parts(term, self.term)
 
     @contextmanager
     def inside(self, operator: str | None) -> Iterator[None]:
@@ -239,7 +233,7 @@ class _Inliner:
             else:
                 variable = terms[wanted.name] = self.fresh(wanted.name, given.span)
                 if type(given) is not tree.Wildcard:
-                    meant = substitute_term(given, {}, self.fresh)  # a `_` inside may not stand in a comparison
+                    meant = substitute(given, {}, self.fresh)  # a `_` inside may not stand in a comparison
                     equal.append(tree.Comparison("=", variable, meant, given.span, given.span))
         own = [v for v in nodes_of(tree.Variable, (head, body)) if v.name not in terms]
         counts = own or any(True for _ in nodes_of(tree.Wildcard, body))
@@ -250,7 +244,7 @@ class _Inliner:
             if variable.name not in terms:
                 terms[variable.name] = self.fresh(variable.name, variable.span)
         for given, wanted in waiting:
-            meant = substitute_term(wanted, terms, self.fresh)
+            meant = substitute(wanted, terms, self.fresh)
             equal.append(tree.Comparison("=", given, meant, given.span, given.span))
         return (*equal, *substitute(body, terms, self.fresh))
 
@@ -265,7 +259,7 @@ class _Inliner:
             if type(wanted) is tree.Variable and wanted.name not in terms:
                 terms[wanted.name] = given
             elif type(given) is not tree.Wildcard:
-                meant = substitute_term(wanted, terms, _wildcard)
+                meant = substitute(wanted, terms, _wildcard)
                 equal.append(tree.Comparison("=", given, meant, given.span, given.span))
         times = Counter(v.name for v in nodes_of(tree.Variable, (head, body)))
         alone = {

@@ -150,28 +150,17 @@ def _term(
     base = attribute.base
     if base is Base.FLOAT and (number := _named(argument, named)) is not None:
         return number
-    match argument, base:
-        case syntax.Variable(), _:
-            return Free(argument.name)
-        case syntax.Wildcard(), _:
-            return Free(None)
-        case syntax.String(), Base.SYMBOL:
-            return argument.value
-        case syntax.Integer(), Base.NUMBER if not argument.is_unsigned and argument.value < 1 << 63:
-            return argument.value
-        case syntax.Integer(), Base.UNSIGNED if argument.value >= 0:
-            return argument.value
-        case syntax.Integer(), Base.FLOAT if not argument.is_unsigned:
-            return float(argument.value)
-        case syntax.Float(), Base.FLOAT:
-            return argument.value
-        case syntax.Call(), Base.RECORD:
-            value = _record(argument, attribute.type_name, attribute.structures or {})
-            if value is not None:
-                return value
+    if isinstance(argument, syntax.Variable | syntax.Wildcard):
+        return Free(getattr(argument, "name", None))
+    is_record = base is Base.RECORD
+    structures = attribute.structures or {}
+    value = _record(argument, attribute.type_name, structures) if is_record else constant_value(argument, base)
+    if value is not None:
+        return value
     raise error(
         "E0610", argument.span, source=source, attribute=attribute.name, relation=relation.name, kind=base.article,
         otherwise=or_else, bare=_unquoted(argument, base),
+        whole="a whole number" if type(argument) is syntax.Float and base is not Base.SYMBOL else None,
     )  # fmt: skip
 
 

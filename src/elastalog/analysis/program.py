@@ -359,13 +359,15 @@ def literals_in(*bodies: Iterable[Literal]) -> Iterator[Literal]:
                 yield from literals_in(*literal.bodies)
 
 
+def atoms_in(body: Iterable[Literal]) -> Iterator[Atom]:
+    """The atoms of a body, those negated or inside of aggregates among them."""
+    for literal in literals_in(body):
+        if type(literal) is Atom:
+            yield literal
+        elif type(literal) is Negation:
+            yield literal.atom
+
+
 def inner_atoms(literal: Literal) -> Iterator[Atom]:
     """The atoms that a literal negates, or that are inside of it."""
-    if type(literal) is Negation:
-        yield literal.atom
-    elif type(literal) is Aggregation:
-        for inner in literals_in(*literal.bodies):
-            if type(inner) is Atom:
-                yield inner
-            elif type(inner) is Negation:
-                yield inner.atom
+    return iter(()) if type(literal) is Atom else atoms_in((literal,))

@@ -11,7 +11,7 @@ from elastalog.analysis.declare_types import report_unknown_type
 from elastalog.analysis.draft import Draft, Outcome, Shape, Structure, is_constructor
 from elastalog.analysis.findings import NO_NULL, Findings
 from elastalog.analysis.functors import FUNCTORS, MEANT, functor_of, is_rewritten
-from elastalog.analysis.negation import has_partial_part, negate
+from elastalog.analysis.negation import has_partial_part, is_partial, negate
 from elastalog.analysis.scopes import pieces
 from elastalog.diagnostics.messages import counted, quoted
 from elastalog.syntax import tree
@@ -68,10 +68,10 @@ class _ClauseResolver:
         self.arities = {name: len(declaration.attributes) for name, declaration in declarations.items()}
         self.undeclared: set[str] = set()
         self.proposals = cache(partial(_proposals, draft))
-        # The variables of the clause; the value is the only occurrence if that is in a positive atom of the body, or in
-        # `x = y`. And, for those in the latter, the other one.
+        # The variables of the clause; the value is the only occurrence if that is in a positive atom of the body, or a
+        # side of `=`. And, for those of the latter, the variable on the other side, if it is one.
         self.variables: dict[str, tree.Variable | None] = {}
-        self.equated: dict[str, str] = {}
+        self.equated: dict[str, str | None] = {}
 
     def resolve(self, clause: tree.Clause) -> Shape | None:
         """The shape of the clause. None when it is at fault, its faults reported."""
@@ -157,6 +157,12 @@ class _ClauseResolver:
                     self.equated |= {left.name: right.name, right.name: left.name}
                     self.see(left)
                     self.see(right)
+                case tree.Comparison("=", tree.Variable() as side, other) | tree.Comparison(
+                    "=", other, tree.Variable() as side
+                ) if not is_partial(other):  # otherwise it says that there is a value
+                    self.equated.setdefault(side.name)
+                    self.see(side)
+                    self.push_operands((other,), "a comparison", pending)
                 case tree.Comparison():
                     self.push_operands((node.left, node.right), "a comparison", pending)
                 case tree.Disjunction():
@@ -293,9 +299,12 @@ class _ClauseResolver:
         is_text = name[0].islower() and (
             any(other[0].isupper() for other in self.variables) or self.is_symbol(variable, body)
         )
+        alike = next((other for other in self.variables if other != name and other.lower() == name.lower()), None)
+        other = self.equated.get(name)
         self.findings.warning(
-            "E0324", variable.span, name=name, text=name if is_text else None, other=self.equated.get(name),
+            "E0324", variable.span, name=name, text=name if is_text else None, other=other, alike=alike,
             null=NO_NULL if name.lower() == "null" else None,
+            computed=name if name in self.equated and other is None else None,
         )  # fmt: skip
 
     def is_symbol(self, variable: tree.Variable, body: Iterable[tree.Literal]) -> bool:

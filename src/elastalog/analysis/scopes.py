@@ -24,7 +24,6 @@ from elastalog.analysis.variables import (
     given_by,
     grounded_by,
     substitute,
-    substitute_term,
     variables_inside,
     variables_of,
 )
@@ -308,13 +307,13 @@ def _taken_apart(
     inner = {name: fresh(name, aggregate.span) for name in sorted(witnesses)}
     over = replace(
         aggregate,
-        target=substitute_term(aggregate.target, inner, _wildcard),
+        target=substitute(aggregate.target, inner, _wildcard),
         body=substitute(aggregate.body, inner, _wildcard),
     )
     yield replace(literal, left=result, right=over)
     copies = {name: fresh(name, aggregate.span) for name in sorted(own)}
     yield from substitute(aggregate.body, copies, _wildcard)
-    target = substitute_term(aggregate.target, copies, _wildcard)
+    target = substitute(aggregate.target, copies, _wildcard)
     yield replace(literal, left=target, right=result)
 
 

@@ -14,16 +14,7 @@ from typing import Literal as OneOf
 
 from elastalog.analysis.draft import Draft, Outcome, TypedRule
 from elastalog.analysis.findings import Findings, secondary
-from elastalog.analysis.program import (
-    Aggregation,
-    Atom,
-    CheckedProgram,
-    Literal,
-    Negation,
-    Rule,
-    inner_atoms,
-    literals_in,
-)
+from elastalog.analysis.program import Aggregation, Atom, CheckedProgram, Literal, Negation, Rule, atoms_in, literals_in
 from elastalog.analysis.subsumptions import MARK, is_of_pairs, keeping_best
 from elastalog.diagnostics.diagnostic import Label
 from elastalog.diagnostics.messages import quoted
@@ -160,9 +151,7 @@ def needed_for(program: CheckedProgram, names: Iterable[str]) -> set[str]:
     """The relations that others depend on, these among them."""
     needs: dict[str, set[str]] = {}
     for rule in (*program.rules, *program.subsumptions):
-        own = needs.setdefault(rule.head.relation.removesuffix(MARK), set())
-        for literal in rule.body:
-            own.update([atom.relation for atom in ([literal] if type(literal) is Atom else inner_atoms(literal))])
+        needs.setdefault(rule.head.relation.removesuffix(MARK), set()).update(a.relation for a in atoms_in(rule.body))
     found: set[str] = set()
     pending = list(names)
     while pending:

@@ -15,8 +15,9 @@ from elastalog.analysis.draft import Draft, FlatBody, FlatClause, Outcome, Separ
 from elastalog.analysis.findings import Findings
 from elastalog.analysis.negation import alternatives_of, report_too_large
 from elastalog.analysis.scopes import ScopeSeparator, TooLargeError
-from elastalog.analysis.variables import variables_of
+from elastalog.analysis.variables import substitute, variables_of
 from elastalog.diagnostics.messages import counted
+from elastalog.diagnostics.source import Span
 from elastalog.syntax import tree
 
 MOST_LITERALS: Final = 256
@@ -30,7 +31,7 @@ def take_apart(draft: Draft) -> Outcome:
     for clause, shape in draft.clauses:
         findings.instance = clause.instance
         if shape is Shape.FLAT:
-            body = cast(FlatBody, tuple(_without_untyped_records(clause.heads[0], clause.body)))
+            body = cast(FlatBody, tuple(without_untyped_records(clause.heads[0], clause.body)))
             if tree.Truth in map(type, body):
                 continue
             flat.append(
@@ -49,7 +50,7 @@ def _take_clause_apart(clause: tree.Clause, shape: Shape, findings: Findings) ->
     separator = ScopeSeparator(findings)
     for head in clause.heads:
         for written in alternatives:
-            alternative = _without_untyped_records(head, written)
+            alternative = without_untyped_records(head, written)
             if tree.Truth in map(type, alternative):  # only `false` is left, and this alternative never holds
                 continue
             errors = findings.count
@@ -86,13 +87,6 @@ def _check_plan(plan: tree.Plan, body: FlatBody, findings: Findings) -> None:
         return
 
 
-def _without_untyped_records(head: tree.Atom, body: Sequence[tree.Literal]) -> Sequence[tree.Literal]:
-    for literal in body:
-        if type(literal) is tree.Comparison and tree.Call in (type(literal.left), type(literal.right)):
-            return without_untyped_records(head, body)
-    return body
-
-
 def limit_rules(draft: Draft) -> Outcome:
     """Leaves rules out that are too long (E0227)."""
     findings = Findings(draft.tree.source)
@@ -122,11 +116,9 @@ def _bodies(body: FlatBody) -> Iterator[FlatBody]:
 def without_untyped_records(head: tree.Atom, body: Sequence[tree.Literal]) -> Sequence[tree.Literal]:
     """A conjunction in which the parts of such records are equated instead: `x = [a, 1], x = [2, b]`, where nothing
     else reads `x`, means `a = 2, 1 = b`."""
-    while any(map(_is_equation, body)):
-        simpler = _simpler(head, body)
-        if simpler is None:
-            break
-        body = simpler
+    simpler: Sequence[tree.Literal] | None = body
+    while simpler is not None:
+        body, simpler = simpler, _simpler(head, simpler)
     return body
 
 
@@ -146,8 +138,15 @@ def _simpler(head: tree.Atom, body: Sequence[tree.Literal]) -> list[tree.Literal
         # The variable is that record, if nothing but equations with others like it reads it.
         uses = [literal for literal in others if _reads(literal, name)]
         if all(_is_equation(use, name) for use in uses):
-            return [_with_record(literal, name, record) if literal in uses else literal for literal in others]
+            return [
+                substitute(literal, {name.name: record}, _as_it_is) if literal in uses else literal
+                for literal in others
+            ]
     return None
+
+
+def _as_it_is(_: str, span: Span) -> tree.Wildcard:
+    return tree.Wildcard(span)
 
 
 def _reads(node: tree.Term | tree.Literal, name: tree.Variable) -> bool:
@@ -164,12 +163,6 @@ def _parts(one: tree.Term, other: tree.Term, equation: tree.Comparison) -> list[
         for left, right in zip(one.arguments, other.arguments, strict=True)
         if not isinstance(left, tree.Wildcard) and not isinstance(right, tree.Wildcard)
     ]
-
-
-def _with_record(literal: tree.Literal, name: tree.Variable, record: tree.Term) -> tree.Literal:
-    assert isinstance(literal, tree.Comparison)
-    left, right = (record if _is_variable(side, name) else side for side in (literal.left, literal.right))
-    return replace(literal, left=left, right=right)
 
 
 def _is_equation(literal: tree.Literal, name: tree.Variable | None = None) -> bool:

@@ -69,9 +69,12 @@ class TypeReports:
             self.variable(term, found, expected, here, _conversion_advice(found, expected, name))
         attribute = self.declarations[atom.relation].attributes[position]
         declared = Span(attribute.name_span.start, attribute.type_span.end)
+        advice = self.constant_advice(term, found, expected)
+        if type(term) is tree.Float and expected in (Base.NUMBER, Base.UNSIGNED):
+            advice = f"write a whole number, or declare `{attribute.name}: float`"
         self.fail(
             "E0302", term.span, declared, position=position + 1, relation=atom.relation, found=found,
-            expected=expected, advice=self.constant_advice(term, found, expected),
+            expected=expected, advice=advice,
         )  # fmt: skip
 
     def part(self, field: Field, term: tree.Term, found: Kind, expected: Kind) -> NoReturn:

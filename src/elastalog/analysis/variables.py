@@ -8,13 +8,14 @@ a range in an expression, `count@1`, `range@2`, and for a value that another var
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields, is_dataclass, replace
-from typing import Any, Final
+from dataclasses import replace
+from typing import Any, TypeVar
 
 from elastalog.analysis.draft import is_constructor
 from elastalog.diagnostics.source import Span
 from elastalog.syntax import tree
 from elastalog.syntax.keywords import AGGREGATES
+from elastalog.syntax.tree import with_parts
 
 
 def variables_of(nodes: Iterable[tree.Term | tree.Literal], is_deep: bool) -> list[tree.Variable]:
@@ -147,47 +148,24 @@ def written_name(name: str) -> str:
 
 # --- substitution ----------------------------------------------------------------------------------------------------
 
-_CONSTANTS: Final = (tree.Integer, tree.Float, tree.String, Span)
-
 Fresh = Callable[[str, Span], tree.Term]
 """Makes the variable that stands for a wildcard, or the wildcard itself."""
+_Node = TypeVar("_Node")
 
 
-def substitute(body: tree.Body, terms: Mapping[str, tree.Term], wildcard: Fresh) -> tree.Body:
-    """A body with terms in the place of variables. A wildcard of a positive atom becomes what `wildcard` makes; one of
-    a negated atom stays."""
-    return tuple([_literal(literal, terms, wildcard) for literal in body])
+def substitute(tree_of: _Node, terms: Mapping[str, tree.Term], wildcard: Fresh) -> _Node:
+    """A body, literal or term with terms in the place of variables. A wildcard of a positive atom becomes what
+    `wildcard` makes; one of a negated atom stays."""
 
-
-def substitute_term(term: tree.Term, terms: Mapping[str, tree.Term], wildcard: Fresh) -> tree.Term:
-    """A term with terms in the place of variables."""
-    found: tree.Term = _inside(term, terms, wildcard)
-    return found
-
-
-def _literal(literal: tree.Literal, terms: Mapping[str, tree.Term], wildcard: Fresh) -> tree.Literal:
-    found: tree.Literal = _inside(literal, terms, wildcard)
-    return found
-
-
-def _inside(node: Any, terms: Mapping[str, tree.Term], wildcard: Fresh) -> Any:
-    match node:
-        case tree.Variable():
+    def put(node: Any) -> Any:
+        if type(node) is tree.Variable:
             return terms.get(node.name, node)
-        case tree.Wildcard():
+        if type(node) is tree.Wildcard:
             return wildcard("any", node.span)
-        case tree.Negation():
-            arguments = tuple(
-                [
-                    term if isinstance(term, tree.Wildcard) else _inside(term, terms, wildcard)
-                    for term in node.atom.arguments
-                ]
-            )
-            return replace(node, atom=replace(node.atom, arguments=arguments))
-        case tuple() if not isinstance(node, Span):
-            return tuple([_inside(part, terms, wildcard) for part in node])
-        case _ if isinstance(node, _CONSTANTS) or not is_dataclass(node) or isinstance(node, type):
-            return node
-        case _:
-            parts = {part.name: getattr(node, part.name) for part in fields(node)}
-            return replace(node, **{name: _inside(value, terms, wildcard) for name, value in parts.items()})
+        if type(node) is tree.Negation:
+            arguments = (term if type(term) is tree.Wildcard else put(term) for term in node.atom.arguments)
+            return replace(node, atom=replace(node.atom, arguments=tuple(arguments)))
+        return with_parts(node, put)
+
+    found: _Node = put(tree_of)
+    return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -34,19 +34,20 @@ def references(readings: Iterable[Reading], symbol: Symbol, *, with_definition: 
     return tuple(sorted(places if with_definition else places - {symbol.place}))
 
 
-def included_files(source: Source) -> tuple[tuple[Span, str], ...]:
-    """The files that a text includes, as they are named, with the spans of the names."""
-    return tuple((Span(*found.span(1)), found[1]) for found in _INCLUDE.finditer(source.text))
+def included_files(source: Source, folders: Iterable[str]) -> Iterator[tuple[Span, Path]]:
+    """The files that a text includes, looked for beside it and in folders, with the spans of their names."""
+    for found in _INCLUDE.finditer(source.text):
+        paths = (Path(folder) / found[1] for folder in (str(Path(source.name).parent), *folders))
+        path = next(filter(Path.is_file, paths), None)
+        if path is not None:
+            yield Span(*found.span(1)), path
 
 
 def included_at(source: Source, offset: int, folders: Iterable[str]) -> Place | None:
-    """The file that is named at a place, looked for beside the text and in folders."""
-    for span, name in included_files(source):
+    """The file that is named at a place."""
+    for span, path in included_files(source, folders):
         if span.start <= offset <= span.end:
-            for folder in (str(Path(source.name).parent), *folders):
-                path = Path(folder) / name
-                if path.is_file():
-                    return Place(str(path.resolve()), Span(0, 0))
+            return Place(str(path.resolve()), Span(0, 0))
     return None
 
 

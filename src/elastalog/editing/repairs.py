@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -62,23 +62,6 @@ def _meant(reading: Reading, source: Source, span: Span, said: re.Match[str]) ->
         yield Span(*written.span()), said[1]
 
 
-def _instead(reading: Reading, source: Source, span: Span, said: re.Match[str]) -> Iterator[_Edit]:
-    yield span, said[1]
-
-
-def _unused(reading: Reading, source: Source, span: Span, said: re.Match[str]) -> Iterator[_Edit]:
-    yield span, "_"
-    yield span, said[1]
-
-
-def _dot(reading: Reading, source: Source, span: Span, said: re.Match[str]) -> Iterator[_Edit]:
-    yield Span(span.end, span.end), "."
-
-
-def _nothing(reading: Reading, source: Source, span: Span, said: re.Match[str]) -> Iterator[_Edit]:
-    yield span, ""
-
-
 def _in_quotes(reading: Reading, source: Source, span: Span, said: re.Match[str]) -> Iterator[_Edit]:
     inside = source.text[span.start + 1 : span.end - 1]
     yield span, '"' + inside.replace("\\", "\\\\").replace('"', '\\"') + '"'
@@ -109,12 +92,16 @@ def _item_at(items: tuple[Item, ...], offset: int) -> Item | None:
     return None
 
 
-_FORMS: Final[tuple[tuple[re.Pattern[str], Callable[[Reading, Source, Span, re.Match[str]], Iterator[_Edit]]], ...]] = (
+_Edits = Callable[[Reading, Source, Span, re.Match[str]], Iterable[_Edit]]
+_FORMS: Final[tuple[tuple[re.Pattern[str], _Edits], ...]] = (
     (re.compile(r"^did you mean `([^`]+)`\?"), _meant),
-    (re.compile(r"^write `([^`]+)` instead"), _instead),
-    (re.compile(r"^write `_`, or `(_[^`]+)` to keep the name"), _unused),
-    (re.compile(r"^write `\.` (?:before .*|at the end)$"), _dot),
-    (re.compile(r"^remove (?:it|the `\.`)$"), _nothing),
+    (re.compile(r"^write `([^`]+)` instead"), lambda _, __, span, said: [(span, said[1])]),
+    (
+        re.compile(r"^write `_`, or `(_[^`]+)` to keep the name"),
+        lambda _, __, span, said: [(span, "_"), (span, said[1])],
+    ),
+    (re.compile(r"^write `\.` (?:before .*|at the end)$"), lambda _, __, span, said: [(Span(span.end, span.end), ".")]),
+    (re.compile(r"^remove (?:it|the `\.`)$"), lambda _, __, span, said: [(span, "")]),
     (re.compile(r"^write it between `\"`"), _in_quotes),
     (re.compile(r"^declare it(?:, for example|:) `(\.(?:decl|type)[^`…]*)`"), _before),
     (re.compile(r"^add `(\.input [^`]+)`"), _after),

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from typing import Final
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
@@ -155,17 +154,9 @@ def includes_in(
     for file in (*open_files, *_program_files(folders)):
         if file not in found:
             text = text_of(file)
-            found[file] = frozenset(_resolved(Source(file, text), search)) if text is not None else frozenset()
+            included = included_files(Source(file, text), search) if text is not None else ()
+            found[file] = frozenset(os.path.abspath(path) for _, path in included)
     return found
-
-
-def _resolved(source: Source, search: Iterable[str]) -> Iterable[str]:
-    for _, name in included_files(source):
-        for folder in (str(Path(source.name).parent), *search):
-            path = os.path.abspath(os.path.join(folder, name))
-            if os.path.isfile(path):
-                yield path
-                break
 
 
 def _program_files(folders: Iterable[str]) -> Iterable[str]:

@@ -23,7 +23,6 @@ from elastalog.analysis.listing import show_literal
 from elastalog.analysis.program import (
     Apply,
     Atom,
-    Attribute,
     CheckedProgram,
     Comparison,
     Constant,
@@ -38,6 +37,7 @@ from elastalog.analysis.program import (
     Wildcard,
     inner_atoms,
     names_of,
+    variables_in,
 )
 from elastalog.analysis.stratify import collect_dependencies, components, in_order, needed_for
 from elastalog.analysis.subsumptions import MARK
@@ -60,9 +60,9 @@ def with_demand(program: CheckedProgram, goals: Iterable[str], wanted: Iterable[
     return _Demand(program, tuple(goals), None if wanted is None else frozenset(wanted)).program()
 
 
-def _unread(relation: Relation) -> tuple[Directive, ...]:
-    """The input of a relation that is not needed, of which nothing is read."""
-    return (Directive("input", {"IO": "updates"}, relation.span),)
+def _unread(relation: Relation) -> Relation:
+    """A relation that is not needed: nothing is read for it, whatever lies there."""
+    return replace(relation, directives=(Directive("input", {"IO": "updates"}, relation.span),))
 
 
 def asked_by_program(program: CheckedProgram) -> frozenset[str] | None:
@@ -209,23 +209,23 @@ class _Demand:
         for rule in self.checked.rules:
             if rule.head.relation in self.patterns:
                 rules += self._asking(rule)
-                rules.append(self._guarded(rule))
+                asked = self._asked(rule)
+                if asked is not None:
+                    rule = replace(rule, body=(asked, *rule.body), plan=MappingProxyType({}))
+                rules.append(rule)
         relations = {
-            name: relation if name in self.patterns else replace(relation, directives=_unread(relation))
+            name: relation if name in self.patterns else _unread(relation)
             for name, relation in self.checked.relations.items()
         }
         for name, pattern in self.patterns.items():
             if pattern and name in self.rules_of:
-                relations[demand_of(name)] = self._demand_relation(self.checked.relations[name], pattern)
+                relation = self.checked.relations[name]
+                attributes = tuple(relation.attributes[c] for c in pattern)
+                relations[demand_of(name)] = Relation(demand_of(name), attributes, (), (), relation.span)
         subsumptions = tuple(
             rule for rule in self.checked.subsumptions if rule.head.relation.removesuffix(MARK) in self.patterns
         )
         return _assembled(replace(self.checked, relations=relations, subsumptions=subsumptions), rules)
-
-    @staticmethod
-    def _demand_relation(relation: Relation, pattern: Pattern) -> Relation:
-        attributes: tuple[Attribute, ...] = tuple(relation.attributes[c] for c in pattern)
-        return Relation(demand_of(relation.name), attributes, (), (), relation.span)
 
     def _asked(self, rule: Rule) -> Atom | None:
         """That the head of a rule is asked for; what it computes must have a variable by then."""
@@ -233,10 +233,6 @@ class _Demand:
         if not pattern:
             return None
         return Atom(demand_of(rule.head.relation), tuple(rule.head.arguments[c] for c in pattern), rule.head.span)
-
-    def _guarded(self, rule: Rule) -> Rule:
-        asked = self._asked(rule)
-        return rule if asked is None else replace(rule, body=(asked, *rule.body), plan=MappingProxyType({}))
 
     def _asking(self, rule: Rule) -> Iterator[Rule]:
         """Rules for what a rule asks of the relations that it reads."""
@@ -253,7 +249,7 @@ class _Demand:
             head = Atom(demand_of(atom.relation), tuple(atom.arguments[c] for c in pattern), atom.span)
             given = before if asked is None else (asked, *before)
             body = tuple(_connected(head, given))
-            if not any(_is_same(head, literal) for literal in body):
+            if show_literal(head) not in map(show_literal, body):  # alike, wherever it stands
                 yield replace(rule, head=head, body=body, plan=MappingProxyType({}))
 
 
@@ -306,30 +302,13 @@ def _settled(tests: list[Comparison], bound: set[str], computed: set[str]) -> li
 
 def _connected(head: Atom, literals: Sequence[Literal]) -> Iterator[Literal]:
     """The literals that have to do with the variables of a head, in their order: others would only multiply work."""
-    names = set(_variables(head))
-    of = [set(_variables(literal)) for literal in literals]
+    names, *of = ({v.name for v in variables_in((literal,), is_deep=False)} for literal in (head, *literals))
     while True:
         more = set().union(*(own for own in of if not own.isdisjoint(names))) - names
         if not more:
             break
         names |= more
     return (literal for literal, own in zip(literals, of, strict=True) if not own.isdisjoint(names))
-
-
-def _variables(literal: Literal) -> Iterator[str]:
-    terms: tuple[Expression | Wildcard, ...] = ()
-    if isinstance(literal, Atom):
-        terms = literal.arguments
-    elif isinstance(literal, Comparison):
-        terms = (literal.left, literal.right)
-    elif isinstance(literal, Negation):
-        terms = literal.atom.arguments
-    return names_of(*terms)
-
-
-def _is_same(one: Atom, other: Literal) -> bool:
-    """Whether two atoms are written alike, wherever they stand."""
-    return show_literal(one) == show_literal(other)
 
 
 def _assembled(program: CheckedProgram, rules: Sequence[Rule]) -> CheckedProgram:

@@ -10,9 +10,7 @@ do.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from elastalog.analysis.program import Aggregation, Atom, CheckedProgram, Literal, Negation, Relation, Rule, Stratum
+from elastalog.analysis.program import CheckedProgram, Relation, Stratum, atoms_in
 from elastalog.analysis.subsumptions import MARK
 from elastalog.analysis.variables import is_wildcard_name
 from elastalog.planning.logical import Term
@@ -53,7 +51,7 @@ def _why_in_recursion(relation: Relation, program: CheckedProgram) -> str | None
     name, stratum = relation.name, _stratum_of(relation, program)
     if len(stratum.relations) > 1:
         return f"it depends on itself through `{next(n for n in stratum.relations if n != name)}`"
-    if any(name in _read_by(rule) for rule in stratum.rules if not rule.is_closure):
+    if any(atom.relation == name for rule in stratum.rules if not rule.is_closure for atom in atoms_in(rule.body)):
         return "a rule of it reads it"
     return None
 
@@ -80,15 +78,3 @@ def told_apart(terms: tuple[Term, ...]) -> tuple[Term, ...]:
     """The terms of an atom of an equivalence that say something: of one value, that it is in a class. So does a
     wildcard beside it, which would only repeat the class."""
     return tuple(t for t in terms if not (isinstance(t, str) and is_wildcard_name(t))) or terms[:1]
-
-
-def _read_by(rule: Rule) -> Iterator[str]:
-    pending: list[Literal] = list(rule.body)
-    while pending:
-        match pending.pop():
-            case Atom(relation=name) | Negation(atom=Atom(relation=name)):
-                yield name
-            case Aggregation(bodies=bodies):
-                pending.extend(literal for body in bodies for literal in body)
-            case _:
-                pass

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import assert_never
 
 from elastalog.analysis import program as checked
+from elastalog.analysis.check_grounded import ground
 from elastalog.analysis.draft import is_constructor
 from elastalog.analysis.program import Apply, Base, Constant, Expression, Variable, variables_of
 from elastalog.planning.logical import Absent, Clause, Goal, LogicalProgram, Scan, StoredRelation, Test
@@ -18,25 +19,7 @@ from elastalog.planning.logical import Absent, Clause, Goal, LogicalProgram, Sca
 def grounded(goals: tuple[Goal, ...]) -> set[str]:
     """The variables that a conjunction binds: by scans, and by equations over variables it binds."""
     bound = {term for goal in goals if isinstance(goal, Scan) for term in goal.terms if isinstance(term, str)}
-    equations = [goal for goal in goals if isinstance(goal, Test) and goal.operator == "="]
-    grows = True
-    while grows:
-        grows = False
-        for test in equations:
-            parts = constructor_of(test)
-            if parts is not None and isinstance(test.left, Variable) and test.left.name in bound:
-                inner = {v.name for v in variables_of(parts)}
-                grows = grows or not inner <= bound
-                bound |= inner
-            for side, other in ((test.left, test.right), (test.right, test.left)):
-                if (
-                    isinstance(side, Variable)
-                    and side.name not in bound
-                    and all(v.name in bound for v in variables_of(other))
-                ):
-                    bound.add(side.name)
-                    grows = True
-    return bound
+    return ground([goal for goal in goals if isinstance(goal, Test)], bound)
 
 
 def constructor_of(test: Test) -> Apply | None:

@@ -194,7 +194,7 @@ def _advice(path: str) -> str:
 def with_arithmetic(program: Program, arithmetic: str | None) -> Program:
     """The program with another arithmetic, which becomes part of its text, so that a store keeps it; None: as it is
     written."""
-    require_one_of("arithmetic", arithmetic or "check", ("check", "wrap"))
+    require_one_of("value of `arithmetic`", arithmetic or "check", ("check", "wrap"))
     if arithmetic is None or program.checked.pragmas.get("arithmetic", "check") == arithmetic:
         return program
     return with_pragmas(program, {"arithmetic": arithmetic})

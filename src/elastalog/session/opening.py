@@ -83,7 +83,7 @@ def as_bad_rows(given: Mode | BadRows | None) -> BadRows:
     if given is None or given == "fail":
         return FAIL
     policy = given if isinstance(given, BadRows) else BadRows(given)
-    require_one_of("bad_rows", policy.policy, MODES)
+    require_one_of("value of `bad_rows`", policy.policy, MODES)
     require_number("most", policy.most, 0, whole=True, or_none=False)
     require_place("`folder` is a path", policy.folder, "give that of the folder in which bad rows are set aside")
     return policy
@@ -150,7 +150,7 @@ def open(  # noqa: A001  # its public name
     one. Facts may be Spark DataFrames or sources of `elastalog.spark`."""
     require_one_of("engine", engine, ENGINES)
     require_one_of("strategy", strategy or "elastic", tuple(STRATEGIES))
-    require_one_of("levels", levels or "local", ("local", "global"))
+    require_one_of("value of `levels`", levels or "local", ("local", "global"))
     if jobs != AUTO:
         require_number("jobs", jobs, 1, whole=True)
     if budget != AUTO:

@@ -296,7 +296,7 @@ class Session(Renamed):
         from elastalog.debugging.questions import Inquiry
         from elastalog.session.repair import RepairSearch
 
-        require_one_of("over", over or "update", ("update", "facts"))
+        require_one_of("value of `over`", over or "update", ("update", "facts"))
         now = self._materialisation
         with now.asking(unwanted, missing):
             asked = Inquiry(unwanted, missing, rejected, weights, time_limit, on_progress, epochs)

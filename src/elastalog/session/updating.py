@@ -71,7 +71,7 @@ class Updates:
         """An update to fill. Bad rows are treated as the session says, unless it is said otherwise."""
         policy = self._policy
         if bad_rows is not None:
-            require_one_of("bad_rows", bad_rows, MODES)
+            require_one_of("value of `bad_rows`", bad_rows, MODES)
             policy = replace(policy, policy=bad_rows)
         if source is not None or batch is not None:
             batch = _batch_id(source, batch)
@@ -114,7 +114,7 @@ class Updates:
     def announce(self, upcoming: PendingUpdate, marks: str = "eager") -> None:
         """Says which update will follow the next one, so that the next one can prepare for it."""
         strategy = self.now.epochs.strategy
-        require_one_of("marks", marks, _KINDS_OF_MARKS)
+        require_one_of("value of `marks`", marks, _KINDS_OF_MARKS)
         if not isinstance(upcoming, PendingUpdate):
             raise wrong_kind("what is announced is an update", upcoming, "make one with `db.update()`, and fill it")
         upcoming.require_open()

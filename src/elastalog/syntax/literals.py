@@ -25,12 +25,16 @@ _COMPARISON_HABITS = {"==": "=", "=<": "<=", "=>": ">=", "<>": "!=", "\\=": "!="
 _CONJUNCTION_HABITS = frozenset({"&&", "&", "and", "AND"})
 _DISJUNCTION_HABITS = frozenset({"||", "|", "or", "OR"})
 _NEGATION_HABITS = frozenset({"not", "NOT", "~", "\\+"})
+_NO_NULL = "there is no null: write `!relation(x, _)` for a fact that is not there"
 _SQL_HABITS = {
     "in": "write `({0} = {1}; {0} = {2})`, or keep the values in a relation",
     "not in": "write `{0} != {1}, {0} != {2}`",
     "like": 'write `match("a.*", {0})`, or `contains("a", {0})`',
     "between": "write `1 <= {0}, {0} <= 5`",
-    "is": "write `=`; there is no null: write `!relation(x, _)` for a fact that is not there",
+    "is": "write `{0} = …`",
+    "is not": "write `{0} != …`",
+    "is null": _NO_NULL,
+    "is not null": _NO_NULL,
 }
 
 _SELECT = "ask for the facts that fit a pattern: `SELECT * FROM edge` is `edge(x, y)`"
@@ -249,12 +253,13 @@ class LiteralParser(TermParser):
             raise self.failure("E0110.literal", span, name=name, small=small)
         if small == "select":
             raise self.failure("E0110.operator", span, word=name, advice=_SELECT)
-        word = " ".join(self.texts[index + 1 : index + (3 if self.texts[index + 1].lower() == "not" else 2)])
-        if (habit := _SQL_HABITS.get(word.lower())) is not None:
-            opened, first, comma, second = [*self.texts[index + 2 + (" " in word) :], *[""] * 4][:4]
-            values = (first, second) if (opened, comma) == ("(", ",") else ('"a"', '"b"')
-            advice = habit.format(*map(crop, (name, *values)))
-            raise self.failure("E0110.operator", self.span_of(index + 1), word=word, advice=advice)
+        for end in (index + 4, index + 3, index + 2):
+            word = " ".join(self.texts[index + 1 : end])
+            if (habit := _SQL_HABITS.get(word.lower())) is not None:
+                opened, first, comma, second = [*self.texts[end:], *[""] * 4][:4]
+                values = (first, second) if (opened, comma) == ("(", ",") else ('"a"', '"b"')
+                advice = habit.format(*map(crop, (name, *values)))
+                raise self.failure("E0110.operator", self.span_of(index + 1), word=word, advice=advice)
         self.report("E0114", span, name=crop(name), meant=small if small in ("true", "false") else f"{crop(name)}()")
         return Atom(name, (), span, span)
 

@@ -6,7 +6,8 @@ Nothing is resolved here: names are text, numbers keep the form they were writte
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass
+from functools import cache
 from operator import is_
 from typing import Any, TypeAlias, TypeVar
 
@@ -393,23 +394,46 @@ def nodes_of(kind: type[_Node], tree: object, *, is_deep: bool = True) -> Iterat
         pending.extend(reversed(parts_of(node)))
 
 
+@cache
+def _names_of_parts(kind: Any) -> tuple[str, ...]:
+    """The fields of a class of nodes in which there may be others; none of what is no node."""
+    return tuple([part.name for part in fields(kind) if part.type not in _PLAIN]) if is_dataclass(kind) else ()
+
+
+_PLAIN = frozenset(("str", "bool", "int", "float", "Span", "Base", "Instance | None"))
+
+
 def parts_of(node: object) -> tuple[Any, ...]:
     """What a node is made of, or a tuple of nodes."""
-    if isinstance(node, tuple):
-        return () if isinstance(node, Span) else node
-    return tuple(getattr(node, part.name) for part in fields(node)) if is_dataclass(node) else ()
+    return node if type(node) is tuple else tuple([getattr(node, name) for name in _names_of_parts(type(node))])
+
+
+def with_parts(tree: _Node, change: Callable[[Any], Any]) -> _Node:
+    """A node, or a tuple of nodes, with its parts changed. Where nothing changes it is itself."""
+    node: Any = tree
+    kind: Any = type(node)
+    if kind is tuple:
+        parts: Any = tuple([change(part) for part in node])
+        return tree if all(map(is_, parts, node)) else parts
+    changed = {}
+    for name in _names_of_parts(kind):
+        part = getattr(tree, name)
+        other = change(part)
+        if other is not part:
+            changed[name] = other
+    if not changed:
+        return tree
+    # `replace` takes several times as long.
+    return kind(**{name: changed[name] if name in changed else getattr(tree, name) for name in kind.__match_args__})  # type: ignore[no-any-return]
 
 
 def mapped(tree: _Node, change: Callable[[Any], Any]) -> _Node:
     """A tree with every node changed, from below. Where nothing changes it is itself."""
-    node: Any = tree
-    if isinstance(node, tuple) and not isinstance(node, Span):
-        parts: Any = tuple([mapped(part, change) for part in node])
-        return tree if all(map(is_, parts, node)) else parts
-    if not is_dataclass(node):
-        return tree
-    before = {part.name: getattr(node, part.name) for part in fields(node)}
-    after = {name: mapped(part, change) for name, part in before.items()}
-    changed = {name: part for name, part in after.items() if part is not before[name]}
-    made: _Node = change(replace(node, **changed) if changed else node)  # type: ignore[type-var]
+
+    def whole(node: Any) -> Any:
+        if type(node) is tuple:
+            return with_parts(node, whole)
+        return change(with_parts(node, whole) if _names_of_parts(type(node)) else node)
+
+    made: _Node = whole(tree)
     return made

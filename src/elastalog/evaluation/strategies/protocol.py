@@ -187,14 +187,13 @@ def evaluate_all(backend: Backend, learn: Learn = lambda stratum, derivations, s
 
 def with_growing_rules(error: LimitReached, strata: Iterable[LogicalStratum], program: CheckedProgram) -> LimitReached:
     """The limit that ended the evaluation of strata, with the rules of them that may grow without end."""
-    from elastalog.analysis.growth import advice, growing
+    from elastalog.analysis.growth import growing
 
     notes: list[str] = []
     for stratum in strata:
         rules = {clause.rule.number: clause.rule for clause in stratum.clauses if clause.rule is not None}
-        for rule, place, grown in growing(rules.values(), [rule.head.relation for rule in rules.values()]):
-            bound = advice(program.relations, rule, place, grown, is_judged=bool(stratum.dominance))
-            notes.append(f"this rule may grow without end: {rule.text} ({rule.place}); {bound}")
+        for rule, _, advice, _ in growing(program, tuple(rules.values())):
+            notes.append(f"this rule may grow without end: {rule.text} ({rule.place}); {advice}")
     if not notes or any(note in error.diagnostics[0].notes for note in notes):
         return error
     first, *others = error.diagnostics
