@@ -6,15 +6,16 @@ import http.client
 import json
 import ssl
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
 
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached, error
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached, error, warn_of
 from elastalog.relations.schema import UnknownRelation
 
 API: Final = "/api/v1"
 ARROW: Final = "application/vnd.apache.arrow.stream"
+WARNINGS: Final = "X-Elastalog-Warnings"
 _LIMITS: Final = (503, 504, 507)
 
 
@@ -25,7 +26,8 @@ class Transport:
         parts = urlsplit(url if "//" in url else f"http://{url}")
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise _unreachable(url, "it is not the address of a service")
-        self.url = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
+        self._path = parts.path.rstrip("/").removesuffix(API)
+        self.url = f"{parts.scheme}://{parts.netloc}{self._path}"
         self._parts = parts
         self._token = token
         self._timeout = timeout
@@ -39,9 +41,11 @@ class Transport:
         if not data:
             return None
         try:
-            return json.loads(data)
+            told = json.loads(data)
         except ValueError:
             raise _other_answer(self.url) from None
+        _warn_of(told.get("warnings", ()) if isinstance(told, dict) else ())
+        return told
 
     def fetch(
         self,
@@ -116,7 +120,7 @@ class Transport:
 
     def _target(self, path: str, query: Mapping[str, Any] | None) -> str:
         given = {name: _written(value) for name, value in (query or {}).items() if value is not None}
-        return f"{self._parts.path.rstrip('/')}{API}{path}{'?' + urlencode(given) if given else ''}"
+        return f"{self._path}{API}{path}{'?' + urlencode(given) if given else ''}"
 
     def _headers(self, own: Mapping[str, str], data: bytes | None) -> dict[str, str]:
         headers = dict(own)
@@ -128,6 +132,7 @@ class Transport:
 
     def _checked(self, response: http.client.HTTPResponse, answer: bytes) -> bytes:
         if response.status < 300:
+            _warn_of(json.loads(response.getheader(WARNINGS, "[]")))
             return answer
         try:
             told = json.loads(answer)
@@ -160,9 +165,16 @@ def diagnostic_of(told: Mapping[str, Any]) -> Diagnostic:
     )  # fmt: skip
 
 
+def _warn_of(told: Iterable[Mapping[str, Any]]) -> None:
+    for one in told:
+        warn_of(diagnostic_of(one))
+
+
 def _reason(error: Exception) -> str:
     if isinstance(error, TimeoutError):
         return "no answer came in time"
+    if isinstance(error, ssl.SSLError) and error.reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE"):
+        return "it speaks HTTP without TLS; its address begins with `http://`"
     return (getattr(error, "strerror", None) or str(error) or type(error).__name__).lower()
 
 

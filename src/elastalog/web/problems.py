@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Mapping
+from functools import reduce
 from typing import Any, Final
 
 from starlette.exceptions import HTTPException
@@ -45,6 +47,18 @@ STATUS: Final[Mapping[str, int]] = {
 """What the status of an answer is, by the code of the diagnostic; 422 for all others."""
 
 
+_HERE: Final = (
+    (r"give it a value: `db\.query.*", 'its value stands in the body of `POST /query`: `"parameters": {"name": 1}`'),
+    (r"`missing=\[…\]`, `--missing`, .*", "put it into `missing`"),
+    (r"`unwanted=\[…\]`, .*", "put it into `unwanted`"),
+    (r"`why_not`(?: \(as a command: `whynot`\))?", "`GET /why-not?fact=…`"),
+    (r"`explain`", "`GET /proof?fact=…`"),
+    (r"`query` finds", "`POST /query` finds"),
+    (r"`db\.log\(\)`|`elastalog log`", "`GET /epochs`"),
+)
+"""What advice of other interfaces is called over HTTP. The diagnostics of an answer keep theirs, for the client."""
+
+
 class Refused(HTTPException):
     """A diagnostic that goes through whatever handles a request."""
 
@@ -71,7 +85,7 @@ def problem(diagnostics: tuple[Diagnostic, ...], status: int | None = None) -> R
         "status": number,
         "detail": first.message,
         "code": first.code,
-        "help": first.help,
+        "help": first.help and reduce(lambda text, ours: re.sub(*ours, text), _HERE, first.help),
         "diagnostics": json.loads(render_json(diagnostics)),
     }
     headers = {}
