@@ -9,14 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 from elastalog.analysis.listing import json_value, show_value
 from elastalog.analysis.program import Base, Value
 from elastalog.analysis.query import parameter_as_json, parameter_values, parameters_in
 from elastalog.client.decoding import Decoder
 from elastalog.client.remote import Event, RemoteRelation, RemoteUpdate, sent_events
-from elastalog.client.transport import ARROW, Broken, Transport
+from elastalog.client.transport import Broken, Calls, Transport
 from elastalog.database import PreparedDecision, PreparedQuery, Written
 from elastalog.debugging.answers import Blame, Localisation, Suggestion
 from elastalog.deprecated import Renamed, takes_key
@@ -27,14 +26,13 @@ from elastalog.evaluation.differences import Differences
 from elastalog.evaluation.pending import by_relation
 from elastalog.evaluation.queries import planned_pattern
 from elastalog.program import Program, as_program
-from elastalog.program.rule_change import RuleEdits, change_rules
 from elastalog.provenance.absence import Absence
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.proof import Proof
 from elastalog.relations.facts import Relation
 from elastalog.relations.schema import Column, Schema, UnknownRelation, schema_named
 from elastalog.storage import errors
-from elastalog.storage.entries import LogEntry, in_utc
+from elastalog.storage.entries import LogEntry
 from elastalog.storage.history import Turn
 
 if TYPE_CHECKING:
@@ -57,7 +55,7 @@ class Client(Renamed):
 
     def __init__(self, transport: Transport, epoch: int | datetime | None = None) -> None:
         self._transport = transport
-        self._at = epoch
+        self._calls = Calls(transport, epoch)
         self._decoder: Decoder | None = None
         self.decoder  # noqa: B018  # whether there is a service, and the token fits, is seen now
 
@@ -82,23 +80,9 @@ class Client(Renamed):
     def url(self) -> str:
         return self._transport.url
 
-    def get(self, path: str, **query: Any) -> Any:
-        """What a call answers about the epoch of the client, as JSON."""
-        return self._transport.json("GET", self._path_at(path), query)
-
-    def _ask(self, path: str, body: Mapping[str, Any]) -> Any:
-        """Asks what can be asked at any epoch, with a body."""
-        return self._transport.json("POST", self._path_at(path), None, body)
-
-    def _path_at(self, path: str) -> str:
-        if self._at is None:
-            return path
-        moment = self._at if isinstance(self._at, int) else in_utc(self._at).isoformat()
-        return f"/at/{quote(str(moment))}{path}"
-
     def _post(self, path: str, body: Mapping[str, Any], batch: str | int | None = None, method: str = "POST") -> Any:
         """Asks what can be asked of the last epoch only."""
-        if self._at is not None:
+        if self._calls.epoch is not None:
             raise errors.read_only("it is a client of an earlier epoch")
         told = self._transport.json(method, path, None, body, None if batch is None else str(batch))
         if any(body.get(name) for name in ("program", "added_rules", "removed_rules")):
@@ -111,7 +95,7 @@ class Client(Renamed):
     def decoder(self) -> Decoder:
         """What makes values of answers: it knows the program as it was when last looked at."""
         if self._decoder is None:
-            told = self.get("/program")
+            told = self._calls.get("/program")
             self._decoder = Decoder(Program.reopen(told["text"], told["name"]))
         return self._decoder
 
@@ -133,7 +117,7 @@ class Client(Renamed):
     @property
     def epoch(self) -> int:
         """The number of the latest epoch, or of the one that this is a client of."""
-        found: int = self.get("/relations")["epoch"]
+        found: int = self._calls.get("/relations")["epoch"]
         return found
 
     def __iter__(self) -> Iterator[str]:
@@ -145,28 +129,20 @@ class Client(Renamed):
     def __getitem__(self, name: str) -> RemoteRelation:
         if name not in self.schemas:
             self.reload()
-        return RemoteRelation(self, schema_named(self.schemas, name))
+        return RemoteRelation(self._calls, self.decoder, schema_named(self.schemas, name))
 
     def explicit(self, name: str) -> Relation:
         """The explicit facts of a relation: those that were given, whether or not they also follow from rules."""
         return self[name].local(explicit=True)
-
-    def table(self, path: str, body: Mapping[str, Any] | None = None, **query: Any) -> pa.Table:
-        """What a call answers about the epoch of the client, as a table."""
-        import pyarrow as pa
-
-        method = "GET" if body is None else "POST"
-        with pa.ipc.open_stream(self._transport.fetch(method, self._path_at(path), query, body, ARROW)) as reader:
-            return reader.read_all()
 
     def query(self, text: str, /, parameters: Mapping[str, Any] | None = None, **values: Any) -> Relation:
         """The answers to a query, with parameters `?name`; see `Session.query`. Records are texts."""
         require_text("a query is a text", text, "write it as in the language: `path(1, X)`")
         given = parameter_values({**(parameters or {}), **values})
         body = {"query": text, "parameters": {name: parameter_as_json(value) for name, value in given.items()}}
-        table = self.table("/query", body)
+        table = self._calls.table("/query", body)
         if not table.num_columns:  # then it does not say how many rows it has
-            return self.decoder.relation(Schema("answer", ()), [()] * self._ask("/query", body)["total"])
+            return self.decoder.relation(Schema("answer", ()), [()] * self._calls.ask("/query", body)["total"])
         schema = Schema("answer", tuple(Column(field.name, _base(field.type)) for field in table.schema))
         return self.decoder.relation(schema, table)
 
@@ -247,7 +223,7 @@ class Client(Renamed):
     ) -> Changes:
         """What an update would change, without an epoch."""
         body = self._edits(inserted, deleted, added, removed)
-        return self._changes(self._ask("/updates/preview", body), body["added_rules"])
+        return self._changes(self._calls.ask("/updates/preview", body), body["added_rules"])
 
     def forecast(
         self,
@@ -283,36 +259,26 @@ class Client(Renamed):
         sent."""
         if name not in self.schemas:
             self.reload()
-        decoder = self._decoder_with(added) if name not in self.schemas else self.decoder
+        decoder = self.decoder.with_rules(added) if name not in self.schemas else self.decoder
         return [list(map(json_value, fact)) for fact in decoder.relation(schema_named(decoder.schemas, name), rows)]
-
-    def schemas_with(self, *added: str) -> dict[str, Schema]:
-        """The relations that there will be with rules that are still to come."""
-        return self._decoder_with("\n".join(added)).schemas
-
-    def _decoder_with(self, added: str) -> Decoder:
-        """One that knows rules that are still to come."""
-        if not added.strip():
-            return self.decoder
-        return Decoder(change_rules(self.decoder.program, RuleEdits((added,), ())).after)
 
     def _changes(self, told: Mapping[str, Any], added: str = "") -> Changes:
         try:
             return self.decoder.changes(told)
         except UnknownRelation:
             self.reload()
-        return self._decoder_with(added).changes(told)  # a preview may be of a relation that is still to come
+        return self.decoder.with_rules(added).changes(told)  # a preview may be of a relation that is still to come
 
     # --- asking why ------------------------------------------------------------------------------------------------
 
     def explain(self, fact: Written, depth: int | None = None) -> Proof:
         """Why a fact holds: its best proof, to a depth (as far as the service goes by default)."""
-        told = self.get("/proof", fact=_written(fact), depth=1000 if depth is None else depth)
+        told = self._calls.get("/proof", fact=_written(fact), depth=1000 if depth is None else depth)
         return self._decoder_for(told["rules"]).proof(told, _Source(self, told["epoch"]))
 
     def derivations(self, fact: Written) -> tuple[Proof, ...]:
         """Every derivation of a fact that holds, as proofs of one level."""
-        told = self.get("/derivations", fact=_written(fact))
+        told = self._calls.get("/derivations", fact=_written(fact))
         source = _Source(self, told["epoch"])
         return tuple(self._decoder_for(one["rules"]).proof(one, source) for one in told["derivations"])
 
@@ -322,7 +288,7 @@ class Client(Renamed):
         """Why a fact does not hold: the derivations of it that fail nearest to success; with a pattern, `path(1, X)`,
         why no other fact fits it."""
         values = {name: json_value(value) for name, value in parameter_values(bindings or {}).items()}
-        told = self.get("/why-not", fact=_written(fact), limit=limit, rule=rule, bindings=json.dumps(values))
+        told = self._calls.get("/why-not", fact=_written(fact), limit=limit, rule=rule, bindings=json.dumps(values))
         source = _Source(self, told["epoch"])
         try:
             return self.decoder.absence(told, source)
@@ -333,7 +299,7 @@ class Client(Renamed):
     def uses(self, fact: Written, all: bool = False) -> tuple[Fact, ...]:  # noqa: A002
         """The facts that follow directly from a fact; with `all`, those that would go if it went. The service may name
         the first of them only."""
-        told = self.get("/uses", fact=_written(fact), all=all, limit=MOST_ROWS)
+        told = self._calls.get("/uses", fact=_written(fact), all=all, limit=MOST_ROWS)
         return tuple(self.decoder.fact(one) for one in told["uses"])
 
     def _decoder_for(self, rules: Sequence[Mapping[str, Any]]) -> Decoder:
@@ -353,7 +319,7 @@ class Client(Renamed):
     ) -> Localisation:
         """A smallest part of the last update, or of what happened between two epochs, that shows all faults."""
         body = {"unwanted": list(unwanted), "missing": list(missing), "epochs": epochs, "seconds": time_limit}
-        return self.decoder.localisation(self._ask("/localise", body))
+        return self.decoder.localisation(self._calls.ask("/localise", body))
 
     def suggest(
         self,
@@ -368,7 +334,7 @@ class Client(Renamed):
     ) -> Suggestion:
         """A smallest repair; see `Session.suggest`. `apply()` of it sends the undoing, which is done unless
         the service has gone on."""
-        told = self._ask(
+        told = self._calls.ask(
             "/suggest",
             {
                 "unwanted": list(unwanted), "missing": list(missing), "rejected": list(rejected),
@@ -379,7 +345,7 @@ class Client(Renamed):
 
     def blame(self, fact: Written) -> Blame:
         """The epoch in which a fact last appeared or disappeared, and the part of its update that did that."""
-        return self.decoder.blame(self._ask("/blame", {"fact": _written(fact)}))
+        return self.decoder.blame(self._calls.ask("/blame", {"fact": _written(fact)}))
 
     # --- history ---------------------------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from elastalog.diagnostics.diagnostic import LimitReached
 from elastalog.evaluation.changes import Changes, RelationChanges
 from elastalog.evaluation.differences import Difference, Differences
 from elastalog.program import Program
+from elastalog.program.rule_change import RuleEdits, change_rules
 from elastalog.provenance.absence import Absence, AbsenceSource, Instantiation, LiteralStatus, PatternAbsence
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.proof import AggregatePremise, Condition, Member, Node, Premise, Proof, ProofSource
@@ -45,6 +46,10 @@ class Decoder:
     def rows(self, schema: Schema, rows: Sequence[Sequence[Any]]) -> Relation:
         """Facts that came as JSON."""
         return self.relation(schema, [row_from_json(schema, row) for row in rows])
+
+    def with_rules(self, added: str) -> Decoder:
+        """One that knows rules that are still to come, too."""
+        return Decoder(change_rules(self.program, RuleEdits((added,))).after) if added.strip() else self
 
     def fact(self, told: Mapping[str, Any] | str) -> Fact:
         """A fact, from its text or its parts."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from elastalog.analysis.program import Value
+from elastalog.analysis.query import parameter_as_json
 from elastalog.analysis.values import public_value
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.evaluation.changes import Changes
@@ -17,7 +18,7 @@ from elastalog.evaluation.pending import DraftUpdate, once_committed
 from elastalog.late import dataclass
 from elastalog.pipeline.files.diff import read_diff
 from elastalog.pipeline.spark.for_sessions import make_frame
-from elastalog.relations.facts import SHOWN, Relation
+from elastalog.relations.facts import SHOWN, FactWords, Relation
 from elastalog.relations.rows import values_of_fact
 from elastalog.relations.schema import Schema
 from elastalog.relations.tables import with_types
@@ -26,19 +27,24 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from elastalog.client.client import Client
+    from elastalog.client.decoding import Decoder
+    from elastalog.client.transport import Calls
 
 
 class RemoteRelation(Relation):
     """A relation that a service holds. It shows the latest epoch whenever it is read, or that of the client which gave
     it. `local` has the service filter and order it; `filter` and `sort` do so here."""
 
-    def __init__(self, client: Client, schema: Schema) -> None:
-        dictionary = client.decoder.dictionary
-        super().__init__(schema, dictionary, lambda: self.local().fact_words(), size=self._total, make_frame=make_frame)
-        self._client = client
+    def __init__(self, calls: Calls, decoder: Decoder, schema: Schema) -> None:
+        super().__init__(schema, decoder.dictionary, self._words, size=self._total, make_frame=make_frame)
+        self._calls = calls
+        self._decoder = decoder
+
+    def _words(self) -> FactWords:
+        return self.local().fact_words()
 
     def _total(self, explicit: bool = False) -> int:
-        total: int = self._client.get(self._path, limit=0, explicit=explicit)["total"]
+        total: int = self._calls.get(self._path, limit=0, explicit=explicit)["total"]
         return total
 
     @property
@@ -52,9 +58,9 @@ class RemoteRelation(Relation):
             values = map(public_value, values_of_fact(self.schema, fact))
         except ElastalogError:
             return False  # it can be no fact of this relation
-        parameters = {f"a{place}": value for place, value in enumerate(values)}
+        parameters = {f"a{place}": parameter_as_json(value) for place, value in enumerate(values)}
         text = f"{self.name}({', '.join(f'?{name}' for name in parameters)})"
-        return bool(self._client.query(text, parameters=parameters))
+        return bool(self._calls.ask("/query", {"query": text, "parameters": parameters, "limit": 0})["total"])
 
     def local(
         self, where: str = "", order: str = "", offset: int = 0, limit: int | None = None, *, explicit: bool = False
@@ -63,9 +69,9 @@ class RemoteRelation(Relation):
         columns are variables; `order`: columns, prefixed with `-` for descending; `explicit`: only those that were
         given, in any order, whether or not they also follow from rules."""
         if not self.schema.arity:  # an Arrow table without columns does not say how many rows it has
-            return self._client.decoder.relation(self.schema, [()] * self._total(explicit))
-        table = self._client.table(self._path, where=where, order=order, offset=offset, limit=limit, explicit=explicit)
-        return self._client.decoder.relation(self.schema, table)
+            return self._decoder.relation(self.schema, [()] * self._total(explicit))
+        table = self._calls.table(self._path, where=where, order=order, offset=offset, limit=limit, explicit=explicit)
+        return self._decoder.relation(self.schema, table)
 
     def head(self, number: int = SHOWN) -> list[tuple[Value, ...]]:
         """The first facts, in no particular order."""
@@ -74,7 +80,7 @@ class RemoteRelation(Relation):
     def to_arrow(self, annotations: bool = False, types: Mapping[str, Any] | None = None) -> pa.Table:
         """An Arrow table; with `annotations`, columns `@level` and `@count` follow, if the strategy keeps them. `types`
         as for a relation of a session."""
-        table = self._client.table(self._path, annotations=annotations)
+        table = self._calls.table(self._path, annotations=annotations)
         return with_types(table, types) if types else table
 
 
@@ -103,10 +109,8 @@ class RemoteUpdate(DraftUpdate):
     def read(self, path: str | os.PathLike[str]) -> None:
         """The changes of a diff file, or of a folder of them."""
         self.require_open()
-        added = self._told["added_rules"]
-        diff = read_diff(
-            Path(path), self._client.schemas_with(added), lambda more: self._client.schemas_with(added, *more)
-        )
+        decoder = self._client.decoder.with_rules(self._told["added_rules"])
+        diff = read_diff(Path(path), decoder.schemas, lambda more: decoder.with_rules("\n".join(more)).schemas)
         self.remove_rules(diff.removed_rules)
         self.add_rules(diff.added_rules)
         for rows_of, take in ((diff.deleted, self.delete), (diff.inserted, self.insert)):

@@ -7,11 +7,16 @@ import json
 import ssl
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
-from urllib.parse import urlencode, urlsplit
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote, urlencode, urlsplit
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached, error, warn_of
 from elastalog.relations.schema import UnknownRelation
+from elastalog.storage.entries import in_utc
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 API: Final = "/api/v1"
 ARROW: Final = "application/vnd.apache.arrow.stream"
@@ -145,6 +150,32 @@ class Transport:
         if first == "E0606":
             raise UnknownRelation(found)
         raise (LimitReached if response.status in _LIMITS else ElastalogError)(found)
+
+
+class Calls:
+    """The calls that can be asked at any epoch, about one of them; None: the latest."""
+
+    def __init__(self, transport: Transport, epoch: int | datetime | None) -> None:
+        self.epoch = epoch
+        self._transport = transport
+        moment = epoch if epoch is None or isinstance(epoch, int) else in_utc(epoch).isoformat()
+        self._prefix = "" if moment is None else f"/at/{quote(str(moment))}"
+
+    def get(self, path: str, **query: Any) -> Any:
+        """What a call answers, as JSON."""
+        return self._transport.json("GET", self._prefix + path, query)
+
+    def ask(self, path: str, body: Mapping[str, Any]) -> Any:
+        """What a call with a body answers."""
+        return self._transport.json("POST", self._prefix + path, None, body)
+
+    def table(self, path: str, body: Mapping[str, Any] | None = None, **query: Any) -> pa.Table:
+        """What a call answers, as a table."""
+        import pyarrow as pa
+
+        data = self._transport.fetch("GET" if body is None else "POST", self._prefix + path, query, body, ARROW)
+        with pa.ipc.open_stream(data) as reader:
+            return reader.read_all()
 
 
 class Broken(ElastalogError):

@@ -90,7 +90,7 @@ class ElastalogError(Exception):
         """What a notebook shows: the lines of cells and of the user's modules that led here, and the diagnostics."""
         from traceback import StackSummary, walk_tb
 
-        frames = []
+        frames: list[Any] = []
         for frame, line in walk_tb(self.__traceback__):
             package = frame.f_globals.get("__name__", "").partition(".")[0]
             if package == "IPython":

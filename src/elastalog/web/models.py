@@ -317,7 +317,7 @@ def _tell(response: Response, found: list[Diagnostic]) -> None:
     """Puts warnings into an answer."""
     told = json.loads(render_json(found))
     if response.media_type == "application/json":
-        response.body = json.dumps({**json.loads(response.body), "warnings": told}).encode()
+        response.body = json.dumps({**json.loads(bytes(response.body)), "warnings": told}).encode()
         response.headers["Content-Length"] = str(len(response.body))
     else:
         while len(text := json.dumps(told)) > _LONGEST_HEADER:

@@ -6,7 +6,6 @@ import json
 import logging
 import re
 from collections.abc import Mapping
-from functools import reduce
 from typing import Any, Final
 
 from starlette.exceptions import HTTPException
@@ -85,7 +84,7 @@ def problem(diagnostics: tuple[Diagnostic, ...], status: int | None = None) -> R
         "status": number,
         "detail": first.message,
         "code": first.code,
-        "help": first.help and reduce(lambda text, ours: re.sub(*ours, text), _HERE, first.help),
+        "help": _advice(first.help),
         "diagnostics": json.loads(render_json(diagnostics)),
     }
     headers = {}
@@ -94,6 +93,12 @@ def problem(diagnostics: tuple[Diagnostic, ...], status: int | None = None) -> R
     if number == 503:
         headers["Retry-After"] = RETRY_AFTER
     return Response(json.dumps(body), number, headers, PROBLEM)  # in ASCII: a name may hold what UTF-8 cannot
+
+
+def _advice(text: str | None) -> str | None:
+    for theirs, ours in _HERE if text is not None else ():
+        text = re.sub(theirs, ours, text or "")
+    return text
 
 
 async def of_error(_: Request, error: Exception) -> Response:
