@@ -108,7 +108,7 @@ def _measured(url: str, seconds: float, listeners: int) -> list[dict[str, Any]]:
 
 
 def _largest_input(db: elastalog.Client) -> tuple[str, list[Any]]:
-    told = db._get("/relations")["relations"]
+    told = db._calls.get("/relations")["relations"]
     name = max((one for one in told if one["is_input"]), key=lambda one: one["facts"])["name"]
     return name, list(db[name])
 

@@ -12,6 +12,7 @@ from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.late import dataclass
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
     from typing import Self
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from elastalog.analysis.program import Value
     from elastalog.debugging.answers import Blame, Localisation, Suggestion
     from elastalog.evaluation.changes import Changes
+    from elastalog.evaluation.costs import Forecast
+    from elastalog.evaluation.differences import Differences
     from elastalog.evaluation.pending import DraftUpdate
     from elastalog.evaluation.queries import PatternQuery
     from elastalog.program import Program
@@ -173,6 +176,9 @@ class Database(Protocol):
     def close(self) -> None:
         """Ends the session, or the connection."""
 
+    def explicit(self, name: str) -> Relation:
+        """The explicit facts of a relation."""
+
     def query(self, text: str, /, parameters: Mapping[str, Any] | None = None, **values: Any) -> Relation:
         """The answers to a query."""
 
@@ -184,7 +190,7 @@ class Database(Protocol):
 
     def apply(
         self,
-        inserted: Mapping[str, Any] | None = None,
+        inserted: Mapping[str, Any] | str | os.PathLike[str] | None = None,
         deleted: Mapping[str, Any] | None = None,
         *,
         source: str | None = None,
@@ -197,13 +203,19 @@ class Database(Protocol):
         added: str | Iterable[str] = "",
         removed: int | str | Iterable[int | str] = (),
         *,
+        preview: bool = False,
         source: str | None = None,
         batch: str | None = None,
     ) -> Changes:
         """Adds and removes rules."""
 
     def upgrade(
-        self, program: str, *, preview: bool = False, source: str | None = None, batch: str | None = None
+        self,
+        program: str | os.PathLike[str] | Program,
+        *,
+        preview: bool = False,
+        source: str | None = None,
+        batch: str | None = None,
     ) -> Changes:
         """Goes over to another program."""
 
@@ -216,6 +228,16 @@ class Database(Protocol):
         removed: int | str | Iterable[int | str] = (),
     ) -> Changes:
         """What an update would change."""
+
+    def forecast(
+        self,
+        inserted: Mapping[str, Any] | None = None,
+        deleted: Mapping[str, Any] | None = None,
+        *,
+        added: str | Iterable[str] = "",
+        removed: int | str | Iterable[int | str] = (),
+    ) -> tuple[Forecast, ...]:
+        """What would be chosen for the strata that an update reaches first."""
 
     def explain(self, fact: Written, depth: int | None = None) -> Proof:
         """Why a fact holds."""
@@ -273,3 +295,6 @@ class Database(Protocol):
 
     def changes_since(self, epoch: int) -> Changes:
         """What the epochs after one changed together."""
+
+    def diff(self, first: int, last: int) -> Differences:
+        """The net changes from one epoch to another."""

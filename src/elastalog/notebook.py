@@ -10,18 +10,18 @@ path(1, X), edge(X, Y)
 
 from __future__ import annotations
 
-import re
 import shlex
 from pathlib import Path
 from typing import Any
 
+from elastalog.analysis.query import parameters_in
 from elastalog.diagnostics.arguments import wrong_kind
+from elastalog.diagnostics.diagnostic import error
+from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.folders.addresses import is_address
 from elastalog.program import Program
 from elastalog.session import Session
 from elastalog.session import open as open_session
-
-_PARAMETER = re.compile(r"\?(\w+)")
 
 DEFAULT = "db"
 """The variable that a cell works on unless it names one."""
@@ -51,7 +51,11 @@ def datalog(variables: dict[str, Any], line: str, cell: str) -> Any:
     asked = variables.get(name)
     if not isinstance(asked, Session):
         raise wrong_kind(f"`{name}` is a session", asked, "run a cell `%%datalog` with a program first")
-    wanted = set(_PARAMETER.findall(cell)) & variables.keys()
+    wanted = parameters_in(cell, asked.program.checked)
+    for word in wanted:
+        if word not in variables:
+            near = did_you_mean(word, (known for known in variables if known[0] != "_"))
+            raise error("E0619.cell", name=word, near=near)
     return asked.query(cell, parameters={word: variables[word] for word in wanted})
 
 

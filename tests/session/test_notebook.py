@@ -70,6 +70,29 @@ def test_slips_in_the_first_line_of_a_cell_are_told(line: str) -> None:
     assert not variables
 
 
+def test_a_parameter_without_a_variable_is_told() -> None:
+    variables, datalog = shell()
+    datalog("", PROGRAM + "edge(1, 2).")
+    variables["town"] = 1
+    with pytest.raises(ElastalogError, match=r"E0619.*no variable `twon`\n.*did you mean `town`\?"):
+        datalog("", "path(?twon, X)")
+    with pytest.raises(ElastalogError, match=r"E0619.*\n.*`elsewhere = 1`, in a cell before this one"):
+        datalog("", "path(?elsewhere, X)")
+    assert list(datalog("", 'path(?town, X), "?twon" != ""')) == [(2,)]
+
+
+def test_an_error_shows_lines_of_the_user_alone() -> None:
+    def ask() -> None:
+        elastalog.open(PROGRAM).query("pth(1, X)")
+
+    with pytest.raises(ElastalogError) as raised:
+        ask()
+    *lines, told = raised.value._render_traceback_()
+    assert told == str(raised.value)
+    assert any('elastalog.open(PROGRAM).query("pth(1, X)")' in line for line in lines)
+    assert not any(str(Path(elastalog.__file__).parent) in line for line in lines)
+
+
 def test_everything_that_a_session_gives_shows_in_a_notebook() -> None:
     with elastalog.open(PROGRAM, {"edge": [(1, 2), (2, 3)]}) as db:
         changes = db.apply({"edge": [(3, 4)]})

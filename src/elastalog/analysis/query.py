@@ -97,7 +97,8 @@ def require_columns(where: str, relation: str, columns: Collection[str]) -> None
             if name is not None and uses[name] == 1 and name not in columns:
                 span = Span(side.span.start - shift, side.span.end - shift)
                 listed = ", ".join(f"`{column}`" for column in columns)
-                raise _wrong(where, "E0618.column", span, name=name, relation=relation, columns=listed)
+                near = did_you_mean(name, columns)
+                raise _wrong(where, "E0618.column", span, name=name, relation=relation, columns=listed, near=near)
 
 
 def parameters_in(text: str, program: CheckedProgram) -> tuple[str, ...]:

@@ -191,6 +191,7 @@ def serve(program: str, wanted: ServiceOptions, options: SessionOptions, console
       elastalog serve reach.dl -F facts --store reach.store --host 0.0.0.0 --token T
     """
     require_web()
+    console.say(f"opening {program} …")
     with announcing(console), opened_service(program, wanted, options, console) as (service, settings):
         from elastalog.web.app import address_of, listen, make_app, serve, without_pages
 

@@ -9,30 +9,30 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 from elastalog.analysis.listing import json_value, show_value
 from elastalog.analysis.program import Base, Value
 from elastalog.analysis.query import parameter_as_json, parameter_values, parameters_in
 from elastalog.client.decoding import Decoder
 from elastalog.client.remote import Event, RemoteRelation, RemoteUpdate, sent_events
-from elastalog.client.transport import ARROW, Broken, Transport, diagnostic_of
+from elastalog.client.transport import Broken, Calls, Transport
 from elastalog.database import PreparedDecision, PreparedQuery, Written
 from elastalog.debugging.answers import Blame, Localisation, Suggestion
 from elastalog.deprecated import Renamed, takes_key
 from elastalog.diagnostics.arguments import require_text, stays_here
-from elastalog.diagnostics.diagnostic import warn_of
 from elastalog.evaluation.changes import Changes
+from elastalog.evaluation.costs import Forecast
+from elastalog.evaluation.differences import Differences
 from elastalog.evaluation.pending import by_relation
 from elastalog.evaluation.queries import planned_pattern
-from elastalog.program import Program
+from elastalog.program import Program, as_program
 from elastalog.provenance.absence import Absence
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.proof import Proof
 from elastalog.relations.facts import Relation
 from elastalog.relations.schema import Column, Schema, UnknownRelation, schema_named
 from elastalog.storage import errors
-from elastalog.storage.entries import LogEntry, in_utc
+from elastalog.storage.entries import LogEntry
 from elastalog.storage.history import Turn
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Client(Renamed):
 
     def __init__(self, transport: Transport, epoch: int | datetime | None = None) -> None:
         self._transport = transport
-        self._at = epoch
+        self._calls = Calls(transport, epoch)
         self._decoder: Decoder | None = None
         self.decoder  # noqa: B018  # whether there is a service, and the token fits, is seen now
 
@@ -80,25 +80,14 @@ class Client(Renamed):
     def url(self) -> str:
         return self._transport.url
 
-    def _get(self, path: str, **query: Any) -> Any:
-        """Asks what can be asked at any epoch."""
-        return self._transport.json("GET", self._path_at(path), query)
-
-    def _ask(self, path: str, body: Mapping[str, Any]) -> Any:
-        """Asks what can be asked at any epoch, with a body."""
-        return self._transport.json("POST", self._path_at(path), None, body)
-
-    def _path_at(self, path: str) -> str:
-        if self._at is None:
-            return path
-        moment = self._at if isinstance(self._at, int) else in_utc(self._at).isoformat()
-        return f"/at/{quote(str(moment))}{path}"
-
     def _post(self, path: str, body: Mapping[str, Any], batch: str | int | None = None, method: str = "POST") -> Any:
         """Asks what can be asked of the last epoch only."""
-        if self._at is not None:
+        if self._calls.epoch is not None:
             raise errors.read_only("it is a client of an earlier epoch")
-        return self._transport.json(method, path, None, body, None if batch is None else str(batch))
+        told = self._transport.json(method, path, None, body, None if batch is None else str(batch))
+        if any(body.get(name) for name in ("program", "added_rules", "removed_rules")):
+            self.reload()
+        return told
 
     # --- reading ---------------------------------------------------------------------------------------------------
 
@@ -106,7 +95,7 @@ class Client(Renamed):
     def decoder(self) -> Decoder:
         """What makes values of answers: it knows the program as it was when last looked at."""
         if self._decoder is None:
-            told = self._get("/program")
+            told = self._calls.get("/program")
             self._decoder = Decoder(Program.reopen(told["text"], told["name"]))
         return self._decoder
 
@@ -128,7 +117,7 @@ class Client(Renamed):
     @property
     def epoch(self) -> int:
         """The number of the latest epoch, or of the one that this is a client of."""
-        found: int = self._get("/relations")["epoch"]
+        found: int = self._calls.get("/relations")["epoch"]
         return found
 
     def __iter__(self) -> Iterator[str]:
@@ -140,27 +129,20 @@ class Client(Renamed):
     def __getitem__(self, name: str) -> RemoteRelation:
         if name not in self.schemas:
             self.reload()
-        schema = schema_named(self.schemas, name)
+        return RemoteRelation(self._calls, self.decoder, schema_named(self.schemas, name))
 
-        def fetch(**query: Any) -> pa.Table:
-            return _table(self._bytes("GET", f"/relations/{quote(name, safe='')}", query, None))
-
-        return RemoteRelation(self, schema, fetch)
-
-    def page_told(self, relation: str, **query: Any) -> dict[str, Any]:
-        """A page of a relation as the service tells it; see `GET /relations/R`."""
-        found: dict[str, Any] = self._get(f"/relations/{quote(relation, safe='')}", **query)
-        return found
+    def explicit(self, name: str) -> Relation:
+        """The explicit facts of a relation: those that were given, whether or not they also follow from rules."""
+        return self[name].local(explicit=True)
 
     def query(self, text: str, /, parameters: Mapping[str, Any] | None = None, **values: Any) -> Relation:
         """The answers to a query, with parameters `?name`; see `Session.query`. Records are texts."""
         require_text("a query is a text", text, "write it as in the language: `path(1, X)`")
         given = parameter_values({**(parameters or {}), **values})
         body = {"query": text, "parameters": {name: parameter_as_json(value) for name, value in given.items()}}
-        table = _table(self._bytes("POST", "/query", {}, body))
+        table = self._calls.table("/query", body)
         if not table.num_columns:  # then it does not say how many rows it has
-            told = self._transport.json("POST", "/query", self._moment(), body)
-            return self.decoder.relation(Schema("answer", ()), [()] * told["total"])
+            return self.decoder.relation(Schema("answer", ()), [()] * self._calls.ask("/query", body)["total"])
         schema = Schema("answer", tuple(Column(field.name, _base(field.type)) for field in table.schema))
         return self.decoder.relation(schema, table)
 
@@ -174,12 +156,6 @@ class Client(Renamed):
             return PreparedDecision(self, text, asked)
         return PreparedQuery(self, text, names)
 
-    def _bytes(self, method: str, path: str, query: Mapping[str, Any], body: Any) -> bytes:
-        return self._transport.fetch(method, path, {**self._moment(), **query}, body, ARROW)
-
-    def _moment(self) -> dict[str, str | None]:
-        return {"epoch": None if self._at is None else str(self._at)}
-
     # --- updating --------------------------------------------------------------------------------------------------
 
     @takes_key
@@ -191,13 +167,20 @@ class Client(Renamed):
     @takes_key
     def apply(
         self,
-        inserted: Mapping[str, Any] | None = None,
+        inserted: Mapping[str, Any] | str | os.PathLike[str] | None = None,
         deleted: Mapping[str, Any] | None = None,
         *,
         source: str | None = None,
         batch: str | int | None = None,
     ) -> Changes:
-        """Makes the next epoch, and returns what it changed. `batch` as for `update`."""
+        """Makes the next epoch, of rows by relation or of a diff file, and returns what it changed. `batch` as for
+        `update`."""
+        if isinstance(inserted, str | os.PathLike):
+            update = self.update(source, batch)
+            update.read(inserted)
+            for name, rows in by_relation("deleted", deleted):
+                update.delete(name, rows)
+            return update.commit()
         return self.send({**self._facts(inserted, deleted), "source": source}, batch)
 
     @takes_key
@@ -206,18 +189,28 @@ class Client(Renamed):
         added: str | Iterable[str] = "",
         removed: int | str | Iterable[int | str] = (),
         *,
+        preview: bool = False,
         source: str | None = None,
         batch: str | int | None = None,
     ) -> Changes:
-        """Adds and removes rules, as an update. `batch` as for `update`."""
+        """Adds and removes rules, as an update; with `preview`, only what that would change is told. `batch` as for
+        `update`."""
+        if preview:
+            return self.preview(added=added, removed=removed)
         return self.send({**_rules(added, removed), "source": source}, batch)
 
     @takes_key
     def upgrade(
-        self, program: str, *, preview: bool = False, source: str | None = None, batch: str | int | None = None
+        self,
+        program: str | os.PathLike[str] | Program,
+        *,
+        preview: bool = False,
+        source: str | None = None,
+        batch: str | int | None = None,
     ) -> Changes:
-        """Replaces the program by another one, given as text. `batch` as for `update`."""
-        body = {"program": program, "preview": preview, "source": source, "rows": MOST_ROWS}
+        """Replaces the program by another one: a path, a text, or a `Program`. `batch` as for `update`."""
+        text = as_program(program).tree.source.text
+        body = {"program": text, "preview": preview, "source": source, "rows": MOST_ROWS}
         return self._changes(self._post("/program", body, batch, "PATCH"))
 
     def preview(
@@ -229,9 +222,24 @@ class Client(Renamed):
         removed: int | str | Iterable[int | str] = (),
     ) -> Changes:
         """What an update would change, without an epoch."""
+        body = self._edits(inserted, deleted, added, removed)
+        return self._changes(self._calls.ask("/updates/preview", body), body["added_rules"])
+
+    def forecast(
+        self,
+        inserted: Mapping[str, Any] | None = None,
+        deleted: Mapping[str, Any] | None = None,
+        *,
+        added: str | Iterable[str] = "",
+        removed: int | str | Iterable[int | str] = (),
+    ) -> tuple[Forecast, ...]:
+        """What the strategy would choose for an update; see `Session.forecast`."""
+        told = self._post("/updates/forecast", self._edits(inserted, deleted, added, removed))
+        return tuple(Forecast(**{**one, "relations": tuple(one["relations"])}) for one in told["strata"])
+
+    def _edits(self, inserted: Any, deleted: Any, added: Any, removed: Any) -> dict[str, Any]:
         rules = _rules(added, removed)
-        body = {**self._facts(inserted, deleted, rules["added_rules"]), **rules, "rows": MOST_ROWS}
-        return self._changes(self._ask("/updates/preview", body), rules["added_rules"])
+        return {**self._facts(inserted, deleted, rules["added_rules"]), **rules, "rows": MOST_ROWS}
 
     def send(self, update: Mapping[str, Any], batch: str | int | None = None) -> Changes:
         """Sends an update as `POST /updates` takes it."""
@@ -251,34 +259,26 @@ class Client(Renamed):
         sent."""
         if name not in self.schemas:
             self.reload()
-        decoder = self._decoder_with(added) if added and name not in self.schemas else self.decoder
+        decoder = self.decoder.with_rules(added) if name not in self.schemas else self.decoder
         return [list(map(json_value, fact)) for fact in decoder.relation(schema_named(decoder.schemas, name), rows)]
 
-    def _decoder_with(self, added: str) -> Decoder:
-        """One that knows rules that are still to come."""
-        return Decoder(Program.reopen(f"{self.decoder.program.flat_text}\n{added}", "<added>"))
-
     def _changes(self, told: Mapping[str, Any], added: str = "") -> Changes:
-        for one in told.get("warnings", ()):  # not of earlier services
-            warn_of(diagnostic_of(one))
         try:
             return self.decoder.changes(told)
         except UnknownRelation:
             self.reload()
-        if added:  # a preview of a relation that is still to come
-            return self._decoder_with(added).changes(told)
-        return self.decoder.changes(told)
+        return self.decoder.with_rules(added).changes(told)  # a preview may be of a relation that is still to come
 
     # --- asking why ------------------------------------------------------------------------------------------------
 
     def explain(self, fact: Written, depth: int | None = None) -> Proof:
         """Why a fact holds: its best proof, to a depth (as far as the service goes by default)."""
-        told = self._get("/proof", fact=_written(fact), depth=1000 if depth is None else depth)
+        told = self._calls.get("/proof", fact=_written(fact), depth=1000 if depth is None else depth)
         return self._decoder_for(told["rules"]).proof(told, _Source(self, told["epoch"]))
 
     def derivations(self, fact: Written) -> tuple[Proof, ...]:
         """Every derivation of a fact that holds, as proofs of one level."""
-        told = self._get("/derivations", fact=_written(fact))
+        told = self._calls.get("/derivations", fact=_written(fact))
         source = _Source(self, told["epoch"])
         return tuple(self._decoder_for(one["rules"]).proof(one, source) for one in told["derivations"])
 
@@ -288,7 +288,7 @@ class Client(Renamed):
         """Why a fact does not hold: the derivations of it that fail nearest to success; with a pattern, `path(1, X)`,
         why no other fact fits it."""
         values = {name: json_value(value) for name, value in parameter_values(bindings or {}).items()}
-        told = self._get("/why-not", fact=_written(fact), limit=limit, rule=rule, bindings=json.dumps(values))
+        told = self._calls.get("/why-not", fact=_written(fact), limit=limit, rule=rule, bindings=json.dumps(values))
         source = _Source(self, told["epoch"])
         try:
             return self.decoder.absence(told, source)
@@ -299,7 +299,7 @@ class Client(Renamed):
     def uses(self, fact: Written, all: bool = False) -> tuple[Fact, ...]:  # noqa: A002
         """The facts that follow directly from a fact; with `all`, those that would go if it went. The service may name
         the first of them only."""
-        told = self._get("/uses", fact=_written(fact), all=all, limit=MOST_ROWS)
+        told = self._calls.get("/uses", fact=_written(fact), all=all, limit=MOST_ROWS)
         return tuple(self.decoder.fact(one) for one in told["uses"])
 
     def _decoder_for(self, rules: Sequence[Mapping[str, Any]]) -> Decoder:
@@ -319,7 +319,7 @@ class Client(Renamed):
     ) -> Localisation:
         """A smallest part of the last update, or of what happened between two epochs, that shows all faults."""
         body = {"unwanted": list(unwanted), "missing": list(missing), "epochs": epochs, "seconds": time_limit}
-        return self.decoder.localisation(self._ask("/localise", body))
+        return self.decoder.localisation(self._calls.ask("/localise", body))
 
     def suggest(
         self,
@@ -334,7 +334,7 @@ class Client(Renamed):
     ) -> Suggestion:
         """A smallest repair; see `Session.suggest`. `apply()` of it sends the undoing, which is done unless
         the service has gone on."""
-        told = self._ask(
+        told = self._calls.ask(
             "/suggest",
             {
                 "unwanted": list(unwanted), "missing": list(missing), "rejected": list(rejected),
@@ -345,7 +345,7 @@ class Client(Renamed):
 
     def blame(self, fact: Written) -> Blame:
         """The epoch in which a fact last appeared or disappeared, and the part of its update that did that."""
-        return self.decoder.blame(self._ask("/blame", {"fact": _written(fact)}))
+        return self.decoder.blame(self._calls.ask("/blame", {"fact": _written(fact)}))
 
     # --- history ---------------------------------------------------------------------------------------------------
 
@@ -366,8 +366,19 @@ class Client(Renamed):
     def changes_since(self, epoch: int) -> Changes:
         """What the epochs after one have changed together."""
         last = self.epoch
-        told = self._transport.json("GET", "/diff", {"from": epoch, "to": last, "rows": MOST_ROWS})
-        return self._changes(told)
+        return self._changes(self._diff(epoch, last))
+
+    def diff(self, first: int, last: int) -> Differences:
+        """The net changes from one epoch to another; see `Session.diff`."""
+        told = self._diff(first, last)
+        try:
+            return self.decoder.differences(told)
+        except UnknownRelation:
+            self.reload()
+        return self.decoder.differences(told)
+
+    def _diff(self, first: int, last: int) -> Any:
+        return self._transport.json("GET", "/diff", {"from": first, "to": last, "rows": MOST_ROWS})
 
     def listen(self, since: int | None = None, *, retries: int = 10) -> Iterator[Event]:
         """Every change from an epoch on (by default from now), without end. A broken connection is resumed without a
@@ -421,13 +432,6 @@ def _rules(added: str | Iterable[str], removed: int | str | Iterable[int | str])
     texts = [added] if isinstance(added, str) else list(added)
     gone = [removed] if isinstance(removed, int | str) else list(removed)
     return {"added_rules": "\n".join(texts), "removed_rules": gone}
-
-
-def _table(data: bytes) -> pa.Table:
-    import pyarrow as pa
-
-    with pa.ipc.open_stream(data) as reader:
-        return reader.read_all()
 
 
 def _base(kind: pa.DataType) -> Base:

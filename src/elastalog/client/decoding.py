@@ -15,14 +15,16 @@ from elastalog.debugging.answers import Blame, Element, Localisation, SideEffect
 from elastalog.debugging.sandbox import Seconds
 from elastalog.diagnostics.diagnostic import LimitReached
 from elastalog.evaluation.changes import Changes, RelationChanges
+from elastalog.evaluation.differences import Difference, Differences
 from elastalog.program import Program
+from elastalog.program.rule_change import RuleEdits, change_rules
 from elastalog.provenance.absence import Absence, AbsenceSource, Instantiation, LiteralStatus, PatternAbsence
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.proof import AggregatePremise, Condition, Member, Node, Premise, Proof, ProofSource
 from elastalog.relations.facts import Relation
 from elastalog.relations.rows import row_from_json, values_of_fact
 from elastalog.relations.schema import Schema, schema_named, schemas_of
-from elastalog.relations.tables import to_words
+from elastalog.relations.tables import to_table, to_words
 from elastalog.relations.words import Dictionary
 
 
@@ -32,18 +34,22 @@ class Decoder:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.schemas = schemas_of(program.checked)
-        self._dictionary = Dictionary()
-        self._dictionary.wraps = program.checked.wraps
+        self.dictionary = Dictionary()
+        self.dictionary.wraps = program.checked.wraps
         self._rules = {rule.number: rule for rule in program.checked.rules}
 
     def relation(self, schema: Schema, rows: Any) -> Relation:
         """Facts in whatever form they came."""
-        words = to_words(schema, rows, self._dictionary)
-        return Relation.of(schema, self._dictionary, words if words.shape[1] else np.zeros((len(words), 1), np.int32))
+        words = to_words(schema, rows, self.dictionary)
+        return Relation.of(schema, self.dictionary, words if words.shape[1] else np.zeros((len(words), 1), np.int32))
 
     def rows(self, schema: Schema, rows: Sequence[Sequence[Any]]) -> Relation:
         """Facts that came as JSON."""
         return self.relation(schema, [row_from_json(schema, row) for row in rows])
+
+    def with_rules(self, added: str) -> Decoder:
+        """One that knows rules that are still to come, too."""
+        return Decoder(change_rules(self.program, RuleEdits((added,))).after) if added.strip() else self
 
     def fact(self, told: Mapping[str, Any] | str) -> Fact:
         """A fact, from its text or its parts."""
@@ -61,9 +67,30 @@ class Decoder:
         for name, sides in told["relations"].items():
             schema = schema_named(self.schemas, name)
             words[name] = tuple(self.rows(schema, sides[side]).fact_words().words for side in ("inserted", "deleted"))  # type: ignore[assignment]
-            if any(len(sides[side]) < sides[f"{side}_count"] for side in ("inserted", "deleted")):
+            if _is_cut(sides):
                 cut.add(name)
-        return ToldChanges(words, self.schemas, self._dictionary, told["impact"], frozenset(cut))
+        return ToldChanges(words, self.schemas, self.dictionary, told["impact"], frozenset(cut))
+
+    def differences(self, told: Mapping[str, Any]) -> Differences:
+        """How relations differ between two epochs."""
+
+        def nothing(name: str) -> Difference:
+            none = self.rows(schema_named(self.schemas, name), [])
+            return Difference(none, none, none.to_arrow())
+
+        found = Differences({name: self._difference(name, one) for name, one in told["relations"].items()}, nothing)
+        rules = told["rules"]
+        found.added_rules, found.removed_rules = tuple(rules["added"]), tuple(rules["removed"])
+        found.added_declarations = tuple(told["declarations"])
+        return found
+
+    def _difference(self, name: str, told: Mapping[str, Any]) -> Difference:
+        if _is_cut(told):
+            raise LimitReached.of("E0925.getitem", relation=name)
+        schema = schema_named(self.schemas, name)
+        came, went, moved = (self.rows(schema, told[side]) for side in ("inserted", "deleted", "moved"))
+        levels = {f"@{key}": np.array(told[key], np.int32) for key in ("was", "level")}
+        return Difference(came, went, to_table(schema, moved.fact_words().words, self.dictionary, levels))
 
     # --- proofs ----------------------------------------------------------------------------------------------------
 
@@ -173,6 +200,12 @@ class Decoder:
             Element(one["sign"], one["rule"] if "rule" in one else self.fact(one["fact"]))  # type: ignore[arg-type]
             for one in told
         ]
+
+
+def _is_cut(told: Mapping[str, Any]) -> bool:
+    """Whether only the first facts are named."""
+    sides = [side for side in ("inserted", "deleted", "moved") if side in told]
+    return any(len(told[side]) < told[f"{side}_count"] for side in sides)
 
 
 class ToldChanges(Changes):

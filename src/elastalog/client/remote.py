@@ -3,67 +3,53 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from elastalog.analysis.program import Value
+from elastalog.analysis.query import parameter_as_json
 from elastalog.analysis.values import public_value
-from elastalog.diagnostics.arguments import stays_here
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.evaluation.changes import Changes
 from elastalog.evaluation.pending import DraftUpdate, once_committed
 from elastalog.late import dataclass
-from elastalog.relations.facts import Relation
+from elastalog.pipeline.files.diff import read_diff
+from elastalog.pipeline.spark.for_sessions import make_frame
+from elastalog.relations.facts import SHOWN, FactWords, Relation
 from elastalog.relations.rows import values_of_fact
 from elastalog.relations.schema import Schema
+from elastalog.relations.tables import with_types
 
 if TYPE_CHECKING:
-    import pandas
-    import polars
     import pyarrow as pa
 
+    from elastalog.client.client import Client
     from elastalog.client.decoding import Decoder
-
-SHOWN = 10
-
-
-class Asked(Protocol):
-    """What relations and updates ask of their client."""
-
-    @property
-    def url(self) -> str: ...
-    @property
-    def decoder(self) -> Decoder: ...
-    def query(self, text: str, /, *, parameters: Mapping[str, Any]) -> Relation: ...
-    def page_told(self, relation: str, **query: Any) -> dict[str, Any]: ...
-    def rows_told(self, name: str, rows: Any, added: str = "") -> list[list[Any]]: ...
-    def send(self, update: Mapping[str, Any], batch: str | int | None = None) -> Changes: ...
+    from elastalog.client.transport import Calls
 
 
-class RemoteRelation:
-    """Like `Relation`: `len`, iteration over tuples, `in`, conversion to Arrow, pandas and polars. It shows the latest
-    epoch of the service whenever it is read, or that of the client which gave it."""
+class RemoteRelation(Relation):
+    """A relation that a service holds. It shows the latest epoch whenever it is read, or that of the client which gave
+    it. `local` has the service filter and order it; `filter` and `sort` do so here."""
 
-    def __init__(self, client: Asked, schema: Schema, fetch: Callable[..., pa.Table]) -> None:
-        self.schema = schema
-        self._client = client
-        self._fetch = fetch
+    def __init__(self, calls: Calls, decoder: Decoder, schema: Schema) -> None:
+        super().__init__(schema, decoder.dictionary, self._words, size=self._total, make_frame=make_frame)
+        self._calls = calls
+        self._decoder = decoder
 
-    __reduce__ = stays_here("a relation", "hand on its rows, `list(relation)`, or the table that `to_arrow` makes")
+    def _words(self) -> FactWords:
+        return self.local().fact_words()
 
-    @property
-    def name(self) -> str:
-        return self.schema.name
-
-    def __len__(self) -> int:
-        total: int = self._client.page_told(self.name, limit=0)["total"]
+    def _total(self, explicit: bool = False) -> int:
+        total: int = self._calls.get(self._path, limit=0, explicit=explicit)["total"]
         return total
 
-    def __bool__(self) -> bool:
-        return len(self) > 0
-
-    def __iter__(self) -> Iterator[tuple[Value, ...]]:
-        return iter(self.local())
+    @property
+    def _path(self) -> str:
+        return f"/relations/{quote(self.name, safe='')}"
 
     def __contains__(self, fact: object) -> bool:
         if not isinstance(fact, tuple) or len(fact) != self.schema.arity:
@@ -72,49 +58,36 @@ class RemoteRelation:
             values = map(public_value, values_of_fact(self.schema, fact))
         except ElastalogError:
             return False  # it can be no fact of this relation
-        parameters = {f"a{place}": value for place, value in enumerate(values)}
+        parameters = {f"a{place}": parameter_as_json(value) for place, value in enumerate(values)}
         text = f"{self.name}({', '.join(f'?{name}' for name in parameters)})"
-        return bool(self._client.query(text, parameters=parameters))
+        return bool(self._calls.ask("/query", {"query": text, "parameters": parameters, "limit": 0})["total"])
 
-    def local(self, where: str = "", order: str = "", offset: int = 0, limit: int | None = None) -> Relation:
+    def local(
+        self, where: str = "", order: str = "", offset: int = 0, limit: int | None = None, *, explicit: bool = False
+    ) -> Relation:
         """The facts, or a part of them, in this process. `where`: literals as in the body of a rule, in which the
-        columns are variables; `order`: columns, prefixed with `-` for descending."""
+        columns are variables; `order`: columns, prefixed with `-` for descending; `explicit`: only those that were
+        given, in any order, whether or not they also follow from rules."""
         if not self.schema.arity:  # an Arrow table without columns does not say how many rows it has
-            return self._client.decoder.relation(self.schema, [()] * len(self))
-        return self._client.decoder.relation(
-            self.schema, self._fetch(where=where, order=order, offset=offset, limit=limit)
-        )
+            return self._decoder.relation(self.schema, [()] * self._total(explicit))
+        table = self._calls.table(self._path, where=where, order=order, offset=offset, limit=limit, explicit=explicit)
+        return self._decoder.relation(self.schema, table)
 
     def head(self, number: int = SHOWN) -> list[tuple[Value, ...]]:
         """The first facts, in no particular order."""
         return list(self.local(limit=number))
 
-    def to_arrow(self, annotations: bool = False) -> pa.Table:
-        """An Arrow table; with `annotations`, columns `@level` and `@count` follow, if the strategy keeps them."""
-        return self._fetch(annotations=annotations)
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """A pandas data frame."""
-        return self.local().to_pandas()
-
-    def to_polars(self) -> polars.DataFrame:
-        """A polars data frame."""
-        return self.local().to_polars()
-
-    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        return self.to_arrow().__arrow_c_stream__(requested_schema)
-
-    def __repr__(self) -> str:
-        return f"<{self.schema} of {self._client.url}>"
-
-    def _repr_html_(self) -> str:
-        return self.local(limit=SHOWN)._repr_html_()
+    def to_arrow(self, annotations: bool = False, types: Mapping[str, Any] | None = None) -> pa.Table:
+        """An Arrow table; with `annotations`, columns `@level` and `@count` follow, if the strategy keeps them. `types`
+        as for a relation of a session."""
+        table = self._calls.table(self._path, annotations=annotations)
+        return with_types(table, types) if types else table
 
 
 class RemoteUpdate(DraftUpdate):
     """What it holds is sent as one. After the commit: `changes`."""
 
-    def __init__(self, client: Asked, source: str | None, batch: str | int | None) -> None:
+    def __init__(self, client: Client, source: str | None, batch: str | int | None) -> None:
         self._client = client
         self._batch = batch
         self._told: dict[str, Any] = {
@@ -132,6 +105,17 @@ class RemoteUpdate(DraftUpdate):
         self.require_open()
         told = self._client.rows_told(relation, rows, self._told["added_rules"])
         self._told[side].setdefault(relation, []).extend(told)
+
+    def read(self, path: str | os.PathLike[str]) -> None:
+        """The changes of a diff file, or of a folder of them."""
+        self.require_open()
+        decoder = self._client.decoder.with_rules(self._told["added_rules"])
+        diff = read_diff(Path(path), decoder.schemas, lambda more: decoder.with_rules("\n".join(more)).schemas)
+        self.remove_rules(diff.removed_rules)
+        self.add_rules(diff.added_rules)
+        for rows_of, take in ((diff.deleted, self.delete), (diff.inserted, self.insert)):
+            for name, rows in rows_of.items():
+                take(name, rows)
 
     def add_rules(self, rules: str | Iterable[str]) -> None:
         self.require_open()

@@ -6,15 +6,21 @@ import http.client
 import json
 import ssl
 import threading
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
-from urllib.parse import urlencode, urlsplit
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote, urlencode, urlsplit
 
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached, error
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached, error, warn_of
 from elastalog.relations.schema import UnknownRelation
+from elastalog.storage.entries import in_utc
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 API: Final = "/api/v1"
 ARROW: Final = "application/vnd.apache.arrow.stream"
+WARNINGS: Final = "X-Elastalog-Warnings"
 _LIMITS: Final = (503, 504, 507)
 
 
@@ -25,7 +31,8 @@ class Transport:
         parts = urlsplit(url if "//" in url else f"http://{url}")
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise _unreachable(url, "it is not the address of a service")
-        self.url = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
+        self._path = parts.path.rstrip("/").removesuffix(API)
+        self.url = f"{parts.scheme}://{parts.netloc}{self._path}"
         self._parts = parts
         self._token = token
         self._timeout = timeout
@@ -39,9 +46,11 @@ class Transport:
         if not data:
             return None
         try:
-            return json.loads(data)
+            told = json.loads(data)
         except ValueError:
             raise _other_answer(self.url) from None
+        _warn_of(told.get("warnings", ()) if isinstance(told, dict) else ())
+        return told
 
     def fetch(
         self,
@@ -116,7 +125,7 @@ class Transport:
 
     def _target(self, path: str, query: Mapping[str, Any] | None) -> str:
         given = {name: _written(value) for name, value in (query or {}).items() if value is not None}
-        return f"{self._parts.path.rstrip('/')}{API}{path}{'?' + urlencode(given) if given else ''}"
+        return f"{self._path}{API}{path}{'?' + urlencode(given) if given else ''}"
 
     def _headers(self, own: Mapping[str, str], data: bytes | None) -> dict[str, str]:
         headers = dict(own)
@@ -128,6 +137,7 @@ class Transport:
 
     def _checked(self, response: http.client.HTTPResponse, answer: bytes) -> bytes:
         if response.status < 300:
+            _warn_of(json.loads(response.getheader(WARNINGS, "[]")))
             return answer
         try:
             told = json.loads(answer)
@@ -140,6 +150,32 @@ class Transport:
         if first == "E0606":
             raise UnknownRelation(found)
         raise (LimitReached if response.status in _LIMITS else ElastalogError)(found)
+
+
+class Calls:
+    """The calls that can be asked at any epoch, about one of them; None: the latest."""
+
+    def __init__(self, transport: Transport, epoch: int | datetime | None) -> None:
+        self.epoch = epoch
+        self._transport = transport
+        moment = epoch if epoch is None or isinstance(epoch, int) else in_utc(epoch).isoformat()
+        self._prefix = "" if moment is None else f"/at/{quote(str(moment))}"
+
+    def get(self, path: str, **query: Any) -> Any:
+        """What a call answers, as JSON."""
+        return self._transport.json("GET", self._prefix + path, query)
+
+    def ask(self, path: str, body: Mapping[str, Any]) -> Any:
+        """What a call with a body answers."""
+        return self._transport.json("POST", self._prefix + path, None, body)
+
+    def table(self, path: str, body: Mapping[str, Any] | None = None, **query: Any) -> pa.Table:
+        """What a call answers, as a table."""
+        import pyarrow as pa
+
+        data = self._transport.fetch("GET" if body is None else "POST", self._prefix + path, query, body, ARROW)
+        with pa.ipc.open_stream(data) as reader:
+            return reader.read_all()
 
 
 class Broken(ElastalogError):
@@ -160,9 +196,16 @@ def diagnostic_of(told: Mapping[str, Any]) -> Diagnostic:
     )  # fmt: skip
 
 
+def _warn_of(told: Iterable[Mapping[str, Any]]) -> None:
+    for one in told:
+        warn_of(diagnostic_of(one))
+
+
 def _reason(error: Exception) -> str:
     if isinstance(error, TimeoutError):
         return "no answer came in time"
+    if isinstance(error, ssl.SSLError) and error.reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE"):
+        return "it speaks HTTP without TLS; its address begins with `http://`"
     return (getattr(error, "strerror", None) or str(error) or type(error).__name__).lower()
 
 

@@ -86,6 +86,19 @@ class ElastalogError(Exception):
     def __str__(self) -> str:
         return "\n\n".join(render_text(d) for d in self.diagnostics)
 
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows: the lines of cells and of the user's modules that led here, and the diagnostics."""
+        from traceback import StackSummary, walk_tb
+
+        frames: list[Any] = []
+        for frame, line in walk_tb(self.__traceback__):
+            package = frame.f_globals.get("__name__", "").partition(".")[0]
+            if package == "IPython":
+                frames.clear()  # what called the cell, or its magic
+            elif package != "elastalog":
+                frames.append((frame, line))
+        return [*map(str.rstrip, StackSummary.extract(iter(frames)).format()), str(self)]
+
     def __reduce__(self) -> tuple[type[ElastalogError], tuple[tuple[Diagnostic, ...]]]:
         """A worker process hands it on with its diagnostics, not with the text that exceptions are copied by."""
         return type(self), (self.diagnostics,)

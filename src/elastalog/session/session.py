@@ -375,12 +375,16 @@ class Session(Renamed):
         added: str | Iterable[str] = "",
         removed: int | str | Iterable[int | str] = (),
         *,
+        preview: bool = False,
         source: str | None = None,
         batch: str | int | None = None,
     ) -> Changes:
         """Adds and removes rules, as an update: the next epoch is that of the new program. `added`: program text (or
-        several), with rules, declarations of new relations, and facts. `removed`: rules by number or text. An update
-        that changes facts as well is made with `update` and its `add_rules` and `remove_rules`."""
+        several), with rules, declarations of new relations, and facts. `removed`: rules by number or text. With
+        `preview`, only what that would change is told. An update that changes facts as well is made with `update` and
+        its `add_rules` and `remove_rules`."""
+        if preview:
+            return self.preview(added=added, removed=removed)
         update = self._updates.begin(source, batch)
         update.remove_rules(removed)
         update.add_rules(added)

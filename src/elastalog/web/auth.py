@@ -194,6 +194,8 @@ class Bounds:
             return
         began = time.perf_counter()
         status = 0
+        if scope["path"].startswith(API):
+            scope = {**scope, "path": scope["path"].rstrip("/")}
 
         async def sending(message: Message) -> None:
             nonlocal status

@@ -26,6 +26,7 @@ from elastalog.provenance.fact import Fact
 from elastalog.relations.facts import Relation
 from elastalog.relations.rows import row_from_json
 from elastalog.relations.schema import Schema
+from elastalog.relations.tables import to_words
 from elastalog.web.feed import AT_ONCE, Event
 from elastalog.web.paging import Page
 from elastalog.web.problems import Refused
@@ -217,6 +218,18 @@ def sides_as_json(changed: RelationChanges | Difference, inserted: int, deleted:
         "inserted_count": len(changed.inserted),
         "deleted": rows_as_json(changed.deleted.head(deleted) if deleted > 0 else ()),
         "deleted_count": len(changed.deleted),
+    }
+
+
+def difference_as_json(found: Difference, most: int) -> dict[str, Any]:
+    """How a relation differs between two epochs, the first facts of each kind."""
+    came, moved = found.inserted, found.moved.slice(0, most)
+    words = to_words(came.schema, moved.select(came.schema.names), came.dictionary)
+    return {
+        **sides_as_json(found, most, most),
+        "moved": rows_as_json(Relation.of(came.schema, came.dictionary, words)),
+        "moved_count": found.moved.num_rows,
+        **{name: moved.column(f"@{name}").to_pylist() if moved.num_rows else [] for name in ("was", "level")},
     }
 
 

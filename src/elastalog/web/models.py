@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Coroutine
 from datetime import datetime
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
 
 from fastapi import Depends, HTTPException, Request, Response
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
 from pydantic import BaseModel, ConfigDict, Field
 
+from elastalog.diagnostics.diagnostic import Diagnostic, collecting_warnings, error, render_json
+from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.relations.faults import Fault
 from elastalog.relations.rows import JsonValues
 from elastalog.web.auth import may_write
@@ -153,6 +156,7 @@ class PageTold(BaseModel):
     offset: int
     total: int
     rows: list[list[Any]]
+    warnings: list[dict[str, Any]] = Field(default_factory=list)
     levels: list[int] | None = None
     counts: list[int] | None = None
 
@@ -227,7 +231,7 @@ class ReportTold(BaseModel):
 class UpdateTold(ChangesTold):
     """What an update changed or would change, and what it warns of, as `--format json` has it."""
 
-    warnings: list[dict[str, Any]]
+    warnings: list[dict[str, Any]] = Field(default_factory=list)
 
 
 class CommitTold(UpdateTold):
@@ -281,16 +285,44 @@ class _ExactRequest(Request):
         return found
 
 
+WARNINGS: Final = "X-Elastalog-Warnings"
+_LONGEST_HEADER: Final = 4_000
+"""Characters of the warnings in a header: what stands between programs may refuse longer ones."""
+
+
 class ExactRoute(APIRoute):
-    """A call whose body is taken as it was written, or refused."""
+    """A call whose body and parameters are taken as they were written, or refused. What is warned of while it is
+    answered stands in its answer: in JSON as `warnings`, otherwise in a header."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         answer = super().get_route_handler()
+        known = [parameter.alias for parameter in self.dependant.query_params]
 
         async def exact(request: Request) -> Response:
-            return await answer(_ExactRequest(request.scope, request.receive))
+            here = [name for name in known if name not in request.path_params]
+            for name in request.query_params:
+                if name not in here:
+                    listed = ", ".join(f"`{one}`" for one in here)
+                    raise error("E0926.parameter", name=name, near=did_you_mean(name, here), known=listed or None)
+            with collecting_warnings() as found:
+                response = await answer(_ExactRequest(request.scope, request.receive))
+            if found:
+                _tell(response, found)
+            return response
 
         return exact
+
+
+def _tell(response: Response, found: list[Diagnostic]) -> None:
+    """Puts warnings into an answer."""
+    told = json.loads(render_json(found))
+    if response.media_type == "application/json":
+        response.body = json.dumps({**json.loads(bytes(response.body)), "warnings": told}).encode()
+        response.headers["Content-Length"] = str(len(response.body))
+    else:
+        while len(text := json.dumps(told)) > _LONGEST_HEADER:
+            told.pop()
+        response.headers[WARNINGS] = text
 
 
 def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:

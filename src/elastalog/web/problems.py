@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -45,6 +46,18 @@ STATUS: Final[Mapping[str, int]] = {
 """What the status of an answer is, by the code of the diagnostic; 422 for all others."""
 
 
+_HERE: Final = (
+    (r"give it a value: `db\.query.*", 'its value stands in the body of `POST /query`: `"parameters": {"name": 1}`'),
+    (r"`missing=\[…\]`, `--missing`, .*", "put it into `missing`"),
+    (r"`unwanted=\[…\]`, .*", "put it into `unwanted`"),
+    (r"`why_not`(?: \(as a command: `whynot`\))?", "`GET /why-not?fact=…`"),
+    (r"`explain`", "`GET /proof?fact=…`"),
+    (r"`query` finds", "`POST /query` finds"),
+    (r"`db\.log\(\)`|`elastalog log`", "`GET /epochs`"),
+)
+"""What advice of other interfaces is called over HTTP. The diagnostics of an answer keep theirs, for the client."""
+
+
 class Refused(HTTPException):
     """A diagnostic that goes through whatever handles a request."""
 
@@ -71,7 +84,7 @@ def problem(diagnostics: tuple[Diagnostic, ...], status: int | None = None) -> R
         "status": number,
         "detail": first.message,
         "code": first.code,
-        "help": first.help,
+        "help": _advice(first.help),
         "diagnostics": json.loads(render_json(diagnostics)),
     }
     headers = {}
@@ -80,6 +93,12 @@ def problem(diagnostics: tuple[Diagnostic, ...], status: int | None = None) -> R
     if number == 503:
         headers["Retry-After"] = RETRY_AFTER
     return Response(json.dumps(body), number, headers, PROBLEM)  # in ASCII: a name may hold what UTF-8 cannot
+
+
+def _advice(text: str | None) -> str | None:
+    for theirs, ours in _HERE if text is not None else ():
+        text = re.sub(theirs, ours, text or "")
+    return text
 
 
 async def of_error(_: Request, error: Exception) -> Response:

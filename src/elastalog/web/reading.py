@@ -16,7 +16,7 @@ from elastalog.evaluation.changes import Changes
 from elastalog.evaluation.epochs import EpochRecord
 from elastalog.relations.schema import Schema
 from elastalog.session import Session
-from elastalog.session.questions import Statistics
+from elastalog.session.questions import Statistics, without_doubt
 from elastalog.storage.errors import epoch_unknown
 from elastalog.web import rules
 from elastalog.web.calls import Worker, asks
@@ -155,6 +155,13 @@ class Reading:
             raise epoch_unknown(session.engine.store, number, session.log()[0].epoch, session.epoch)
         return None if number == session.epoch else number
 
+    def require(self, *epochs: int) -> None:
+        """Raises ElastalogError for an epoch that is still to come."""
+        with self.at() as session:
+            for epoch in epochs:
+                if epoch > session.epoch:
+                    raise epoch_unknown(session.engine.store, epoch, session.log()[0].epoch, session.epoch)
+
     def time_to_search(self) -> float:
         """How long a search may take that is part of a question."""
         return SEARCHED * self.time()
@@ -188,14 +195,18 @@ class Reading:
         epoch: Moment = None,
         parameters: Mapping[str, Value] | None = None,
         annotations: bool = False,
+        explicit: bool = False,
         **wanted: Unpack[Wanted],
     ) -> Page:
         """Some facts of a relation, those that are wanted. `where`: literals as in the body of a rule, in which the
         columns are variables, as `from > 10, !edge(from, to)`, with `parameters`. `annotations`: with levels and
-        counts, which they may be ordered by, too: `@level`, `@count`."""
+        counts, which they may be ordered by, too: `@level`, `@count`. `explicit`: only facts that were given, as they
+        come."""
         cut = self._pager.cut(**wanted)
         with self.question():
             with self.at(epoch) as session:
+                if explicit:
+                    return self._pager.answers(session.explicit(relation), session.epoch, cut)
                 make = self._pager.page(session, relation, where, cut, parameters or {}, annotations)
             return make()
 
@@ -217,7 +228,7 @@ class Reading:
         """The answers to a query, with parameters `?name`; see `Session.query`."""
         with self.question(seconds):
             answer, number = self.ask(lambda session: (session.engine.asking(text, parameters), session.epoch), epoch)
-            return self._pager.answers(answer(), number, self._pager.cut(**wanted))
+            return self._pager.answers(without_doubt(answer()), number, self._pager.cut(**wanted))
 
     def statistics(self, epoch: Moment = None) -> Statistics:
         """What rules and relations cost."""
@@ -227,6 +238,7 @@ class Reading:
 
     def changes_since(self, epoch: int) -> Event:
         """What the epochs after one have changed together."""
+        self.require(epoch)
 
         def changes(session: Session) -> Event:
             rules = session.engine.changed_rules(epoch, session.epoch)

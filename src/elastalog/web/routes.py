@@ -17,7 +17,7 @@ from fastapi.responses import StreamingResponse
 
 from elastalog import __version__
 from elastalog.analysis.query import parameter_from_json
-from elastalog.diagnostics.diagnostic import collecting_warnings, render_json
+from elastalog.diagnostics.diagnostic import render_json
 from elastalog.evaluation.changes import Changes
 from elastalog.program import rule_texts
 from elastalog.session import Session
@@ -29,6 +29,7 @@ from elastalog.web.forms import (
     changes_as_json,
     columns_as_json,
     commit_as_json,
+    difference_as_json,
     event_text,
     fact_as_json,
     form_of,
@@ -36,7 +37,6 @@ from elastalog.web.forms import (
     most_rows,
     page_in,
     rows_from_json,
-    sides_as_json,
     undoing,
 )
 from elastalog.web.models import WRITES, Asked, ExactRoute, FactText, Moment, refusals
@@ -79,17 +79,22 @@ async def relation_page(
     offset: Annotated[int, Query(ge=0, lt=1 << 62)] = 0,
     limit: Annotated[int | None, Query(ge=0, lt=1 << 31)] = None,
     annotations: bool = False,
+    explicit: bool = False,
     epoch: Moment = None,
 ) -> Response:
     """Facts of a relation by pages. `where` holds literals as in the body of a rule, in which the columns are
-    variables; `order` names columns, prefix `-` for descending; `annotations` adds levels and counts. By
-    `Accept`: JSON, CSV, Arrow stream or Parquet; the latter three hold all facts unless there is a `limit`."""
+    variables; `order` names columns, prefix `-` for descending; `annotations` adds levels and counts; with
+    `explicit`, only the facts that were given, in any order. By `Accept`: JSON, CSV, Arrow stream or Parquet; the
+    latter three hold all facts unless there is a `limit`."""
+    if explicit and (where or order or annotations):
+        raise malformed("explicit facts come without `where`, `order` and `annotations`")
     form = form_of(request)
     most = None if form == JSON else service.limits.export
     find = service.reading.search if where or order else service.reading.page
     page = await service.call(
-        find, relation, where, epoch=epoch, annotations=annotations, order=order, offset=offset, limit=limit, most=most
-    )
+        find, relation, where, epoch=epoch, annotations=annotations, explicit=explicit, order=order, offset=offset,
+        limit=limit, most=most,
+    )  # fmt: skip
     return await page_in(form, page, service)
 
 
@@ -206,15 +211,21 @@ async def localise(service: Asked, given: models.FaultsGiven, epoch: Moment = No
 
 @at_any_epoch.post("/suggest", tags=["debugging"], responses=refusals(404, 409, 410, 422))
 async def suggest(service: Asked, given: models.SuggestGiven, epoch: Moment = None) -> dict[str, Any]:
-    """A smallest repair: elements of the last update, or explicit facts, whose undoing removes all faults. `undo` is
-    the update that does it, to be sent to `/updates`."""
+    """A smallest repair: elements of the last update, or explicit facts, whose undoing removes all faults. Their `sign`
+    is that of the update, `undoing` says what becomes of them. `undo` is the update that does it, to be sent to
+    `/updates`."""
 
     def ask(session: Session) -> dict[str, Any]:
         found = session.suggest(
             given.unwanted, given.missing, given.rejected, given.weights or None, service.reading.time_to_search(),
             epochs=given.epochs, over=given.over,
         )  # fmt: skip
-        return {**as_object(found.to_json()), "undo": undoing(found)}
+        told = as_object(found.to_json())
+        elements = zip(told["elements"], found.elements, strict=True)
+        return {
+            **told, "elements": [{**one, "undoing": element.undoing} for one, element in elements],
+            "undo": undoing(found),
+        }  # fmt: skip
 
     return await service.call(service.reading.ask, ask, epoch, given.seconds, changes=True)
 
@@ -271,15 +282,11 @@ async def change(service: Asked, given: models.ProgramGiven, key: Key = None) ->
 
 
 async def _previewed(service: Service, preview: Callable[[], Changes], rows: int | None) -> dict[str, Any]:
-    with collecting_warnings() as found:
-        told = await service.call(changes_as_json, await service.ask(preview), most_rows(service, rows))
-    return {**told, "warnings": json.loads(render_json(found))}
+    return await service.call(changes_as_json, await service.ask(preview), most_rows(service, rows))
 
 
 async def _committed(service: Service, commit: Callable[[], Committed], rows: int | None) -> dict[str, Any]:
-    with collecting_warnings() as found:
-        told = await service.call(commit_as_json, await service.commit(commit), service, rows)
-    return {**told, "warnings": json.loads(render_json(found))}
+    return await service.call(commit_as_json, await service.commit(commit), service, rows)
 
 
 # --- updates -------------------------------------------------------------------------------------------------------
@@ -363,8 +370,8 @@ async def changes(
     rows: Annotated[int | None, Query(ge=0, lt=1 << 31)] = None,
     last: Annotated[str | None, Header(alias="Last-Event-ID", max_length=30)] = None,
 ) -> Response:
-    """What changed after an epoch. With `Accept: text/event-stream`, an event for every epoch from then on (from now on
-    without `since`), whose id is the number of the epoch; otherwise one object, waited for up to `wait` seconds.
+    """What changed after an epoch; without `since`, what the next one will change. With `Accept: text/event-stream`, an
+    event for every epoch from then on, whose id is its number; otherwise one object, waited for up to `wait` seconds.
     `relations`: only these; `rows`: how many facts an event names at most."""
     known = _known(since, last)
     only = frozenset(name.strip() for name in relations.split(",") if name.strip()) or None
@@ -423,19 +430,19 @@ async def diff(
     last: Annotated[models.Epoch, Query(alias="to")],
     rows: Annotated[int | None, Query(ge=0, lt=1 << 31)] = None,
 ) -> dict[str, Any]:
-    """What the epochs after one until another did together: facts that came, went, or have another level, and rules.
-    The other way round when `to` is the earlier one."""
-    most = service.limits.event_rows if rows is None else min(rows, service.limits.rows)
+    """What the epochs after one until another did together: facts that came, went, or `moved` from the level `was` to
+    another, rules, and declarations. The other way round when `to` is the earlier one."""
+    most = most_rows(service, rows)
 
     def ask(session: Session) -> dict[str, Any]:
-        found, rules = session.diff(first, last), session.engine.changed_rules(first, last)
-        relations = {
-            name: {**sides_as_json(one, most, most), "moved_count": one.moved.num_rows} for name, one in found.items()
-        }
-        is_cut = any(max(one["inserted_count"], one["deleted_count"]) > most for one in relations.values())
+        service.reading.require(first, last)
+        found = session.diff(first, last)
+        relations = {name: difference_as_json(one, most) for name, one in found.items()}
+        numbers = [one[f"{side}_count"] for one in relations.values() for side in ("inserted", "deleted", "moved")]
         return {
-            "from": first, "to": last, "impact": found.impact, "relations": relations, "is_cut": is_cut,
-            "rules": {"added": list(rules.added), "removed": list(rules.removed)},
+            "from": first, "to": last, "impact": found.impact, "relations": relations,
+            "is_cut": max(numbers, default=0) > most, "declarations": list(found.added_declarations),
+            "rules": {"added": list(found.added_rules), "removed": list(found.removed_rules)},
         }  # fmt: skip
 
     return await service.call(service.reading.ask, ask)

@@ -394,6 +394,81 @@ def test_the_bare_address_leads_to_the_reference(running: Running) -> None:
     assert browser.get("/").headers["location"] == "/api/docs"
 
 
+def test_answers_tell_what_they_warn_of(http: httpx.Client) -> None:
+    """In JSON beside everything else, otherwise in a header."""
+    asked = {"query": "label(1, one)"}
+    answer = http.post("/query", json=asked).json()
+    assert answer["rows"] == [["one"]]
+    assert [(one["code"], one["severity"]) for one in answer["warnings"]] == [("E0618", "warning")]
+    answer = http.post("/query", json=asked, headers={"Accept": "text/csv"})
+    assert answer.text.split() == ['"one"', '"one"']
+    assert json.loads(answer.headers["X-Elastalog-Warnings"])[0]["code"] == "E0618"
+    assert http.post("/query", json={"query": 'label(X, "one")'}).json()["rows"] == [[1]]
+    assert "warnings" not in http.post("/query", json={"query": 'label(X, "one")'}).json()
+    answer = http.post("/suggest", json={"unwanted": ["label(1, one)"], "over": "facts"}).json()
+    assert [one["code"] for one in answer["warnings"]] == ["E0618"]
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        ("GET /relations/path?wher=from%3D1", "did you mean `where`?"),
+        (
+            "GET /relations/path?filter=x",
+            "it has `where`, `order`, `offset`, `limit`, `annotations`, `explicit`, `epoch`",
+        ),
+        ("GET /at/1/relations?epoch=1", "leave it out; see /api/docs"),
+        ("POST /query?limit=1", "it has `epoch`"),
+    ],
+)
+def test_parameters_that_a_call_has_not_are_refused(http: httpx.Client, call: str, told: str) -> None:
+    method, path = call.split()
+    body = {"json": {"query": "path(1, X)"}} if method == "POST" else {}
+    assert refused(http.request(method, path, **body), 400, "E0926")["help"] == told  # type: ignore[arg-type]
+
+
+def test_explicit_facts_are_asked_for_alone(http: httpx.Client) -> None:
+    assert http.get("/relations/path?explicit=true").json()["total"] == 0
+    assert http.get("/relations/edge?explicit=true&limit=1").json()["rows"] == [[1, 2]]
+    for more in ("where=from=1", "order=from", "annotations=true"):
+        refused(http.get(f"/relations/edge?explicit=true&{more}"), 400, "E0926")
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        ("POST /query", '`"parameters": {"name": 1}`'),
+        ("GET /diff?from=1&to=7", "see `GET /epochs`"),
+        ("GET /changes?since=7", "see `GET /epochs`"),
+        ("GET /why-not?fact=path(1,2)", "`GET /proof?fact=…` says why"),
+        ("GET /proof?fact=path(9,2)", "`GET /why-not?fact=…` says what is missing"),
+        ("GET /proof?fact=path(1,_)", "`POST /query` finds all"),
+        ("POST /suggest", "if it should, it is missing: put it into `missing`"),
+        ("GET /relations/path?where=frm=1", "did you mean `from`?"),
+    ],
+)
+def test_advice_speaks_of_calls_over_http(http: httpx.Client, call: str, told: str) -> None:
+    method, path = call.split()
+    body = {"/query": {"query": "path(?a, X)"}, "/suggest": {"unwanted": ["path(9, 9)"]}}.get(path)
+    problem = http.request(method, path, json=body).json()
+    assert told in problem["help"]
+    others = ("`db.", "--", "(as a command", "elastalog log", "in the shell", "`query`", "`explain`")
+    assert not any(other in problem["help"] for other in others)
+
+
+def test_a_repair_says_what_becomes_of_each_element(http: httpx.Client) -> None:
+    http.post("/updates", json={"inserted": {"edge": [[4, 1]]}, "deleted": {"edge": [[1, 2]]}})
+    found = http.post("/suggest", json={"unwanted": ["path(4, 1)"], "missing": ["path(1, 2)"]}).json()
+    elements = {(one["sign"], one["fact"], one["undoing"]) for one in found["elements"]}
+    assert elements == {("+", "edge(4, 1)", "delete"), ("-", "edge(1, 2)", "insert")}
+    assert found["undo"]["deleted"] == {"edge": [[4, 1]]}
+
+
+def test_an_address_may_end_in_a_slash(http: httpx.Client) -> None:
+    assert http.get("/relations/").json() == http.get("/relations").json()
+    assert http.get("/relations/path/?limit=1").json()["total"] == 6
+
+
 def test_calls_that_there_are_not(http: httpx.Client) -> None:
     refused(http.get("/nothing"), 404, "E0930")
     refused(http.delete("/relations/path"), 405, "E0930")

@@ -16,7 +16,7 @@ import pytest
 
 import elastalog
 from elastalog import Branch, ElastalogError
-from tests.web.api.conftest import READ_TOKEN, Running
+from tests.web.api.conftest import FACTS, READ_TOKEN, Running
 
 PATHS = [(1, 2), (1, 3), (1, 4), (2, 3), (2, 4), (3, 4)]
 
@@ -324,7 +324,6 @@ def test_a_suggestion_says_whether_it_is_about_facts(running: Running) -> None:
 @pytest.mark.parametrize(
     "slip",
     [
-        lambda db: db.apply("monday.diff"),
         lambda db: db.apply({}, [("edge", (1, 2))]),
         lambda db: db.query(5),
         lambda db: db.query("path(?a, X)", a=b"x"),
@@ -336,6 +335,95 @@ def test_a_suggestion_says_whether_it_is_about_facts(running: Running) -> None:
 def test_slips(running: Running, slip: Callable[[elastalog.Client], object]) -> None:
     with pytest.raises(TypeError, match="E0617"):
         slip(running.connect())
+
+
+def test_a_relation_looks_as_in_a_session(running: Running) -> None:
+    db = running.connect()
+    assert repr(db["path"]) == repr(running.session["path"])
+    assert db["path"].sort("to", "from", descending=True).head(2) == [(3, 4), (2, 4)]
+    assert sorted(db["path"].filter(lambda x, y: y == 3)) == [(1, 3), (2, 3)]
+    assert db["path"].to_arrow(types={"to": "int16"}).schema.field("to").type == pa.int16()
+
+
+def test_explicit_facts_are_told_apart(start: Callable[..., Running]) -> None:
+    running = start(facts={**FACTS, "path": [(7, 8), (1, 2)]})
+    db = running.connect()
+    assert sorted(db.explicit("path")) == [(1, 2), (7, 8)]
+    db.apply(deleted={"path": [(1, 2)]})  # which still holds
+    assert sorted(db.explicit("path")) == sorted(running.session.explicit("path")) == [(7, 8)]
+    assert sorted(db.at(1).explicit("path")) == [(1, 2), (7, 8)]
+
+
+def test_a_difference_has_what_that_of_a_session_has(running: Running) -> None:
+    db = running.connect()
+    db.apply({"edge": [(1, 3)], "label": [(2, "two")]}, {"label": [(1, "one")]})
+    db.change_rules(".decl near(x: number)\nnear(x) :- edge(1, x).", removed=3)
+    for first, last in ((1, 3), (3, 1), (2, 3)):
+        there, here = db.diff(first, last), running.session.diff(first, last)
+        assert repr(there) == repr(here)
+        assert there.added_declarations == here.added_declarations
+        for name in here:
+            assert sorted(there[name].inserted) == sorted(here[name].inserted)
+            assert sorted(there[name].deleted) == sorted(here[name].deleted)
+            assert there[name].moved.to_pylist() == here[name].moved.to_pylist()
+    moved = [{"from": 1, "to": 3, "@was": 2, "@level": 1}, {"from": 1, "to": 4, "@was": 3, "@level": 2}]
+    assert db.diff(1, 2)["path"].moved.to_pylist() == moved
+    with pytest.raises(ElastalogError, match="E0606"):
+        there["pth"]
+    with pytest.raises(ElastalogError, match=r"E0813.*there is no epoch 9: the store keeps epochs 1 to 3"):
+        db.diff(1, 9)
+
+
+def test_forecasts_are_those_of_the_session(running: Running) -> None:
+    db = running.connect()
+    update = {"inserted": {"edge": [(4, 5)]}, "added": "named(t) :- label(_, t)."}
+    assert db.forecast(**update) == running.session.forecast(**update) != ()  # type: ignore[arg-type]
+
+
+def test_files_and_previews_as_a_session_takes_them(running: Running, tmp_path: Path) -> None:
+    db = running.connect()
+    diff = tmp_path / "monday.diff"
+    diff.write_text(
+        '+edge(4, 5)\n-label(1, "one")\n+rule: .decl last(x: number)\n+rule: last(x) :- edge(_, x), !edge(x, _).\n'
+    )
+    changes = db.apply(str(diff), {"edge": [(1, 2)]}, source="file", batch=1)
+    assert list(changes["last"].inserted) == [(5,)]
+    diff.write_text("+edge(7, 8)\n")
+    assert db.apply(diff, source="file", batch=2).impact == 3
+    assert db.apply(diff, source="file", batch=2).impact == 0
+    assert running.session.explicit("edge").sort().head() == [(2, 3), (3, 4), (4, 5), (7, 8)]
+    with pytest.raises(ElastalogError, match="E0515"):
+        db.apply("tuesday.diff")
+    assert list(db.change_rules("last(x) :- label(x, _).", preview=True)) == []
+    assert list(db.change_rules("last(x) :- edge(x, 3).", preview=True)["last"].inserted) == [(2,)]
+    program = tmp_path / "new.dl"
+    program.write_text(
+        ".decl edge(from: number, to: number)\n.input edge\n.decl loop(x: number)\nloop(x) :- edge(x, x).\n"
+    )
+    told = [db.upgrade(given, preview=True) for given in (program, str(program), program.read_text())]
+    assert len({repr(one) for one in [*told, running.session.upgrade(program, preview=True)]}) == 1
+    db.upgrade(program)
+    assert "loop" in db
+    assert db.epoch == 4
+
+
+def test_answers_warn_as_those_of_a_session(running: Running) -> None:
+    db = running.connect()
+    with pytest.warns(UserWarning, match="E0618.*`one` is a variable here"):
+        db.query("label(1, one)")
+    with pytest.warns(UserWarning, match="E0618.*`one` is a variable here"):
+        db.suggest(["label(1, one)"], over="facts")
+
+
+@pytest.mark.parametrize("end", ["/", "/api/v1", "/api/v1/"])
+def test_an_address_may_be_that_of_the_calls(running: Running, end: str) -> None:
+    with elastalog.connect(running.url + end, token=READ_TOKEN) as db:
+        assert (db.url, db.epoch) == (running.url, 1)
+
+
+def test_tls_where_there_is_none_is_said(running: Running) -> None:
+    with pytest.raises(ElastalogError, match=r"E0933.*without TLS.*begins with `http://`"):
+        elastalog.connect(running.url.replace("http:", "https:"))
 
 
 def test_the_calls_that_a_session_has(running: Running) -> None:
