@@ -10,13 +10,14 @@ from click.testing import Result
 
 import elastalog
 from elastalog.backends.kernel.compile.warm import warm
-from elastalog.cli import shell
+from elastalog.cli import reports, shell
 from elastalog.cli.exits import Console
 from elastalog.cli.shell_commands.registry import BY_NAME, COMMANDS
 from elastalog.cli.shell_commands.state import Piece, ShellState, split, statements
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.diagnostics.messages import message
 from elastalog.diagnostics.source import Source
+from elastalog.program import Program
 from tests.commands import run
 
 PROGRAM = """\
@@ -384,6 +385,15 @@ def test_nothing_shown_to_a_person_moves_the_cursor(converse: Conversation) -> N
     _, shown, _ = converse('insert name(1, "\x9b31m\u202e"); commit')
     assert "\x9b" not in shown
     assert "\u202e" not in shown
+
+
+def test_a_query_of_several_literals_where_progress_was_shown(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setattr(reports, "_INTERVAL", 0)
+    loaded = Program.load(program)
+    with reports.progress_shown(loaded.checked, Console()) as report:
+        db = elastalog.open(loaded, on_progress=report)
+    assert list(db.query("path(1, X), edge(1, X)")) == [(2,)]
 
 
 # --- the prompt
