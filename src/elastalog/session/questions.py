@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
-from elastalog.analysis.listing import show_rule
+from elastalog.analysis.listing import show_rule, show_value
 from elastalog.analysis.pattern import Free, parse_pattern
 from elastalog.analysis.program import Base
 from elastalog.analysis.query import Query, check_query, parameter_values
@@ -18,6 +18,7 @@ from elastalog.backends.watch import memory_as_limit
 from elastalog.diagnostics.arguments import require_text
 from elastalog.diagnostics.diagnostic import error, finding, warn_of
 from elastalog.diagnostics.display import html_table
+from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.evaluation.queries import PatternQuery, ask, asking, derived_by, planned_pattern
 from elastalog.late import dataclass
 from elastalog.pipeline.spark.for_sessions import filed_in, make_frame
@@ -53,6 +54,16 @@ def warn_of_names(names: Iterable[str], dictionary: Dictionary) -> None:
     for name in names:
         if name[0].islower() and len(name) > 1 and dictionary.find_value(Base.SYMBOL, name) is not None:
             warn_of(finding("E0618.text", severity="warning", name=name))
+
+
+def warn_of_values(values: Iterable[object], dictionary: Dictionary) -> None:
+    """Warns of texts in questions that no fact has ever had."""
+    symbols = dictionary.symbols
+    for value in values:
+        if isinstance(value, str) and symbols.find(value) is None:
+            known = () if symbols.are_many else symbols.strings_from(0)
+            advice = did_you_mean(show_value(value), map(show_value, known))
+            warn_of(finding("E0618.unknown", severity="warning", value=show_value(value), advice=advice))
 
 
 def without_doubt(answers: Relation) -> Relation:
