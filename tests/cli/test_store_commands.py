@@ -177,3 +177,26 @@ def test_a_backup_into_the_folder_of_the_store_is_refused(store: Path, inside: s
     with elastalog.open(store=store) as session, pytest.raises(elastalog.ElastalogError, match="E0802"):
         session.backup(store / inside)
     assert sorted(store.rglob("*")) == before
+
+
+def test_an_epoch_is_undone(store: Path) -> None:
+    said = run("undo", store, "--preview")
+    assert (said.exit_code, "undoing epoch 2: would change 6 facts" in said.stderr) == (0, True), said.output
+    assert said.stdout == "-edge(3, 4).\n+edge(1, 2).\n-path(2, 4).\n-path(3, 4).\n+path(1, 2).\n+path(1, 3).\n"
+    assert run("query", store, "edge(X, Y)").stdout == "2\t3\n3\t4\n"
+    assert "epoch 3: undoing epoch 2: 6 changes" in run("undo", store).stderr
+    assert run("query", store, "edge(X, Y)").stdout == "1\t2\n2\t3\n"
+    assert "epoch 3: undoing epoch 2: changes nothing" in run("undo", store, 2).stderr
+    assert run("undo", store, 3, "-q", "--show-changes").stdout == run("diff", store, 1, 2).stdout
+    assert "one from 2 to 4" in run("undo", store, 1).stderr
+    assert "one from 2 to 4" in run("undo", store, 77).stderr
+
+
+def test_what_became_explicit_between_epochs_is_a_diff_file(store: Path, tmp_path: Path) -> None:
+    assert run("diff", store, 1, "--explicit").stdout == "-edge(1, 2).\n+edge(3, 4).\n"
+    back = tmp_path / "back.diff"
+    back.write_text(run("diff", store, 2, 1, "--explicit").stdout)
+    assert back.read_text() == "-edge(3, 4).\n+edge(1, 2).\n"
+    assert run("apply", store, back).exit_code == 0
+    assert run("diff", store, 1, 3).stdout == ""
+    assert run("diff", store, 1, 3, "--explicit", "-r", "path").stdout == ""

@@ -21,6 +21,7 @@ from elastalog.relations.words import Dictionary
 
 if TYPE_CHECKING:
     import pandas
+    import polars
 
     from elastalog.pipeline.files.policy import Report
 
@@ -44,11 +45,21 @@ class RelationChanges:
 
     def to_pandas(self) -> pandas.DataFrame:
         """A pandas data frame with a row for each fact: `op` (`+` or `-`), and the attributes of the relation."""
-        pandas = require_package("pandas")
-        sides = [(op, facts.to_pandas()) for op, facts in (("-", self.deleted), ("+", self.inserted))]
-        frame = pandas.concat([facts for _, facts in sides], ignore_index=True)
-        frame.insert(0, "op", [op for op, facts in sides for _ in range(len(facts))], allow_duplicates=True)
+        frame = require_package("pandas").concat(
+            [self.deleted.to_pandas(), self.inserted.to_pandas()], ignore_index=True
+        )
+        frame.insert(0, "op", self._signs, allow_duplicates=True)
         return frame
+
+    def to_polars(self) -> polars.DataFrame:
+        """As `to_pandas`, a polars data frame."""
+        polars = require_package("polars")
+        frame = polars.concat([self.deleted.to_polars(), self.inserted.to_polars()])
+        return frame.insert_column(0, polars.Series("op", self._signs, dtype=polars.String))
+
+    @property
+    def _signs(self) -> list[str]:
+        return ["-"] * len(self.deleted) + ["+"] * len(self.inserted)
 
     def __repr__(self) -> str:
         from elastalog.analysis.listing import show_value
@@ -135,6 +146,10 @@ class Changes(Mapping[str, RelationChanges]):
         `a2`, …, as a stream of updates has them. `changes["path"].to_pandas()` has the attributes of a relation."""
         return frame_of(self)
 
+    def to_polars(self) -> polars.DataFrame:
+        """As `to_pandas`, a polars data frame; where relations have values of different types in a place, texts."""
+        return frame_of(self, "polars")
+
     def _repr_html_(self) -> str:
         rows = [(name, f"+{len(came):,}", f"-{len(went):,}") for name, (came, went) in self._words.items()]
         return html_table(counted(self.impact, "change"), ("relation", "inserted", "deleted"), rows)
@@ -146,17 +161,19 @@ class Changes(Mapping[str, RelationChanges]):
         return "\n".join(lines)
 
 
-def frame_of(changes: Mapping[str, Any]) -> pandas.DataFrame:
+def frame_of(changes: Mapping[str, Any], package: str = "pandas") -> Any:
     """A data frame with a row for each fact that came or went, of all relations."""
-    pandas = require_package("pandas")
+    frames = require_package(package)
     rows = [
         {"op": op, "relation": name, **{f"a{i}": value for i, value in enumerate(fact, 1)}}
         for name, changed in changes.items()
         for op, facts in (("-", changed.deleted), ("+", changed.inserted))
         for fact in facts
     ]
-    widest = max((len(row) - 2 for row in rows), default=0)
-    return pandas.DataFrame(rows, columns=["op", "relation", *(f"a{i}" for i in range(1, widest + 1))])
+    names = ["op", "relation", *(f"a{i + 1}" for i in range(max((len(row) - 2 for row in rows), default=0)))]
+    if package == "pandas":
+        return frames.DataFrame(rows, columns=names)
+    return frames.DataFrame(rows, schema=names, infer_schema_length=None, strict=False)
 
 
 @dataclass(slots=True)  # not frozen: there are many
