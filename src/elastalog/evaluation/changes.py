@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from elastalog.backends.protocol import ChangedWords, ListedChanges, Matrix, impact_of
+from elastalog.deprecated import Renamed
 from elastalog.diagnostics.arguments import require_package, stays_here
 from elastalog.diagnostics.display import html_table
 from elastalog.diagnostics.messages import counted
@@ -72,12 +73,14 @@ class RelationChanges:
         return "\n".join(lines)
 
 
-class Changes(Mapping[str, RelationChanges]):
+class Changes(Renamed, Mapping[str, RelationChanges]):
     """By relation; every declared relation has an entry, iteration shows those that changed. Asking for another raises
     ElastalogError."""
 
     reports: tuple[Report, ...] = ()
     """What was taken of the rows of the update, where bad rows may pass."""
+    is_repeated = False
+    """Whether its batch had been applied before, so that it did nothing."""
 
     def __init__(
         self,
@@ -87,7 +90,7 @@ class Changes(Mapping[str, RelationChanges]):
         make_frame: FrameMaker | None = None,
     ) -> None:
         self._listed = words
-        self._schemas = schemas
+        self.schemas = schemas
         self._dictionary = dictionary
         self._make_frame = make_frame
         self._made: dict[str, RelationChanges] | None = None
@@ -101,7 +104,7 @@ class Changes(Mapping[str, RelationChanges]):
         return listed.by_relation() if type(listed) is ListedChanges else listed
 
     def __getitem__(self, relation: str) -> RelationChanges:
-        schema = schema_named(self._schemas, relation)
+        schema = schema_named(self.schemas, relation)
         words = self._words.get(relation)
         if words is None:
             nothing = np.empty((0, max(1, schema.arity)), np.int32)
@@ -112,7 +115,7 @@ class Changes(Mapping[str, RelationChanges]):
     def _all(self) -> dict[str, RelationChanges]:
         made = self._made
         if made is None:
-            made, schemas, dictionary, frame = {}, self._schemas, self._dictionary, self._make_frame
+            made, schemas, dictionary, frame = {}, self.schemas, self._dictionary, self._make_frame
             for name, (came, went) in self._words.items():
                 schema = schemas.get(name) or schema_named(schemas, name)
                 made[name] = RelationChanges(
@@ -155,7 +158,7 @@ class Changes(Mapping[str, RelationChanges]):
         return html_table(counted(self.impact, "change"), ("relation", "inserted", "deleted"), rows)
 
     def __repr__(self) -> str:
-        lines = [counted(self.impact, "change")]
+        lines = [counted(self.impact, "change") + ": this batch was applied before" * self.is_repeated]
         for name, (inserted, deleted) in self._words.items():
             lines.append(f"  {name}: +{len(inserted):,} -{len(deleted):,}")
         return "\n".join(lines)
