@@ -5,7 +5,7 @@ in the two tables here.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import wraps
 from operator import attrgetter
@@ -34,6 +34,9 @@ INSTEAD: Final = {
     "to_list": ": write `list(relation)`",
     "to_dicts": ": write `relation.to_arrow().to_pylist()`",
     "to_csv": ": write `relation.to_pandas().to_csv(path, index=False)`",
+    "inserted": ": by relation: `changes[name].inserted`, of all together `changes.to_pandas()`",
+    "deleted": ": by relation: `changes[name].deleted`, of all together `changes.to_pandas()`",
+    "where": ': write `relation.filter(lambda x, y: x < y)`, or a query, `db.query("path(1, X)")`',
     "relations": ": `db.schemas` has them by name, and `db[name]` is one",
 }
 """What to write instead of a member that there never was, for those who expect it."""
@@ -86,7 +89,8 @@ class Renamed:
                 return partial(asyncio.to_thread, self.apply)
             told = f"{type(self).__name__!r} object has no attribute {name!r}"
             is_relation = name[:1] != "_" and name != "schemas" and name in getattr(self, "schemas", ())
-            instead = f': write `db["{name}"]`' if is_relation else INSTEAD.get(name, "")
+            called = "changes" if isinstance(self, Mapping) else "db"
+            instead = f': write `{called}["{name}"]`' if is_relation else INSTEAD.get(name, "")
             raise AttributeError(told + instead, name=name, obj=self)
 
 

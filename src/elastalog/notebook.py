@@ -50,7 +50,8 @@ def datalog(variables: dict[str, Any], line: str, cell: str) -> Any:
         return session
     asked = variables.get(name)
     if not isinstance(asked, Session):
-        raise wrong_kind(f"`{name}` is a session", asked, "run a cell `%%datalog` with a program first")
+        what = f"a cell with a query needs a session in the variable `{name}`"
+        raise wrong_kind(what, asked, f"run a cell `%%datalog {name}` with a program first")
     wanted = parameters_in(cell, asked.program.checked)
     for word in wanted:
         if word not in variables:

@@ -10,13 +10,14 @@ from click.testing import Result
 
 import elastalog
 from elastalog.backends.kernel.compile.warm import warm
-from elastalog.cli import shell
+from elastalog.cli import reports, shell
 from elastalog.cli.exits import Console
 from elastalog.cli.shell_commands.registry import BY_NAME, COMMANDS
 from elastalog.cli.shell_commands.state import Piece, ShellState, split, statements
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.diagnostics.messages import message
 from elastalog.diagnostics.source import Source
+from elastalog.program import Program
 from tests.commands import run
 
 PROGRAM = """\
@@ -103,6 +104,9 @@ def test_nothing_is_echoed(program: str) -> None:
     assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
 
 
+SIGNS = "write `+` (or `unwanted`) before facts that should not hold, `-` (or `missing`) before those that should"
+
+
 @pytest.mark.parametrize(
     ("text", "code", "place", "help_line"),
     [
@@ -117,7 +121,7 @@ def test_nothing_is_echoed(program: str) -> None:
         ("?- edge(1, X).", "E0651", "1:1", "write `query` in the place of `?-`"),
         ("show tables", "E0651", "1:1", "`relations` lists them, and `query` shows facts"),
         ("update edge", "E0651", "1:1", "`delete` the fact as it was and `insert` the new one, then `commit`"),
-        ("insert", "E0652", "1:7", "write it as `insert edge(1, 2)`"),
+        ("insert", "E0652", "1:1", "write it as `insert edge(1, 2)`"),
         ("\n\ninsert edge(1, 2), egde(3, 4)", "E0606", "3:20", "did you mean `edge`?"),
         ("commit; insert edge(1)", "E0607", "1:16", "write `edge(x, y)`"),
         ("insert edge(1, X)", "E0608", "1:8", message("E0608").helps[0]),
@@ -125,13 +129,17 @@ def test_nothing_is_echoed(program: str) -> None:
         ('insert edge(1, "6")', "E0610", "1:16", "write it without quotes: `6`"),
         ("insert edge(1, 2),", "E0652", "1:19", "remove the comma, or add a fact after it"),
         ("commit now", "E0652", "1:8", "write `commit`"),
-        ("start; start", "E0652", "1:13", "end it with `commit`, or drop it with `rollback`"),
+        ("start; start", "E0652", "1:8", "end it with `commit`, or drop it with `rollback`"),
         ("strategy elastc", "E0652", "1:10", "did you mean `elastic`?"),
         ("dump egde", "E0606", "1:6", "did you mean `edge`?"),
         ("help comit", "E0651", "1:6", "did you mean `commit`?"),
         ("pending all", "E0652", "1:9", "write `pending` alone: show the pending update"),
-        ("query", "E0652", "1:6", "write it as `query path(1, X)`"),
-        ("load", "E0652", "1:5", "write `load update.diff`"),
+        ("query", "E0652", "1:1", "write it as `query path(1, X)`"),
+        ("load", "E0652", "1:1", "write `load update.diff`"),
+        ("insert edge(1, 2); undo", "E0652", "1:20", "end it with `commit`, or drop it with `rollback`"),
+        ("undo last", "E0652", "1:6", "write `undo 3`; `log` lists the epochs"),
+        ("insert edge(1, 3); commit; undo 7", "E1004", "1:33", "give the number of one from 2 to 2"),
+        ("suggest path(1, 2)", "E0652", "1:9", SIGNS),
         ("delete edge(7, _)", "E0652", "1:8", NO_FIT),
         ("suggest -path(7, _)", "E0608", "1:10", message("E0608.missing").helps[0]),
     ],
@@ -384,6 +392,40 @@ def test_nothing_shown_to_a_person_moves_the_cursor(converse: Conversation) -> N
     _, shown, _ = converse('insert name(1, "\x9b31m\u202e"); commit')
     assert "\x9b" not in shown
     assert "\u202e" not in shown
+
+
+def test_a_query_of_several_literals_where_progress_was_shown(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setattr(reports, "_INTERVAL", 0)
+    loaded = Program.load(program)
+    with reports.progress_shown(loaded.checked, Console()) as report:
+        db = elastalog.open(loaded, on_progress=report)
+    assert list(db.query("path(1, X), edge(1, X)")) == [(2,)]
+
+
+def test_a_line_goes_on_while_a_parenthesis_is_open(converse: Conversation) -> None:
+    state, shown, errors = converse(
+        "insert edge(2,", "3), edge(3, 4)", "commit", "query path(", KeyboardInterrupt(), "query edge(1, X)"
+    )
+    assert (state.session.epoch, errors) == (2, "")
+    assert shown.splitlines()[-1] == "X = 2"
+
+
+def test_any_epoch_is_undone_and_the_log_begins_with_the_latest(program: str) -> None:
+    done = script(program, "insert edge(2, 3); commit; insert edge(5, 6); commit; undo 2; query edge(X, Y); log")
+    assert done.exit_code == 0
+    shown = done.stdout.splitlines()
+    assert shown[-6:-4] == ["X = 1, Y = 2", "X = 5, Y = 6"]
+    assert [line.partition(",")[0] for line in shown[-4:]] == ["epoch 4", "epoch 3", "epoch 2", "epoch 1"]
+
+
+def test_words_stand_for_signs(program: str) -> None:
+    told = [
+        script(program, f"insert edge(2, 3); commit; suggest {faults}").stdout
+        for faults in ("+path(1, 3) -path(7, 8)", "unwanted path(1, 3), missing path(7, 8)")
+    ]
+    assert "wanted: path(1, 3) absent, path(7, 8) present\n" in told[0]
+    assert told[0] == told[1]
 
 
 # --- the prompt

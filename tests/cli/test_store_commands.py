@@ -177,3 +177,58 @@ def test_a_backup_into_the_folder_of_the_store_is_refused(store: Path, inside: s
     with elastalog.open(store=store) as session, pytest.raises(elastalog.ElastalogError, match="E0802"):
         session.backup(store / inside)
     assert sorted(store.rglob("*")) == before
+
+
+def test_an_epoch_is_undone(store: Path) -> None:
+    said = run("undo", store, "--preview")
+    assert (said.exit_code, "undoing epoch 2: would change 6 facts" in said.stderr) == (0, True), said.output
+    assert said.stdout == "-edge(3, 4).\n+edge(1, 2).\n-path(2, 4).\n-path(3, 4).\n+path(1, 2).\n+path(1, 3).\n"
+    assert run("query", store, "edge(X, Y)").stdout == "2\t3\n3\t4\n"
+    assert "epoch 3: undoing epoch 2: 6 changes" in run("undo", store).stderr
+    assert run("query", store, "edge(X, Y)").stdout == "1\t2\n2\t3\n"
+    assert "epoch 3: undoing epoch 2: changes nothing" in run("undo", store, 2).stderr
+    assert run("undo", store, 3, "-q", "--show-changes").stdout == run("diff", store, 1, 2).stdout
+    assert "one from 2 to 4" in run("undo", store, 1).stderr
+    assert "one from 2 to 4" in run("undo", store, 77).stderr
+
+
+def test_what_became_explicit_between_epochs_is_a_diff_file(store: Path, tmp_path: Path) -> None:
+    assert run("diff", store, 1, "--explicit").stdout == "-edge(1, 2).\n+edge(3, 4).\n"
+    back = tmp_path / "back.diff"
+    back.write_text(run("diff", store, 2, 1, "--explicit").stdout)
+    assert back.read_text() == "-edge(3, 4).\n+edge(1, 2).\n"
+    assert run("apply", store, back).exit_code == 0
+    assert run("diff", store, 1, 3).stdout == ""
+    assert run("diff", store, 1, 3, "--explicit", "-r", "path").stdout == ""
+
+
+def test_answers_as_csv(store: Path) -> None:
+    assert run("query", store, "path(2, X)", "--format", "csv").stdout == "X\n3\n4\n"
+    assert run("query", store, "path(2, 3)", "--format", "csv").stdout == "yes\n"
+
+
+def test_texts_in_csv_are_quoted_where_they_must(tmp_path: Path) -> None:
+    (tmp_path / "p.dl").write_text('.decl t(x: symbol, y: float)\nt("a, \\"b\\"", 1.5).\nt("c", 2).\n')
+    found = run("query", tmp_path / "p.dl", "t(X, Y)", "-F", tmp_path, "--format", "csv")
+    assert found.stdout == 'X,Y\n"a, ""b""",1.5\nc,2.0\n'
+
+
+def test_what_was_probably_meant_by_a_path(store: Path) -> None:
+    for words in (("query", f"{store}x", "path(X, Y)"), ("log", f"{store}x"), ("show", f"{store}x", "path@1")):
+        assert "did you mean `store`?" in run(*words).stderr
+
+
+def test_a_service_is_no_place_of_files() -> None:
+    told = run("query", "http://127.0.0.1:9", "path(X, Y)")
+    assert (told.exit_code, 'elastalog.connect("http://127.0.0.1:9")' in told.stderr) == (1, True)
+
+
+def test_a_stream_tells_of_updates_without_effect(store: Path) -> None:
+    folder = store.parent / "updates"
+    folder.mkdir()
+    words = ("stream", store.parent / "reach.dl", "-F", store.parent, "--updates", folder)
+    assert f"there are no updates in {folder}" in run(*words).stderr
+    (folder / "1.diff").write_text("+edge(1, 2).\n")
+    (folder / "2.diff").write_text("+edge(7, 8).\n")
+    assert run(*words).stderr == "1 of 2 updates changed nothing; `-v` says why\n"
+    assert "epoch 1: 1.diff: 0 changes, 1 without effect (edge(1, 2) there already)" in run(*words, "-v").stderr

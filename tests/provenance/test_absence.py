@@ -421,3 +421,28 @@ def test_derivations_that_lack_facts_with_negative_numbers_come_last() -> None:
     with elastalog.open(program, {"far": [("a", 9), ("b", 1)]}) as db:
         found = [str(one.failing[0].fact) for one in db.why_not('far("d", 3)').instantiations]
         assert found == ['road("b", "d", 2)', 'road("a", "d", -6)']
+
+
+BEST = """
+.decl road(a: symbol, b: symbol, km: number)
+.decl distance(to: symbol, km: min number)
+distance("A", 0).
+distance(y, d + k) :- distance(x, d), road(x, y, k).
+.decl nearest(a: symbol, km: number)
+nearest(a, k) :- road(a, _, _), k = min l : { road(a, _, l) }.
+"""
+
+
+@pytest.mark.parametrize(
+    ("fact", "told"),
+    [
+        ('distance("C", 480)', 'there is a better one, distance("C", 470), as `km: min number` says'),
+        ('distance("C", 400)', 'the least is distance("C", 470)'),
+        ('nearest("A", 500)', 'min l : { road("A", _, l) } = 500 (it is 90) X'),
+        ('nearest("C", 5)', 'min l : { road("C", _, l) } = 5 (it has no value) X'),
+    ],
+)
+def test_the_best_value_is_told_in_the_place_of_another(fact: str, told: str) -> None:
+    roads = [("A", "B", 90), ("B", "C", 380), ("A", "C", 500)]
+    with elastalog.open(BEST, {"road": roads}) as db:
+        assert told in str(db.why_not(fact))

@@ -6,6 +6,7 @@ import asyncio
 import csv
 import datetime
 import inspect
+import re
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -128,9 +129,12 @@ def test_an_epoch_is_undone_by_its_number() -> None:
         db.apply({"edge": [(3, 4)]})
         assert db.engine.undoing(db.epoch).commit().impact == 4
         assert db.engine.undoing(db.log()[-1]).commit().impact == 4  # type: ignore[arg-type]
-        for wrong in (1, 7, True, "2"):
-            with pytest.raises(TypeError, match="give the number of one, 2 to 4"):
+        for wrong in (True, "2"):
+            with pytest.raises(TypeError, match="an epoch to undo is given by its number, not"):
                 db.engine.undoing(wrong)  # type: ignore[arg-type]
+        for unknown in (1, 7):
+            with pytest.raises(elastalog.ElastalogError, match=f"epoch {unknown} cannot be undone\n.* one from 2 to 4"):
+                db.engine.undoing(unknown)
         with pytest.raises(AttributeError, match=r"db\.engine\.undoing\(db\.epoch\)\.commit\(\)"):
             db.undo()  # type: ignore[attr-defined]
 
@@ -434,7 +438,7 @@ def test_the_shell_lists_epochs(tmp_path: Path) -> None:
     (tmp_path / "p.dl").write_text(PROGRAM_SHOWN)
     script = 'insert user("eve", "admins"); commit; log'
     found = CliRunner().invoke(cli, ["-q", "shell", str(tmp_path / "p.dl")], input=script)
-    assert "\nepoch 2, 2" in found.output
+    assert found.output.startswith("epoch 2, 2")
     assert "1 inserted, 0 deleted; 2 changes in all" in found.output
 
 
@@ -586,3 +590,48 @@ def test_a_file_without_a_byte_is_warned_of(tmp_path: Path, name: str) -> None:
     assert not told(lambda: elastalog.open(ROADS + ".input road", tmp_path))
     if name == "road.csv":
         assert told(lambda: elastalog.open(ROADS + ".input road(headers=true)", tmp_path)) == [found]
+
+
+def test_changes_say_where_their_facts_are() -> None:
+    with elastalog.open(PROGRAM, EDGES) as db:
+        changes = db.apply({"edge": [(3, 4)]}, source="tests", batch=1)
+        for name, instead in (("inserted", "changes[name].inserted"), ("path", 'changes["path"]')):
+            with pytest.raises(AttributeError, match=re.escape(instead)):
+                getattr(changes, name)
+        again = db.apply({"edge": [(3, 4)]}, source="tests", batch=1)
+        assert (again.is_repeated, repr(again)) == (True, "0 changes: this batch was applied before")
+        assert (changes.is_repeated, repr(db.apply({"edge": [(3, 4)]}))) == (False, "0 changes")
+
+
+def test_what_is_no_function_does_not_filter() -> None:
+    with elastalog.open(PROGRAM, EDGES) as db:
+        with pytest.raises(TypeError, match=r"relation\.filter\(lambda .*: …\)"):
+            db["edge"].filter("x = 1")  # type: ignore[arg-type]
+        with pytest.raises(AttributeError, match=r"relation\.filter"):
+            db["edge"].where("x = 1")  # type: ignore[attr-defined]
+        with pytest.raises(TypeError, match=r'"edge": db\["edge"\]\.filter'):
+            db.preview(deleted=["edge(1, _)"])  # type: ignore[arg-type]
+
+
+def test_an_update_says_whether_it_is_committed() -> None:
+    with elastalog.open(PROGRAM, EDGES) as db:
+        db.apply({"edge": [(3, 4)]})
+        update = db.engine.undoing(2)
+        assert repr(update) == "<PendingUpdate: to be committed>"
+        update.commit()
+        assert repr(update) == "<PendingUpdate: committed>"
+
+
+def test_changes_as_polars_frames(tmp_path: Path) -> None:
+    program = ".decl age(who: symbol, years: number)\n.decl n(x: number)"
+    with elastalog.open(program, {"age": [("ann", 7)]}, store=tmp_path / "s") as db:
+        changes = db.apply({"age": [("ann", 8)], "n": [(5,)]}, {"age": [("ann", 7)]})
+        rows = [("-", "ann", 7), ("+", "ann", 8)]
+        for found in (changes, db.diff(1, 2)):
+            assert found["age"].to_polars().rows() == rows
+            assert found["age"].to_polars().columns == ["op", "who", "years"]
+            frame = found.to_polars()
+            assert frame.columns == ["op", "relation", "a1", "a2"]
+            assert set(frame.rows()) == {("-", "age", "ann", 7), ("+", "age", "ann", 8), ("+", "n", "5", None)}
+        assert str(db.diff(1, 2)["age"]) == 'age: +1 -1\n  +age("ann", 8)\n  -age("ann", 7)'
+        assert db.apply({"n": [(5,)]}).to_polars().columns == ["op", "relation"]

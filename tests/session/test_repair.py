@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from itertools import combinations
 from pathlib import Path
@@ -352,3 +353,75 @@ def test_that_a_less_likely_repair_has_fewer_side_effects_is_said(monkeypatch: p
         assert found.side_effects is not None
         assert found.side_effects.least == 0
         assert "repairs of this size; another has none)" in str(found)
+
+
+MEMBERS = """
+.decl member(u: symbol, g: symbol)
+.decl allow(g: symbol, d: symbol)
+.decl can(u: symbol, d: symbol)
+can(u, d) :- member(u, g), allow(g, d).
+"""
+
+
+def test_what_was_deleted_lately_is_inserted_again() -> None:
+    """`ann` is new to `member` again, and a great many groups would do: why-not alone does not come to hers."""
+    groups = [f"g{n}" for n in range(30)]
+    facts = {
+        "member": [("ann", "ops"), *((f"u{n}", groups[n % 30]) for n in range(90))],
+        "allow": [("ops", "plan"), *((group, "plan") for group in groups)],
+    }
+    with elastalog.open(MEMBERS, facts) as db:
+        db.apply(deleted={"member": [("ann", "ops")]})
+        db.apply({"member": [("zed", "g1")]})
+        assert list(map(str, db.suggest(missing=['can("ann", "plan")']).insert)) == ['member("ann", "ops")']
+
+
+def test_what_was_deleted_lately_comes_before_what_never_was() -> None:
+    with elastalog.open(PROGRAM, {"edge": [(1, 2), (2, 3)]}) as db:
+        db.apply(deleted={"edge": [(2, 3)]})
+        db.apply({"edge": [(7, 8)]})
+        found = db.suggest(missing=["path(1, 4)"])
+        assert list(map(str, found.insert)) == ["edge(2, 3)"]
+        assert found.side_effects is not None
+        assert found.side_effects.least == 0  # edge(1, 4) would do too, and bring nothing else about
+
+
+def test_what_an_aggregate_ranges_over_may_be_deleted() -> None:
+    program = """
+    .decl item(x: symbol)
+    .decl flag(x: symbol, by: symbol)
+    .decl fine(x: symbol)
+    fine(x) :- item(x), n = count : { flag(x, _) }, n < 2.
+    """
+    flags = [("a", "p"), ("a", "q"), ("a", "r"), ("b", "r")]
+    with elastalog.open(program, {"item": [("a",)], "flag": flags}) as db:
+        for candidates in (None, ['-flag("a", _)']):
+            found = db.suggest(missing=['fine("a")'], candidates=candidates)
+            assert (found.verified, len(found.delete), found.insert) == (True, 2, ())
+            assert {fact.values[0] for fact in found.delete} == {"a"}
+        with pytest.raises(ElastalogError, match="E0712"):
+            db.suggest(missing=['fine("a")'], candidates=['-flag("b", _)'])
+
+
+def test_a_pattern_among_candidates_stands_for_what_fits_it() -> None:
+    with guarded() as db:
+        found = db.suggest(missing=["path(1, 6)"], candidates=["edge(3, _)", "edge(4, _)"])
+        assert [fact.values[0] for fact in found.insert] == [3]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        lambda db: db.why_not('can("ann", "pln")'),
+        lambda db: db.why_not('can(_, "pln")'),
+        lambda db: db.why_not(("can", ("ann", "pln"))),
+        lambda db: db.suggest(missing=['can("ann", "pln")']),
+        lambda db: db.localise(missing=['can("ann", "pln")']),
+        lambda db: db.suggest(unwanted=['can(_, "pln")']),
+    ],
+)
+def test_a_text_that_no_fact_has_is_warned_of(question: Any) -> None:
+    with elastalog.open(MEMBERS, {"member": [("ann", "ops")], "allow": [("ops", "plan")]}) as db:
+        with pytest.warns(UserWarning, match='no fact mentions "pln"') as told, contextlib.suppress(ElastalogError):
+            question(db)
+        assert ['did you mean `"plan"`' in str(one.message) for one in told] == [True]

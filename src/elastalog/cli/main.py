@@ -36,6 +36,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
     "Keep a store": {
         "init": "elastalog.cli.stores:init",
         "apply": "elastalog.cli.stores:apply",
+        "undo": "elastalog.cli.stores:undo",
         "log": "elastalog.cli.stores:log",
         "diff": "elastalog.cli.stores:diff",
         "upgrade": "elastalog.cli.stores:upgrade",

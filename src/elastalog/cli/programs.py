@@ -238,9 +238,12 @@ def show(
       elastalog show reach.store path@17
     """
     from elastalog.cli.session_options import is_store
+    from elastalog.storage.manifest import check_format
 
     if relation is not None:
         if not is_store(program):
+            if not Path(program).exists():
+                check_format(Path(program))
             raise click.UsageError(f"'{program}' is not a store, so it has no relation to show.")
         lines = _facts(program, relation)
     else:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
+import sys
 import time
 from collections.abc import Callable, Mapping
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,6 +27,7 @@ from elastalog.cli.options import (
     report_options,
     verbosity_options,
 )
+from elastalog.cli.outputs import fit_for_terminal
 from elastalog.cli.session_options import (
     SessionOptions,
     announcing,
@@ -121,7 +125,11 @@ _FLOAT = re.compile(r"[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][+-]
 )  # fmt: skip
 @at_option
 @session_options
-@report_options
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json", "csv"]), default="text", show_default=True,
+    help="Format of the answers and, but for csv, of the diagnostics.",
+)  # fmt: skip
+@verbosity_options
 def query(
     program: str, query: str, parameters: tuple[str, ...], at: int | None, console: Console, options: SessionOptions
 ) -> None:
@@ -131,13 +139,14 @@ def query(
 
     A QUERY is a pattern, or literals as in the body of a rule. Prints one answer per line: the values of the variables
     in the order of first appearance, or of the arguments of a head, separated by tabs; with `--format json`, one object
-    per line. The answer to a query without variables is `yes` or `no`. A VALUE in double quotes is a text even if it is
-    a number.
+    per line; with `--format csv`, below a line with the names. The answer to a query without variables is `yes` or
+    `no`. A VALUE in double quotes is a text even if it is a number.
 
     \b
     Examples:
       elastalog query reach.store 'path(1, X)'
       elastalog query reach.store 'path(1, 4)' --at 17
+      elastalog query reach.store 'path(X, Y)' --format csv > paths.csv
       elastalog query reach.dl -F facts 'path(?a, X), edge(X, Y), X > 10' --param a=1
       elastalog query reach.store 'far(X) :- path(1, X), !edge(1, X)'
     """
@@ -150,6 +159,12 @@ def query(
             return
         if not len(answers):
             console.say("no answers")
+        if console.form == "csv":
+            text = StringIO()
+            rows = ([v if isinstance(v, str) else show_value(v) for v in row] for row in sorted(answers, key=sort_key))
+            csv.writer(text, lineterminator="\n").writerows([names, *rows])
+            fit_for_terminal(sys.stdout.buffer).write(text.getvalue().encode())
+            return
         for answer in sorted(answers, key=sort_key):
             if console.form == "json":
                 click.echo(json.dumps(dict(zip(names, map(json_value, answer), strict=True)), ensure_ascii=False))

@@ -174,7 +174,9 @@ def progress_shown(program: CheckedProgram, console: Console) -> Iterator[Callab
 
     names = [_names(stratum.relations) for stratum in lower(program).strata]
     with Console(stderr=True).status("reading facts", spinner="dots") as status:
-        yield _Reporter(names, status.update).report
+        reporter = _Reporter(names, status.update)
+        yield reporter.report
+    reporter.is_over = True  # the session goes on to report, also of strata of queries
 
 
 class _Reporter:
@@ -186,11 +188,12 @@ class _Reporter:
         self._began = time.monotonic()
         self._shown = 0.0
         self._found: dict[int, int] = {}
+        self.is_over = False
 
     def report(self, news: Progress) -> None:
         self._found[news.stratum] = self._found.get(news.stratum, 0) + news.found
         now = time.monotonic()
-        if now - self._shown < _INTERVAL:
+        if self.is_over or now - self._shown < _INTERVAL:
             return
         self._shown = now
         facts = sum(self._found.values())

@@ -169,7 +169,7 @@ def _at_line(error: ElastalogError, statement: Piece) -> ElastalogError:
 
 def _converse(state: ShellState, console: Console) -> None:
     """Reads commands from a person. Errors and Ctrl-C end the command only; Ctrl-D ends the shell."""
-    from elastalog.cli.shell_commands.state import Piece
+    from elastalog.cli.shell_commands.state import Piece, is_open
 
     read = make_prompt(state)
     if not console.is_quiet:
@@ -177,6 +177,8 @@ def _converse(state: ShellState, console: Console) -> None:
     while not state.is_over:
         try:
             line = read(f"[{state.pending_size:,} pending] > " if state.pending else "> ")
+            while is_open(line):
+                line += f"\n{read('… ')}"
         except Terminated:
             raise
         except KeyboardInterrupt:

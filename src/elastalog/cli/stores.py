@@ -1,4 +1,5 @@
-"""Commands that keep a store: `elastalog init`, `apply`, `log`, `diff`, `upgrade`, `export`, `backup` and `verify`."""
+"""Commands that keep a store: `elastalog init`, `apply`, `undo`, `log`, `diff`, `upgrade`, `export`, `backup` and
+`verify`."""
 
 from __future__ import annotations
 
@@ -8,13 +9,14 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from elastalog.cli.exits import AT_FAULT, Console
 from elastalog.cli.options import (
     NAME,
+    click_option,
     option,
     options_of,
     program_argument,
@@ -50,6 +52,7 @@ from elastalog.session.settings import Store
 if TYPE_CHECKING:
     from elastalog.evaluation.differences import Verification
     from elastalog.pipeline.files.policy import Mode
+    from elastalog.session import Session
     from elastalog.session.pending import PendingUpdate
     from elastalog.storage.entries import LogEntry
     from elastalog.storage.history import Turn
@@ -84,6 +87,13 @@ def init(store: str, program: str, retention: int, console: Console, options: Se
             tell_facts(session, console)
 
 
+SHOW_CHANGES: Final = option("--show-changes", is_flag=True, help="Print all facts that come (+) and go (-).")
+PREVIEW: Final = option(
+    "--preview", is_flag=True,
+    help="Only print what would come and go, the first of each relation; nothing is changed.",
+)  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class UpdateOptions:
     """What the user said about updates of a store."""
@@ -93,12 +103,8 @@ class UpdateOptions:
         "--batch", metavar="ID",
         help="Id of this update in its source; a batch is applied only once. With several files, the second gets ID.2.",
     )  # fmt: skip
-    show_changes: bool = option("--show-changes", is_flag=True, help="Print all facts that came (+) and went (-).")
-    preview: bool = option(
-        "--preview",
-        is_flag=True,
-        help="Only print what would come and go, the first of each relation; nothing is changed.",
-    )
+    show_changes: bool = SHOW_CHANGES
+    preview: bool = PREVIEW
     bad_rows: Mode = BAD_ROWS
     max_bad_rows: int = MAX_BAD_ROWS
     quarantine: str = option(
@@ -137,23 +143,54 @@ def apply(store: str, updates: tuple[str, ...], wanted: UpdateOptions, console: 
             pending = session.update(wanted.source, batch if batch is None or number == 1 else f"{batch}.{number}")
             _read(pending, path, policy.lets_pass)
             show_reports(pending.reports, console)
-            if wanted.preview:
-                warn_of_lost(pending.reports)
-                changes = session.preview(pending)
-                console.say(f"{path}: would change {counted(changes.impact, 'fact')}")
-                print_changed(changes.values(), is_whole=wanted.show_changes)
-                continue
-            update, changes, stats = pending.as_update(), pending.commit(), pending.stats
-            told = f"{counted(changes.impact, 'change')}, {stats.seconds:.3f} s"
-            if stats.is_repeated:
-                told = "was applied before"
-            elif stats.is_unchanged:
-                told = "changes nothing"
-            if not stats.is_repeated and (idle := without_effect(session, update, stats)):
-                told += f", {idle}"
-            console.say(f"epoch {stats.epoch}: {path}: {told}")
-            if wanted.show_changes:
-                print_changed(changes.values())
+            _commit(session, pending, path, wanted.preview, wanted.show_changes, console)
+
+
+def _commit(
+    session: Session, pending: PendingUpdate, name: str, preview: bool, show_changes: bool, console: Console
+) -> None:
+    """Commits an update, or only looks what it would change, and tells of it by a name."""
+    if preview:
+        warn_of_lost(pending.reports)
+        changes = session.preview(pending)
+        console.say(f"{name}: would change {counted(changes.impact, 'fact')}")
+    else:
+        update, changes, stats = pending.as_update(), pending.commit(), pending.stats
+        told = f"{counted(changes.impact, 'change')}, {stats.seconds:.3f} s"
+        if stats.is_repeated:
+            told = "was applied before"
+        elif stats.is_unchanged:
+            told = "changes nothing"
+        if not stats.is_repeated and (idle := without_effect(session, update, stats)):
+            told += f", {idle}"
+        console.say(f"epoch {stats.epoch}: {name}: {told}")
+    if show_changes or preview:
+        print_changed(changes.values(), is_whole=show_changes)
+
+
+@click.command()
+@store_argument
+@click.argument("epoch", type=click.IntRange(1), required=False, metavar="[EPOCH]")
+@click_option(SHOW_CHANGES, "show_changes")
+@click_option(PREVIEW, "preview")
+@functors_option
+@report_options
+def undo(
+    store: str, epoch: int | None, preview: bool, show_changes: bool, functors: str | None, console: Console
+) -> None:
+    """Take back what an epoch of a store did to explicit facts and rules, by default the last: as a new epoch.
+
+    Facts that have come or gone again since stay as they are. Undoing an undoing does again what was undone.
+
+    \b
+    Examples:
+      elastalog undo reach.store --preview
+      elastalog undo reach.store 17
+    """
+    with announcing(console), writing(store, console, functors) as session:
+        number = session.epoch if epoch is None else epoch
+        pending = session.engine.undoing(number)
+        _commit(session, pending, f"undoing epoch {number}", preview, show_changes, console)
 
 
 def _read(pending: PendingUpdate, path: str, keep_bad: bool) -> None:
@@ -243,12 +280,15 @@ def _time(entry: LogEntry) -> str:
 @click.command()
 @store_argument
 @click.argument("first", type=click.IntRange(1), metavar="A")
-@click.argument("last", type=click.IntRange(1), metavar="B")
+@click.argument("last", type=click.IntRange(1), required=False, metavar="[B]")
 @click.option("--relation", "-r", "wanted", multiple=True, metavar="NAME", help="Only this relation; may be repeated.")
 @click.option("--levels", is_flag=True, help="Include facts whose lowest proof changed its height (~).")
+@click.option("--explicit", is_flag=True, help="Only explicit facts: what `apply` takes to do the same again.")
 @report_options
-def diff(store: str, first: int, last: int, wanted: tuple[str, ...], levels: bool, console: Console) -> None:
-    """Show how epoch B of a store differs from epoch A.
+def diff(
+    store: str, first: int, last: int | None, wanted: tuple[str, ...], levels: bool, explicit: bool, console: Console
+) -> None:
+    """Show how epoch B of a store, by default the last, differs from epoch A.
 
     Prints the rules and the facts that went (`-`) and came (`+`), in the form of a diff file, new declarations before
     the rules; with `--levels`, also facts whose lowest proof has another height.
@@ -256,12 +296,13 @@ def diff(store: str, first: int, last: int, wanted: tuple[str, ...], levels: boo
     \b
     Examples:
       elastalog diff reach.store 1 17
+      elastalog diff reach.store 17 1 --explicit > back.diff
       elastalog diff reach.store 16 17 --levels -r path
     """
     from elastalog.program import shown_rule
 
     with reading(store) as session:
-        found = session.diff(first, last)
+        found = session.diff(first, last or session.epoch, explicit=explicit)
         if not wanted:
             for sign, texts in (("-", found.removed_rules), ("+", (*found.added_declarations, *found.added_rules))):
                 for text in texts:
@@ -281,8 +322,8 @@ def diff(store: str, first: int, last: int, wanted: tuple[str, ...], levels: boo
 @click.command()
 @store_argument
 @program_argument
-@click.option("--preview", is_flag=True, help="Only show what would change, the first of each relation.")
-@click.option("--show-changes", is_flag=True, help="Print every fact that comes (+) or goes (-).")
+@click_option(SHOW_CHANGES, "show_changes")
+@click_option(PREVIEW, "preview")
 @functors_option
 @report_options
 def upgrade(
@@ -306,12 +347,10 @@ def upgrade(
         with writing(store, console, functors) as session:
             found = difference(session.program, loaded)
             changes = session.upgrade(loaded, preview=preview)
-            if not console.is_quiet:
-                for sign, texts in (("-", found.removed), ("+", (*found.declarations, *found.rules, *found.facts))):
-                    for text in texts:
-                        click.echo(f"{sign}rule: {text}", err=True)
-                where = "would change" if preview else f"epoch {session.epoch}"
-                click.echo(f"{where}: {counted(changes.impact, 'fact')}", err=True)
+            for sign, texts in (("-", found.removed), ("+", (*found.declarations, *found.rules, *found.facts))):
+                for text in texts:
+                    console.say(f"{sign}rule: {text}")
+            console.say(f"{'would change' if preview else f'epoch {session.epoch}'}: {counted(changes.impact, 'fact')}")
             if show_changes or preview:
                 print_changed(changes.values(), is_whole=show_changes)
 

@@ -17,7 +17,7 @@ import click
 from elastalog.cli.exits import Console
 from elastalog.cli.options import option, options_of, program_argument, report_options
 from elastalog.cli.outputs import checked_output, write_outputs
-from elastalog.cli.reports import TO_TERMINAL, print_changed, report_stats, stats_row
+from elastalog.cli.reports import TO_TERMINAL, print_changed, report_stats, stats_row, without_effect
 from elastalog.cli.session_options import (
     SessionOptions,
     announcing,
@@ -288,6 +288,7 @@ def _apply_all(
 
     source = Path(updates).name
     rows: list[dict[str, Any]] = []
+    idle = 0
     stream = _within_limits(session, read_stream(updates, session.program, keep_bad=keep_bad))
     # Without marks nothing is read ahead: an update is applied although the next one is at fault.
     pairs = with_next(stream) if asked.marks != "none" else ((update, None) for update in stream)
@@ -296,12 +297,18 @@ def _apply_all(
             session.engine.announce(_filled(session, source, following), asked.marks)
         update = _filled(session, source, present)
         show_reports(update.reports, console)
-        changes = update.commit()
+        wanted, changes = update.as_update(), update.commit()
         rows.append(stats_row(update.stats))
+        idle += update.stats.is_unchanged
         if console.is_verbose:
-            click.echo(f"epoch {update.stats.epoch}: {present.batch}: {counted(changes.impact, 'change')}", err=True)
+            vain = without_effect(session, wanted, update.stats)
+            told = ", ".join(filter(None, (counted(changes.impact, "change"), vain)))
+            click.echo(f"epoch {update.stats.epoch}: {present.batch}: {told}", err=True)
         if asked.show_changes:
             print_changed(changes.values(), present.batch)
+    if idle or not rows:
+        told = f"{idle:,} of {counted(len(rows), 'update')} changed nothing; `-v` says why"
+        console.say(told if rows else f"there are no updates in {updates}")
     return rows
 
 

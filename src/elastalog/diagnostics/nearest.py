@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
+from pathlib import Path
 
 _LONGEST = 64
 MOST_WORK = 1_000_000
@@ -45,6 +47,15 @@ def did_you_mean(name: str, candidates: Iterable[str]) -> str | None:
     """The help line that names what was probably meant, None when nothing is near. Editors know it by its words."""
     near = nearest(name, candidates)
     return None if near is None else f"did you mean `{near}`?"
+
+
+def path_near(path: str | Path) -> str | None:
+    """The help line that names what was probably meant by a path that is not there; None when nothing is near."""
+    path = Path(path)
+    try:
+        return None if path.exists() else did_you_mean(path.name, os.listdir(path.parent))
+    except (OSError, ValueError):
+        return None
 
 
 def _distance(left: str, right: str, most: int) -> int:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from elastalog.backends.protocol import ChangedWords, ListedChanges, Matrix, impact_of
+from elastalog.deprecated import Renamed
 from elastalog.diagnostics.arguments import require_package, stays_here
 from elastalog.diagnostics.display import html_table
 from elastalog.diagnostics.messages import counted
@@ -21,6 +22,7 @@ from elastalog.relations.words import Dictionary
 
 if TYPE_CHECKING:
     import pandas
+    import polars
 
     from elastalog.pipeline.files.policy import Report
 
@@ -44,11 +46,21 @@ class RelationChanges:
 
     def to_pandas(self) -> pandas.DataFrame:
         """A pandas data frame with a row for each fact: `op` (`+` or `-`), and the attributes of the relation."""
-        pandas = require_package("pandas")
-        sides = [(op, facts.to_pandas()) for op, facts in (("-", self.deleted), ("+", self.inserted))]
-        frame = pandas.concat([facts for _, facts in sides], ignore_index=True)
-        frame.insert(0, "op", [op for op, facts in sides for _ in range(len(facts))], allow_duplicates=True)
+        frame = require_package("pandas").concat(
+            [self.deleted.to_pandas(), self.inserted.to_pandas()], ignore_index=True
+        )
+        frame.insert(0, "op", self._signs, allow_duplicates=True)
         return frame
+
+    def to_polars(self) -> polars.DataFrame:
+        """As `to_pandas`, a polars data frame."""
+        polars = require_package("polars")
+        frame = polars.concat([self.deleted.to_polars(), self.inserted.to_polars()])
+        return frame.insert_column(0, polars.Series("op", self._signs, dtype=polars.String))
+
+    @property
+    def _signs(self) -> list[str]:
+        return ["-"] * len(self.deleted) + ["+"] * len(self.inserted)
 
     def __repr__(self) -> str:
         from elastalog.analysis.listing import show_value
@@ -61,12 +73,14 @@ class RelationChanges:
         return "\n".join(lines)
 
 
-class Changes(Mapping[str, RelationChanges]):
+class Changes(Renamed, Mapping[str, RelationChanges]):
     """By relation; every declared relation has an entry, iteration shows those that changed. Asking for another raises
     ElastalogError."""
 
     reports: tuple[Report, ...] = ()
     """What was taken of the rows of the update, where bad rows may pass."""
+    is_repeated = False
+    """Whether its batch had been applied before, so that it did nothing."""
 
     def __init__(
         self,
@@ -76,7 +90,7 @@ class Changes(Mapping[str, RelationChanges]):
         make_frame: FrameMaker | None = None,
     ) -> None:
         self._listed = words
-        self._schemas = schemas
+        self.schemas = schemas
         self._dictionary = dictionary
         self._make_frame = make_frame
         self._made: dict[str, RelationChanges] | None = None
@@ -90,7 +104,7 @@ class Changes(Mapping[str, RelationChanges]):
         return listed.by_relation() if type(listed) is ListedChanges else listed
 
     def __getitem__(self, relation: str) -> RelationChanges:
-        schema = schema_named(self._schemas, relation)
+        schema = schema_named(self.schemas, relation)
         words = self._words.get(relation)
         if words is None:
             nothing = np.empty((0, max(1, schema.arity)), np.int32)
@@ -101,7 +115,7 @@ class Changes(Mapping[str, RelationChanges]):
     def _all(self) -> dict[str, RelationChanges]:
         made = self._made
         if made is None:
-            made, schemas, dictionary, frame = {}, self._schemas, self._dictionary, self._make_frame
+            made, schemas, dictionary, frame = {}, self.schemas, self._dictionary, self._make_frame
             for name, (came, went) in self._words.items():
                 schema = schemas.get(name) or schema_named(schemas, name)
                 made[name] = RelationChanges(
@@ -135,28 +149,34 @@ class Changes(Mapping[str, RelationChanges]):
         `a2`, …, as a stream of updates has them. `changes["path"].to_pandas()` has the attributes of a relation."""
         return frame_of(self)
 
+    def to_polars(self) -> polars.DataFrame:
+        """As `to_pandas`, a polars data frame; where relations have values of different types in a place, texts."""
+        return frame_of(self, "polars")
+
     def _repr_html_(self) -> str:
         rows = [(name, f"+{len(came):,}", f"-{len(went):,}") for name, (came, went) in self._words.items()]
         return html_table(counted(self.impact, "change"), ("relation", "inserted", "deleted"), rows)
 
     def __repr__(self) -> str:
-        lines = [counted(self.impact, "change")]
+        lines = [counted(self.impact, "change") + ": this batch was applied before" * self.is_repeated]
         for name, (inserted, deleted) in self._words.items():
             lines.append(f"  {name}: +{len(inserted):,} -{len(deleted):,}")
         return "\n".join(lines)
 
 
-def frame_of(changes: Mapping[str, Any]) -> pandas.DataFrame:
+def frame_of(changes: Mapping[str, Any], package: str = "pandas") -> Any:
     """A data frame with a row for each fact that came or went, of all relations."""
-    pandas = require_package("pandas")
+    frames = require_package(package)
     rows = [
         {"op": op, "relation": name, **{f"a{i}": value for i, value in enumerate(fact, 1)}}
         for name, changed in changes.items()
         for op, facts in (("-", changed.deleted), ("+", changed.inserted))
         for fact in facts
     ]
-    widest = max((len(row) - 2 for row in rows), default=0)
-    return pandas.DataFrame(rows, columns=["op", "relation", *(f"a{i}" for i in range(1, widest + 1))])
+    names = ["op", "relation", *(f"a{i + 1}" for i in range(max((len(row) - 2 for row in rows), default=0)))]
+    if package == "pandas":
+        return frames.DataFrame(rows, columns=names)
+    return frames.DataFrame(rows, schema=names, infer_schema_length=None, strict=False)
 
 
 @dataclass(slots=True)  # not frozen: there are many

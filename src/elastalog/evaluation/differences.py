@@ -12,7 +12,7 @@ from elastalog.backends.protocol import GONE, Backend, ChangedWords, Matrix, Sta
 from elastalog.backends.rows import places_in
 from elastalog.diagnostics.display import html_table
 from elastalog.diagnostics.messages import counted
-from elastalog.evaluation.changes import frame_of
+from elastalog.evaluation.changes import Changes, RelationChanges, frame_of
 from elastalog.late import dataclass
 from elastalog.pipeline.spark.for_sessions import make_frame
 from elastalog.relations.facts import Relation
@@ -25,23 +25,22 @@ from elastalog.storage.store import Store
 
 if TYPE_CHECKING:
     import pandas
+    import polars
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(RelationChanges):
     """How one relation differs between two epochs. `moved`: the facts whose lowest proofs have another height in the
     later one, with columns `@was` and `@level`."""
 
-    inserted: Relation
-    deleted: Relation
-    moved: pa.Table
+    __slots__ = ("moved",)
 
-    def __len__(self) -> int:
-        return len(self.inserted) + len(self.deleted)
+    def __init__(self, inserted: Relation, deleted: Relation, moved: pa.Table) -> None:
+        super().__init__(inserted, deleted)
+        self.moved = moved
 
     def __repr__(self) -> str:
-        moved = f", {self.moved.num_rows:,} with another level" if self.moved.num_rows else ""
-        return f"<Difference of {self.inserted.name}: +{len(self.inserted):,} -{len(self.deleted):,}{moved}>"
+        moved = f"\n  ~{self.moved.num_rows:,} with another level" if self.moved.num_rows else ""
+        return f"{super().__repr__()}{moved}"
 
 
 class Differences(Mapping[str, Difference]):
@@ -71,6 +70,14 @@ class Differences(Mapping[str, Difference]):
     def __len__(self) -> int:
         return len(self._found)
 
+    def among(self, changes: Changes) -> Differences:
+        """With other changes of facts, and none of levels."""
+        parts = {n: Difference(c.inserted, c.deleted, self._nothing(n).moved) for n, c in changes.items()}
+        found = Differences(parts, self._nothing)
+        found.added_rules, found.removed_rules = self.added_rules, self.removed_rules
+        found.added_declarations = self.added_declarations
+        return found
+
     @property
     def impact(self) -> int:
         """How many facts came or went."""
@@ -79,6 +86,10 @@ class Differences(Mapping[str, Difference]):
     def to_pandas(self) -> pandas.DataFrame:
         """The facts that came and went, as `Changes.to_pandas` gives them."""
         return frame_of(self)
+
+    def to_polars(self) -> polars.DataFrame:
+        """The facts that came and went, as `Changes.to_polars` gives them."""
+        return frame_of(self, "polars")
 
     def _repr_html_(self) -> str:
         rows = [(n, f"+{len(d.inserted):,}", f"-{len(d.deleted):,}", f"{d.moved.num_rows:,}") for n, d in self.items()]

@@ -70,6 +70,9 @@ class DraftUpdate(ABC):
         else:
             self._end = "dropped"
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self._end or 'to be committed'}>"
+
     def require_open(self) -> None:
         """Raises ElastalogError once the update has been committed or dropped."""
         if self._end is not None:
@@ -79,7 +82,10 @@ class DraftUpdate(ABC):
 def by_relation(side: Literal["inserted", "deleted"], given: Mapping[str, Any] | None) -> Iterable[tuple[str, Any]]:
     """The rows of one side of an update. Raises WrongArgument unless they are given by relation."""
     what = f"{side} facts are a mapping from relations to rows"
-    require_mapping(what, given, 'give a mapping, such as `{"edge": [(1, 2)]}`')
+    advice = 'give a mapping, such as `{"edge": [(1, 2)]}`'
+    if given and "(" in str(given):
+        advice += '; for the facts that fit a pattern, `{"edge": db["edge"].filter(lambda x, y: x == 1)}`'
+    require_mapping(what, given, advice)
     return () if given is None else given.items()
 
 

@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from elastalog.diagnostics.diagnostic import ElastalogError, finding
+from elastalog.diagnostics.diagnostic import ElastalogError, error
 from elastalog.folders.addresses import without_secrets
 from elastalog.folders.local import folder_of_this_process
 from elastalog.folders.remote import PATIENCE, UnreachableError, system_at
@@ -23,8 +23,8 @@ class RemoteFolder:
         self.address = without_secrets(address)
         try:
             self._files, self._root = system_at(address)
-        except UnreachableError as error:  # an unknown scheme, or no such option
-            raise self._unreadable(error) from None
+        except UnreachableError as fault:  # an unknown scheme, or no such option
+            raise self._unreadable(fault) from None
         self.folder = folder_of_this_process()
 
     def fetch(self, name: str) -> Path | None:
@@ -51,8 +51,8 @@ class RemoteFolder:
             return PATIENCE.tried(get, self.address)
         except FileNotFoundError:
             return None
-        except UnreachableError as error:
-            raise self._unreadable(error) from None
+        except UnreachableError as fault:
+            raise self._unreadable(fault) from None
 
     def fetch_all(self) -> Path:
         """Fetches every file. Raises ElastalogError if the folder is not there."""
@@ -60,14 +60,15 @@ class RemoteFolder:
 
         try:
             found: list[Any] = self._files.get_file_info(fs.FileSelector(self._root, recursive=True))
-        except OSError as error:
-            raise self._unreadable(error) from None
+        except OSError as fault:
+            raise self._unreadable(fault) from None
         for info in found:
             if info.type is fs.FileType.File:
                 self.fetch(os.path.relpath(info.path, self._root))
         return self.folder
 
-    def _unreadable(self, error: Exception) -> ElastalogError:
-        why = " ".join(error.diagnostics[0].notes) if isinstance(error, UnreachableError) else str(error)
-        told = finding("E0875", location=self.address, address=self.address, why=without_secrets(why)[:300])
-        return ElastalogError([told])
+    def _unreadable(self, fault: Exception) -> ElastalogError:
+        if self.address.startswith(("http:", "https:")):
+            return error("E0875.service", location=self.address, address=self.address)
+        why = " ".join(fault.diagnostics[0].notes) if isinstance(fault, UnreachableError) else str(fault)
+        return error("E0875", location=self.address, address=self.address, why=without_secrets(why)[:300])

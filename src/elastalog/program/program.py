@@ -14,6 +14,7 @@ from elastalog.analysis.check import check, flatten, place
 from elastalog.analysis.program import CheckedProgram
 from elastalog.diagnostics.arguments import require_one_of, require_path, require_text, stays_here
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, error, finding
+from elastalog.diagnostics.nearest import path_near
 from elastalog.diagnostics.source import Source, Span
 from elastalog.late import dataclass, function
 from elastalog.program.preprocessing import Preprocessing, preprocessing
@@ -183,12 +184,9 @@ def as_program(
 
 def _advice(path: str) -> str:
     """Of a path that leads nowhere, and may have been meant for a text."""
-    is_text = path.rstrip().endswith(".") or "(" in path
-    return (
-        "a text of one line is read by `Program.parse(text)`"
-        if is_text
-        else "check the path, relative to the current folder"
-    )
+    if path.rstrip().endswith(".") or "(" in path:
+        return "a text of one line is read by `Program.parse(text)`"
+    return path_near(path) or "check the path, relative to the current folder"
 
 
 def with_arithmetic(program: Program, arithmetic: str | None) -> Program:

@@ -19,6 +19,7 @@ import numpy as np
 from elastalog.analysis.listing import show_rule
 from elastalog.analysis.pattern import Pattern as FactPattern
 from elastalog.analysis.program import Base, CheckedProgram, Rule, Value, variables_in
+from elastalog.analysis.program import Relation as Declared
 from elastalog.analysis.query import Query, check_clause, free_name
 from elastalog.analysis.rephrase import among_what_holds, bound_to, is_numbered, other_than, with_members
 from elastalog.analysis.values import Branch, Nil, Record
@@ -264,13 +265,24 @@ class _OfEpoch:
         if is_given:
             for other, key in holders(fact, declared, self._look_up):
                 yield f"not chosen: {other} has the key {key}"
+        better: list[str] = []
         if is_given or fact.relation in self._reading.ranked:
             what = "superseded by" if is_given else "there is a better one,"
-            for other, rule in islice(dominating(fact, program, self._look_up, self._reading.ordinal), 1):
-                yield f"{what} {other}, as `{rule.text}` says"
+            found = islice(dominating(fact, program, self._look_up, self._reading.ordinal), 1)
+            better = [f"{what} {other}, as `{rule.text}` says" for other, rule in found]
+        yield from better or self._kept(fact, declared)
         if declared.is_equivalence:
             left, right = (self._class_size(fact.relation, value) for value in fact.values)
             yield f"{_in_class(fact.values[0], left)}, {_in_class(fact.values[1], right)}, and nothing connects them"
+
+    def _kept(self, fact: Fact, declared: Declared) -> Iterator[str]:
+        """The fact with the only value that a column `min` or `max` keeps."""
+        best = [_BEST.get(attribute.improves) for attribute in declared.attributes if attribute.improves]
+        places = zip(declared.attributes, fact.values, strict=True)
+        pattern = tuple(None if attribute.improves else value for attribute, value in places)
+        if len(best) == 1 and best[0] is not None:
+            for values in islice(self._look_up(fact.relation, pattern), 1):
+                yield f"the {best[0]} is {Fact(fact.relation, values)}"
 
     def _class_size(self, relation: str, value: Value) -> int:
         return sum(1 for _ in self._look_up(relation, (value, None)))
@@ -294,6 +306,9 @@ def _chosen(relation: str, rules: tuple[Rule, ...], number: int) -> Rule:
             return rule
     listed = "; ".join(f"{rule.number_in_relation}: {show_rule(rule)}" for rule in rules) or "none"
     raise error("E0710", relation=relation, number=number, rules=listed)
+
+
+_BEST = {"min": "least", "max": "greatest"}
 
 
 def _in_class(value: Value, size: int) -> str:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice, pairwise
 
+from elastalog.analysis.listing import show_value
 from elastalog.analysis.pattern import Free, Pattern
 from elastalog.analysis.program import (
     Aggregation,
@@ -224,7 +225,11 @@ class Search:
             missing = [name for name in needed_by(literal) if name not in bindings]
             free.update(dict.fromkeys(name for name in missing if not is_wildcard_name(name)))
             kind = _kind(literal) if number < len(self.rule.body) else "head"
-            shown.append(LiteralStatus(kind, show(literal, bindings), status, self.fact_of(literal, bindings)))
+            text = show(literal, bindings)
+            if status == "fails" and isinstance(literal, Aggregation):
+                result = aggregate_value(literal, bindings, self.look_up, self.ordinal)
+                text += " (it has no value)" if result is None else f" (it is {show_value(result)})"
+            shown.append(LiteralStatus(kind, text, status, self.fact_of(literal, bindings)))
         return Instantiation(self.rule, dict(bindings), tuple(shown), tuple(sorted(free)))
 
     def fact_of(self, literal: Literal, bindings: Bindings) -> Fact | None:

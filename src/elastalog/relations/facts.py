@@ -13,7 +13,7 @@ from elastalog.analysis.program import Value
 from elastalog.analysis.values import sort_key
 from elastalog.deprecated import Renamed
 from elastalog.diagnostics import quota
-from elastalog.diagnostics.arguments import require_number, require_one_of, require_package, stays_here
+from elastalog.diagnostics.arguments import require_number, require_one_of, require_package, stays_here, wrong_kind
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.diagnostics.display import html_table
 from elastalog.late import dataclass
@@ -227,6 +227,9 @@ class Relation(Renamed):
 
     def filter(self, keep: Callable[..., object]) -> Relation:
         """The facts for which a function is true, which is called with their values: `lambda x, y: x < y`."""
+        if not callable(keep):
+            advice = f"write `relation.filter(lambda {', '.join(self.schema.names)}: …)`, or ask `db.query`"
+            raise wrong_kind("what facts are filtered by is a function of their values", keep, advice)
         words = self._fetch().words
         kept = np.fromiter((bool(keep(*fact)) for fact in self._of(words)), np.bool_, len(words))
         return self._of(words[kept])

@@ -8,37 +8,47 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from elastalog.analysis.pattern import Free, Pattern, parse_pattern, require_fact
+from elastalog.analysis.program import Aggregation, Atom, Constant, Variable
+from elastalog.analysis.stratify import needed_for
 from elastalog.debugging.answers import Element
+from elastalog.debugging.questions import facts_in
 from elastalog.diagnostics import quota
 from elastalog.diagnostics.arguments import listed
 from elastalog.diagnostics.diagnostic import error
 from elastalog.provenance.fact import Fact
+from elastalog.relations.facts import Relation
 from elastalog.relations.rows import values_of_fact
-from elastalog.session.questions import warn_of_names
+from elastalog.session.questions import warn_of_names, warn_of_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from elastalog.analysis.program import CheckedProgram, Value
+    from elastalog.analysis.program import CheckedProgram, Expression, Rule, Value
+    from elastalog.debugging.history import Past
     from elastalog.provenance.absence import Absence
     from elastalog.provenance.explain import Explainer
-    from elastalog.relations.facts import Relation
     from elastalog.session.materialisation import Materialisation
 
 FACT_SIZE = 500
 """Bytes that a fault takes in a search, about."""
+LATELY = 20
+"""Epochs in which facts were deleted lately."""
 MOST_QUESTIONS = 200
 """Absent facts that are looked into."""
 NEAREST = 40
 """Failing derivations of each that are looked at."""
 ENOUGH_ROWS = 10_000
 """Facts of a relation by which its values are known."""
+MISSING = "missing facts are given in a list"
 _ADVICE = "give facts in a list, those to delete as `-edge(1, 2)`; or rows by relation"
 
 
-def given_candidates(given: Any, now: Materialisation) -> list[Element]:
-    """Candidates as the user names them: rows by relation, or facts, those to delete with a minus."""
+def given_candidates(given: Any, now: Materialisation, known: Callable[[], Iterable[Element]]) -> list[Element]:
+    """Candidates as the user names them: rows by relation, or facts, those to delete with a minus. A pattern with a
+    minus stands for the explicit facts that fit it, another for those to be inserted among `known` ones that do."""
     if isinstance(given, Mapping):
         return [
             Element("+", Fact(name, values_of_fact(now.schema(name), row)))
@@ -50,8 +60,34 @@ def given_candidates(given: Any, now: Materialisation) -> list[Element]:
         sign, written = ("+", one)
         if isinstance(one, str) and one.strip()[:1] in ("+", "-"):
             sign, written = one.strip()[0], one.strip()[1:]
-        found.append(Element("-" if sign == "-" else "+", now.fact(written)))
+        pattern = parse_pattern(written, now.program.checked) if isinstance(written, str) else None
+        if pattern is None or pattern.is_fact:
+            found.append(Element("-" if sign == "-" else "+", now.fact(written)))
+        elif sign == "-":
+            schema, words = now.schema(pattern.relation), now.explicit_words(pattern.relation)
+            explicit = Relation.of(schema, now.dictionary, words)
+            found += [Element("-", fact) for fact in fitting(pattern, explicit)]
+        else:
+            found += [
+                Element("+", fact)
+                for sign, fact in known()
+                if sign == "+" and isinstance(fact, Fact) and fact.relation == pattern.relation
+                if pattern.fits(fact.values)
+            ]
     return found
+
+
+def deleted_lately(missing: Sequence[Fact], now: Materialisation, past: Past) -> list[Element]:
+    """The explicit facts which missing ones may rest on that recent epochs have deleted, the latest first."""
+    program, since = now.program.checked, max(past.oldest, now.epoch - LATELY)
+    needed = needed_for(program, [fact.relation for fact in missing]) & program.relations.keys()
+    found: dict[Element, None] = {}
+    for update in reversed(past.updates(since, now.epoch)):
+        for name in needed & update.deleted.keys():
+            words = np.asarray(update.deleted[name])[:MOST_QUESTIONS]
+            gone = Relation.of(now.schema(name), now.dictionary, words[~now.backend.is_explicit(name, words)])
+            found.update({Element("+", Fact(name, values)): None for values in gone})
+    return list(islice(found, MOST_QUESTIONS))
 
 
 def candidates_by_why_not(
@@ -113,8 +149,10 @@ class Likely:
 def _in_the_way(
     absence: Absence, program: CheckedProgram, relation: Callable[[str], Relation]
 ) -> Iterator[tuple[str, Fact]]:
-    """The facts that a derivation lacks, as atoms, all values known, and those that fit what it negates."""
+    """The facts that a derivation lacks, as atoms, all values known, and those that fit what it negates, or what its
+    aggregates range over where a comparison fails."""
     for instantiation in absence.instantiations:
+        ranged = False
         for literal in instantiation.failing:
             if literal.fact is not None and literal.kind in ("atom", "negation"):
                 yield literal.kind, literal.fact
@@ -122,6 +160,26 @@ def _in_the_way(
                 pattern = parse_pattern(literal.text.removeprefix("!"), program)
                 for fact in islice(fitting(pattern, relation(pattern.relation)), MOST_QUESTIONS):
                     yield literal.kind, fact
+            else:
+                ranged |= literal.kind in ("constraint", "aggregate", "head")
+        for atom in _ranged_over(instantiation.rule) if ranged else ():
+            pattern = Pattern(atom.relation, tuple(_term(term, instantiation.bindings) for term in atom.arguments))
+            for fact in islice(fitting(pattern, relation(pattern.relation)), NEAREST):
+                yield "aggregate", fact
+
+
+def _ranged_over(rule: Rule) -> Iterator[Atom]:
+    """The atoms of the aggregates of a rule."""
+    bodies = (body for literal in rule.body if isinstance(literal, Aggregation) for body in literal.bodies)
+    return (inner for body in bodies for inner in body if isinstance(inner, Atom))
+
+
+def _term(argument: Expression, bindings: Mapping[str, Value]) -> Value | Free:
+    """The value that an argument of an atom must have, as far as it is known."""
+    if isinstance(argument, Constant):
+        return argument.value
+    name = argument.name if isinstance(argument, Variable) else ""
+    return bindings[name] if name in bindings else Free(None)
 
 
 # --- patterns --------------------------------------------------------------------------------------------------------
@@ -138,6 +196,14 @@ def refuse_patterns(missing: Any, now: Materialisation) -> None:
     for one in _named(missing) or ():
         if isinstance(one, str):
             require_fact(one, now.program.checked)
+
+
+def faults_named(unwanted: Any, missing: Any, now: Materialisation, relation: Callable[[str], Relation]) -> Any:
+    """The unwanted facts as `as_facts` has them, with warnings of texts in faults that no fact has."""
+    found = as_facts(unwanted, now, relation)
+    for fact in (*facts_in("unwanted facts are given in a list", found), *facts_in(MISSING, missing)):
+        warn_of_values(now.fact(fact)[1], now.dictionary)
+    return found
 
 
 def _named(written: Any) -> Iterable[Any] | None:
@@ -161,6 +227,7 @@ def as_facts(written: Any, now: Materialisation, relation: Callable[[str], Relat
             found.append(one)
         else:
             warn_of_names((term.name for term in pattern.terms if isinstance(term, Free) and term.name), now.dictionary)
+            warn_of_values(pattern.terms, now.dictionary)
             facts = list(fitting(pattern, relation(pattern.relation)))
             if not facts:
                 raise error("E1001.pattern", pattern=one, epoch=now.epoch)

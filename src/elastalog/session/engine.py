@@ -18,7 +18,8 @@ import numpy as np
 from elastalog.backends.protocol import ChangedWords
 from elastalog.backends.rows import are_in
 from elastalog.backends.watch import memory_as_limit
-from elastalog.diagnostics.arguments import require_number, require_package, wrong_kind
+from elastalog.diagnostics.arguments import require_number, require_package, require_whole
+from elastalog.diagnostics.diagnostic import error
 from elastalog.session.history import History
 
 if TYPE_CHECKING:
@@ -113,11 +114,10 @@ class Engine:
         """An update, still to be committed, that takes back what an epoch did to explicit facts and rules. The epoch is
         one that the session remembers, or its store, after the first. What it declared stays."""
         past, now = self._history.past, self._materialisation.epoch
-        number = epoch if isinstance(epoch, int) else getattr(epoch, "epoch", None)
-        oldest = past.oldest
-        if isinstance(epoch, bool) or not isinstance(number, int) or not oldest < number <= now:
-            advice = f"give the number of one, {oldest + 1} to {now}" if oldest < now else "apply an update first"
-            raise wrong_kind("what can be undone is an epoch after the first", epoch, advice)
+        number = getattr(epoch, "epoch", epoch)
+        require_whole("an epoch to undo is given by its number", number, "give that of one; `db.log()` lists them")
+        if not (oldest := past.oldest) < number <= now:
+            raise error("E1004.undo" if oldest < now else "E1004.none", epoch=number, oldest=oldest + 1, now=now)
         update = self._session.update()
         for of, rules in past.rules(number - 1):
             if of == number:

@@ -9,7 +9,9 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
-from elastalog.analysis.listing import show_rule
+import numpy as np
+
+from elastalog.analysis.listing import show_rule, show_value
 from elastalog.analysis.pattern import Free, parse_pattern
 from elastalog.analysis.program import Base
 from elastalog.analysis.query import Query, check_query, parameter_values
@@ -18,6 +20,8 @@ from elastalog.backends.watch import memory_as_limit
 from elastalog.diagnostics.arguments import require_text
 from elastalog.diagnostics.diagnostic import error, finding, warn_of
 from elastalog.diagnostics.display import html_table
+from elastalog.diagnostics.nearest import did_you_mean
+from elastalog.evaluation.changes import Changes
 from elastalog.evaluation.queries import PatternQuery, ask, asking, derived_by, planned_pattern
 from elastalog.late import dataclass
 from elastalog.pipeline.spark.for_sessions import filed_in, make_frame
@@ -37,7 +41,7 @@ if TYPE_CHECKING:
     from elastalog.database import Written
     from elastalog.debugging.answers import Suggestion
     from elastalog.debugging.debugger import Debugger
-    from elastalog.evaluation.changes import Changes
+    from elastalog.debugging.history import Past
     from elastalog.evaluation.epochs import Epochs
     from elastalog.program import Program
     from elastalog.provenance.explain import Explainer, Setting, Uses
@@ -53,6 +57,16 @@ def warn_of_names(names: Iterable[str], dictionary: Dictionary) -> None:
     for name in names:
         if name[0].islower() and len(name) > 1 and dictionary.find_value(Base.SYMBOL, name) is not None:
             warn_of(finding("E0618.text", severity="warning", name=name))
+
+
+def warn_of_values(values: Iterable[object], dictionary: Dictionary) -> None:
+    """Warns of texts in questions that no fact has ever had."""
+    symbols = dictionary.symbols
+    for value in values:
+        if isinstance(value, str) and symbols.find(value) is None:
+            known = () if symbols.are_many else symbols.strings_from(0)
+            advice = did_you_mean(show_value(value), map(show_value, known))
+            warn_of(finding("E0618.unknown", severity="warning", value=show_value(value), advice=advice))
 
 
 def without_doubt(answers: Relation) -> Relation:
@@ -119,6 +133,20 @@ class Reader:
         now = self._materialisation
         with now.lock:
             return self.relation_of(now.schema(name), now.explicit_words(name))
+
+    def explicit_changes(self, past: Past, first: int, last: int) -> Changes:
+        """The facts that are explicit in one of two epochs alone."""
+        from elastalog.debugging.answers import net_changes
+
+        now = self._materialisation
+        sides: dict[str, tuple[list[tuple[int, ...]], list[tuple[int, ...]]]] = {}
+        for (name, row), came in net_changes(past.updates(min(first, last), max(first, last))).items():
+            sides.setdefault(name, ([], []))[came == (first > last)].append(row)
+        words = {}
+        for name, (came, went) in sides.items():
+            width = max(1, now.schema(name).arity)
+            words[name] = np.array(came, np.int32).reshape(-1, width), np.array(went, np.int32).reshape(-1, width)
+        return Changes(words, now.schemas, now.dictionary, make_frame)
 
     def only(self, written: Written, if_none: str = "E0608.none") -> Fact:
         """A fact as the user writes it, or the only one that fits a pattern. `if_none`: the error if none does. Under

@@ -7,6 +7,7 @@ import math
 import time
 from collections import deque
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -20,10 +21,12 @@ from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached, error
 from elastalog.program import shown_rule
 from elastalog.provenance.fact import Fact
 from elastalog.session.candidates import (
+    MISSING,
     MOST_QUESTIONS,
     Likely,
-    as_facts,
     candidates_by_why_not,
+    deleted_lately,
+    faults_named,
     fitting,
     given_candidates,
     patterns_in,
@@ -81,7 +84,7 @@ class RepairSearch:
         require_number("time_limit", asked.time_limit, 0)
         refuse_patterns(asked.missing, self.now)
         patterns = patterns_in(asked.unwanted, self.now)
-        asked = replace(asked, unwanted=as_facts(asked.unwanted, self.now, self.relation))
+        asked = replace(asked, unwanted=faults_named(asked.unwanted, asked.missing, self.now, self.relation))
         begun = time.monotonic()
         found = self._leaving_nothing(asked, patterns)
         spent = time.monotonic() - begun
@@ -91,20 +94,25 @@ class RepairSearch:
     def _with_fewest_side_effects(
         self, found: Suggestion, asked: Inquiry, patterns: Sequence[Pattern], seconds: float
     ) -> Suggestion:
-        """Looks for repairs of the same size: one with the most candidates that the user offers, and then without an
-        element of those known. Of equal ones, that with more of these candidates is preferred."""
+        """Looks for repairs of the same size: one with the most candidates that the user offers, or that were deleted
+        lately, and then without an element of those known. Of equal ones, that with more of these is preferred."""
         end = time.monotonic() + seconds
         likely = Likely(self.relation, self.now.schemas)
-        is_offering = found.over == "facts" and self.given is not None
-        offered = {one.fact for one in given_candidates(self.given, self.now)} if is_offering else set()
+        is_over_facts, is_ours = found.over == "facts", self.given is None
+        offered = {one.fact for one in self._offered(found.missing)} if is_over_facts else set()
 
         def drawbacks(one: Suggestion) -> tuple[int, ...] | None:
-            """How many facts to insert are unlike those that are there, and not the user's idea; how many side effects
-            it has; and how many of its elements are not offered, if any are."""
-            is_ours = one.over == "facts" and not offered
-            strange = sum(not likely.is_one(fact) for fact in one.insert) if is_ours else 0
+            """How many facts to insert are unlike those that are there, and neither the user's idea nor deleted lately;
+            how many were not, if any were; how many side effects it has; and how many of its elements are not offered,
+            if any are."""
+            new = [fact for fact in one.insert if fact not in offered] if is_over_facts and is_ours else []
+            strange = sum(not likely.is_one(fact) for fact in new)
             others = sum(element.fact not in offered for element in one.elements) if offered else 0
-            return None if one.side_effects is None else (strange, one.side_effects.number, others)
+            return (
+                None
+                if one.side_effects is None
+                else (strange, len(new) if offered else 0, one.side_effects.number, others)
+            )
 
         best, rejected, pending = found, list(asked.rejected), deque(found.elements)
         compared, least = {frozenset(found.elements)}, math.inf
@@ -185,11 +193,17 @@ class RepairSearch:
     def _over_facts(self, asked: Inquiry) -> Suggestion:
         """A smallest set of changes of explicit facts that removes all faults: for unwanted facts, deletions; for
         missing ones, changes among the candidates."""
-        now, given = self.now, self.given
-        missing = [now.fact(fact) for fact in facts_in("missing facts are given in a list", asked.missing)]
+        now = self.now
+        given = self.given
+        missing = [now.fact(fact) for fact in facts_in(MISSING, asked.missing)]
         for fact in missing:
             now.encode(fact.relation, [fact.values])  # so that it has words
-        candidates = self._by_why_not(missing) if given is None else given_candidates(given, now)
+        offered = self._offered(missing)
+        candidates = (
+            offered
+            if given is not None
+            else list(dict.fromkeys([*offered[: FIRST // 2], *self._by_why_not(missing), *offered]))
+        )
 
         def repaired(candidates: Sequence[Element], seconds: float | None) -> Suggestion:
             wanted = replace(asked, missing=missing, time_limit=seconds)
@@ -213,6 +227,14 @@ class RepairSearch:
             told = "only candidates that why-not finds were tried"
             return replace(found, minimum=False, bound=1.0, why_not_proven=told)
         return found
+
+    def _offered(self, missing: Sequence[Fact]) -> list[Element]:
+        """The changes that the user offers to bring missing facts about, otherwise those that take back what was
+        deleted lately."""
+        lately = partial(deleted_lately, missing, self.now, self.history.past)
+        if self.given is None:
+            return lately() if missing else []
+        return given_candidates(self.given, self.now, lambda: [*lately(), *self._by_why_not(missing)])
 
     def _by_why_not(self, missing: Sequence[Fact]) -> list[Element]:
         """The changes that may bring missing facts about."""

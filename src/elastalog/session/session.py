@@ -19,7 +19,7 @@ from elastalog.folders.addresses import is_address
 from elastalog.pipeline.files.policy import FAIL, BadRows
 from elastalog.program import as_program
 from elastalog.provenance.fact import Fact
-from elastalog.session.questions import Answerers, Reader
+from elastalog.session.questions import Answerers, Reader, warn_of_values
 from elastalog.session.updating import Updates
 
 if TYPE_CHECKING:
@@ -227,8 +227,11 @@ class Session(Renamed):
             explainer = self._answerers.explainer
             pattern = parse_pattern(fact, now.program.checked) if isinstance(fact, str) else None
             if pattern is not None and not pattern.is_fact:
+                warn_of_values(pattern.terms, now.dictionary)
                 return explainer.explain_pattern(pattern, str(fact).strip().rstrip("."), limit, rule, bindings)
-            return explainer.explain_absence(now.fact(fact), limit, rule, bindings)
+            wanted = now.fact(fact)
+            warn_of_values(wanted.values, now.dictionary)
+            return explainer.explain_absence(wanted, limit, rule, bindings)
 
     def uses(self, fact: Written, all: bool = False) -> tuple[Fact, ...]:  # noqa: A002  # its public name
         """The facts that follow directly from a fact: a rule derives them from it and others. With `all`, those that
@@ -266,10 +269,10 @@ class Session(Renamed):
         facts that hold and are unwanted, facts that do not and are missing. After `time_limit` seconds (60) a small
         part that shows them."""
         from elastalog.debugging.questions import Inquiry
-        from elastalog.session.candidates import as_facts
+        from elastalog.session.candidates import faults_named
 
         with self._materialisation.asking(unwanted, missing):
-            unwanted = as_facts(unwanted, self._materialisation, self._reader.relation)
+            unwanted = faults_named(unwanted, missing, self._materialisation, self._reader.relation)
             asked = Inquiry(unwanted, missing, time_limit=time_limit, on_progress=on_progress, epochs=epochs)
             return self._answerers.debugger.localise(asked)
 
@@ -292,7 +295,7 @@ class Session(Renamed):
         be a pattern: nothing fits it afterwards. `over`: `update`, or `facts` for a smallest set of changes of explicit
         facts, whenever they came; by default the update, if the faults came with it. Over facts, unwanted ones are
         mended by deletions, missing ones by `candidates`: facts to insert (`-edge(1,2)`: to delete), or rows by
-        relation; those that why-not finds unless given. Then `minimum` speaks of these."""
+        relation; unless given, what why-not finds and what recent epochs deleted. Then `minimum` speaks of these."""
         from elastalog.debugging.questions import Inquiry
         from elastalog.session.repair import RepairSearch
 
@@ -318,10 +321,12 @@ class Session(Renamed):
         """What the epochs after one have changed together: facts that came and went again are left out."""
         return self._updates.changes_since(epoch)
 
-    def diff(self, first: int, last: int) -> Differences:
+    def diff(self, first: int, last: int, *, explicit: bool = False) -> Differences:
         """The net changes from one epoch to another: facts that came, went, or have other levels; `added_rules`,
-        `removed_rules` and `added_declarations` say how the program changed. Inverted if `last` is the earlier one."""
-        return self._history.diff(first, last)
+        `removed_rules` and `added_declarations` say how the program changed. Inverted if `last` is the earlier one.
+        `explicit`: only facts that became explicit or no longer are."""
+        found = self._history.diff(first, last)
+        return found.among(self._reader.explicit_changes(self._history.past, first, last)) if explicit else found
 
     def history(self, fact: Written) -> tuple[Turn, ...]:
         """The epochs in which a fact appeared, disappeared or changed its level, oldest first, as far back as the store

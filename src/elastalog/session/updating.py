@@ -109,7 +109,7 @@ class Updates:
         if inserted is not None:
             for name, rows in inserted.items() if type(inserted) is dict else by_relation("inserted", inserted):
                 came[name] = now.encode(name, rows)
-        return self._changes(self.commit(Update(went, came, source, batch)).changes, now.schemas)
+        return self.changes_of(self.commit(Update(went, came, source, batch)))
 
     def announce(self, upcoming: PendingUpdate, marks: str = "eager") -> None:
         """Says which update will follow the next one, so that the next one can prepare for it."""
@@ -248,8 +248,10 @@ class Updates:
 
     def changes_of(self, record: EpochRecord) -> Changes:
         """What an epoch changed, as relations."""
-        now = self.now  # whatever becomes of the rules
-        return Changes(record.changes, now.schemas, now.dictionary, make_frame)
+        changes = self._changes(record.changes, self.now.schemas)  # whatever becomes of the rules
+        if record.is_repeated:
+            changes.is_repeated = True
+        return changes
 
     def _changes(self, words: ChangedWords, schemas: Mapping[str, Schema]) -> Changes:
         return Changes(words, schemas, self.now.dictionary, make_frame)

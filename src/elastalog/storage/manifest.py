@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from elastalog.diagnostics.diagnostic import ElastalogError, error
+from elastalog.diagnostics.nearest import path_near
 from elastalog.late import dataclass
 from elastalog.relations.faults import shown
 from elastalog.storage import errors
@@ -258,6 +259,7 @@ def check_format(root: Path) -> None:
             location=root,
             path=root,
             reason="there is no such folder" if not root.exists() else f"it has no file `{FORMAT_FILE}`",
+            near=path_near(root),
         )
     text = read_bytes(path).decode("ascii", "replace")
     version = text.removeprefix(FORMAT_TEXT).removesuffix("\n")
@@ -272,4 +274,4 @@ def check_format(root: Path) -> None:
 
 
 def _unfinished(root: Path) -> ElastalogError:
-    return error("E0801", location=root, path=root, reason="its initialisation was not finished")
+    return error("E0801", location=root, path=root, reason="its initialisation was not finished", near=None)

@@ -258,9 +258,9 @@ class Pager:
         most, offset, limit = wanted.get("most"), wanted.get("offset", 0), wanted.get("limit")
         rows = (self._limits.page if most is None else most) if limit is None else limit
         if not 0 <= offset < 1 << 62:
-            raise error("E0920", reason=f"its offset is {offset}")
+            raise error("E0920", offset=offset)
         if not 0 <= rows <= (most or self._limits.rows):
-            raise error("E0920", reason=f"{rows:,} rows are asked for, and {most or self._limits.rows:,} are the most")
+            raise error("E0920.limit", rows=rows, most=most or self._limits.rows)
         order = wanted.get("order", "")
         keys = [name.strip() for name in (order.split(",") if isinstance(order, str) else order) if name.strip()]
         return Cut(offset, rows, tuple((key.removeprefix("-"), key.startswith("-")) for key in keys))

@@ -60,8 +60,10 @@ class Piece:
         return first.text[:length], Piece(self.source, first.start + length, first.end).trimmed()
 
     def error(self, code: str, message: str, label: str = "", *, advice: str) -> ElastalogError:
-        """An error about this piece."""
+        """An error about this piece; if nothing was given, about the command before it."""
         span = Span(self.start, max(self.end, self.start + 1))
+        if not self.text and (before := re.search(r"\w+(?=\s*$)", self.source.text[: self.start])):
+            span = Span(*before.span())
         return ElastalogError(
             [Diagnostic(code, message, help=advice, labels=(Label(span, label),), source=self.source)]
         )
@@ -152,7 +154,7 @@ def statements(line: Piece) -> Iterator[Piece]:
         piece = part if started is None else Piece(line.source, started.start, part.end)
         trimmed = piece.trimmed()
         is_rule = trimmed.after_word()[0] in _TAKING_RULES
-        started = piece if is_rule and _is_open(trimmed.text) else None
+        started = piece if is_rule and is_open(trimmed.text) else None
         if trimmed.text and started is None:
             yield trimmed
     if started is not None:
@@ -162,26 +164,33 @@ def statements(line: Piece) -> Iterator[Piece]:
 _TAKING_RULES = ("addrule", "removerule")
 
 
-def _is_open(text: str) -> bool:
+def is_open(text: str) -> bool:
     """Whether more parentheses or braces are opened than closed, outside strings."""
     return sum((character in "({") - (character in ")}") for _, character in _outside_strings(text)) > 0
 
 
 def signed(arguments: Piece) -> Iterator[tuple[str, Piece]]:
-    """`+path(1, 2) -path(3, 4)`: each sign and the fact after it. Commas between them may stand."""
+    """`+path(1, 2) -path(3, 4)`, or `unwanted path(1, 2) missing path(3, 4)`: each sign and the fact after it. Commas
+    between them may stand."""
     text = arguments.text
-    starts = list(_signs(text))
-    if not starts or text[: starts[0]].strip(" ,"):
-        advice = "write `+` before unwanted facts, `-` before missing ones"
+    signs = list(_signs(text))
+    if not signs or text[: signs[0].start()].strip(" ,"):
+        advice = (
+            "write `+` (or `unwanted`) before facts that should not hold, `-` (or `missing`) before those that should"
+        )
         raise arguments.error("E0652", "a sign is missing", advice=advice)
-    for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
-        written = text[start + 1 : end].rstrip(" \t,")
-        piece = Piece(arguments.source, arguments.start + start + 1, arguments.start + start + 1 + len(written))
-        yield text[start], piece.trimmed()
+    for sign, end in zip(signs, [*(sign.start() for sign in signs[1:]), len(text)], strict=True):
+        written = text[sign.end() : end].rstrip(" \t,")
+        start = arguments.start + sign.end()
+        yield _SIGNS.get(sign[0].strip(), sign[0]), Piece(arguments.source, start, start + len(written)).trimmed()
 
 
-def _signs(text: str) -> Iterator[int]:
-    """Where signs stand outside of parentheses, strings and bodies of rules."""
+_SIGNS = {"unwanted": "+", "missing": "-"}
+_SIGN = re.compile(r"[+-]|\b(?:unwanted|missing)\s")
+
+
+def _signs(text: str) -> Iterator[re.Match[str]]:
+    """The signs that stand outside of parentheses, strings and bodies of rules."""
     depth, is_body = 0, False
     for position, character in _outside_strings(text):
         depth += (character == "(") - (character == ")")
@@ -189,8 +198,8 @@ def _signs(text: str) -> Iterator[int]:
             is_body = True
         elif character == "." and not text[position + 1 : position + 2].strip():
             is_body = False
-        elif character in "+-" and depth <= 0 and not is_body:
-            yield position
+        elif depth <= 0 and not is_body and (sign := _SIGN.match(text, position)):
+            yield sign
 
 
 def _outside_strings(text: str) -> Iterator[tuple[int, str]]:

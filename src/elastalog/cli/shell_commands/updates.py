@@ -139,10 +139,14 @@ def _committed(state: ShellState, update: PendingUpdate, is_whole: bool = False)
 
 def _undo(state: ShellState, arguments: Piece) -> None:
     _refuse_pending(state, arguments)
-    if state.last is None:
-        advice = "`undo` takes back what `commit` or `apply` did here"
+    if arguments.text and not arguments.text.isdecimal():
+        raise arguments.error("E0652", "an epoch is a number", advice="write `undo 3`; `log` lists the epochs")
+    if not arguments.text and state.last is None:
+        advice = "`undo` takes back what `commit` or `apply` did here, `undo 3` an earlier epoch"
         raise arguments.error("E0652", "there is nothing to undo", advice=advice)
-    _committed(state, state.session.engine.undoing(state.last))
+    with arguments.placing():
+        update = state.session.engine.undoing(int(arguments.text) if arguments.text else state.last)
+    _committed(state, update)
 
 
 def _refuse_pending(state: ShellState, arguments: Piece) -> None:
@@ -212,7 +216,7 @@ def _changes(state: ShellState, arguments: Piece) -> None:
 
 
 def _log(state: ShellState, arguments: Piece) -> None:
-    state.say_all(map(str, state.session.log()))
+    state.say_all(map(str, reversed(state.session.log())))
 
 
 MOST_CHANGES = 40
@@ -259,9 +263,9 @@ UPDATES: Final = (
     Command("preview [all]", "show what the pending update would change", _preview),
     Command("rollback", "drop the pending update", _rollback),
     Command("apply", "do what was suggested, as a new update; for a file there are `load` and `commit`", _apply),
-    Command("undo", "take back the latest update that was committed here, as a new update", _undo),
+    Command("undo [N]", "take back the latest update that was committed here, or epoch N, as a new update", _undo),
     Command("pending", "show the pending update", _pending),
     Command("changes", "show what the latest epoch changed", _changes),
-    Command("log", "list the epochs", _log),
+    Command("log", "list the epochs, the latest first", _log),
     Command("forecast", "show what the strategy would choose for the pending update", _forecast),
 )

@@ -272,7 +272,7 @@ DEBUGGING: Final = (
     Command(
         "suggest [facts] +R(1) -S(2)",
         "show the smallest part of the last update to undo, or, with `facts`, the fewest facts to change, so that "
-        "+facts disappear and -facts appear",
+        "+facts disappear and -facts appear; `unwanted` and `missing` may stand for the signs",
         _suggest,
     ),
     Command("reject E(1)", "suggest again, without changing these facts or rules; patterns stand for many", _reject),
