@@ -135,7 +135,7 @@ def apply(store: str, updates: tuple[str, ...], wanted: UpdateOptions, console: 
       elastalog apply reach.store monday.diff --bad-rows quarantine --quarantine bad/
       echo '+edge(1, 2).' | elastalog apply reach.store - --show-changes
     """
-    from elastalog.pipeline.files.policy import BadRows, warn_of_lost
+    from elastalog.pipeline.files.policy import BadRows
 
     policy, batch = BadRows(wanted.bad_rows, wanted.max_bad_rows, wanted.quarantine), wanted.batch
     with announcing(console), writing(store, console, wanted.functors, policy) as session:
@@ -150,6 +150,8 @@ def _commit(
     session: Session, pending: PendingUpdate, name: str, preview: bool, show_changes: bool, console: Console
 ) -> None:
     """Commits an update, or only looks what it would change, and tells of it by a name."""
+    from elastalog.pipeline.files.policy import warn_of_lost
+
     if preview:
         warn_of_lost(pending.reports)
         changes = session.preview(pending)
