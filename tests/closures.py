@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 REACH = """
-.decl edge(from: number, to: number)
+.decl edge, path(from: number, to: number)
 .input edge
-.decl path(from: number, to: number)
 path(x, y) :- edge(x, y).
 path(x, z) :- edge(x, y), path(y, z).
 .output path
@@ -13,16 +12,14 @@ path(x, z) :- edge(x, y), path(y, z).
 """Read and written."""
 
 CLOSURE = """
-.decl edge(x: number, y: number)
-.decl path(x: number, y: number)
+.decl edge, path(x: number, y: number)
 path(x, y) :- edge(x, y).
 path(x, z) :- path(x, y), edge(y, z).
 """
 """Recursive on the left."""
 
 RIGHT_CLOSURE = """
-.decl edge(x: number, y: number)
-.decl path(x: number, y: number)
+.decl edge, path(x: number, y: number)
 path(x, y) :- edge(x, y).
 path(x, z) :- edge(x, y), path(y, z).
 """

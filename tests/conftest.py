@@ -32,7 +32,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items:
             group = item.get_closest_marker("xdist_group")
             if group is not None and not item.nodeid.endswith(f"@{group.args[0]}"):
-                item._id = type(item._id).parse(f"{item.nodeid}@{group.args[0]}")  # type: ignore[attr-defined]
+                item._id = type(item._id).parse(f"{item.nodeid}@{group.args[0]}")
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -54,6 +54,14 @@ def uncollected() -> Iterator[None]:
     gc.disable()
     yield
     gc.enable()
+
+
+@pytest.fixture(scope="session")
+def compiled() -> None:
+    """The kernel is, so that no test is told of its compilation."""
+    from elastalog.backends.kernel.compile.warm import warm
+
+    warm()
 
 
 @pytest.fixture(scope="session")

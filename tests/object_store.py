@@ -74,8 +74,6 @@ def bucket_on_this_machine() -> Iterator[Bucket]:
     pytest.importorskip("moto.server", reason="needs boto3 and moto's server")
     command = [sys.executable, "-m", "tests.object_server"]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
-        assert server.stdin is not None
-        assert server.stdout is not None
         try:
             port = int(server.stdout.readline())
             client = boto3.client(

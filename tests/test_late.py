@@ -94,9 +94,9 @@ def test_instances_are_as_those_of_the_standard_library() -> None:
     assert point != Point(2)
     assert not hasattr(point, "__dict__")
     with pytest.raises(FrozenInstanceError):
-        point.x = 3  # type: ignore[misc]
+        point.x = 3
     with pytest.raises(TypeError, match="missing 1 required positional argument: 'x'"):
-        Point()  # type: ignore[call-arg]
+        Point()
 
 
 def test_a_subclass_has_the_fields_of_its_base_and_may_change_defaults() -> None:
@@ -227,7 +227,7 @@ def test_an_interrupt_at_any_line_of_the_first_use_leaves_a_class_that_can_be_us
             hash(Fresh(1, 2)),
         )
         with pytest.raises(FrozenInstanceError):
-            Fresh(1).x = 5  # type: ignore[misc]
+            Fresh(1).x = 5
         assert [found.name for found in fields(Fresh)] == ["x", "y"]
         return is_interrupted
 
@@ -239,9 +239,9 @@ def test_a_frozen_class_fills_its_slots_directly_and_refuses_all_the_same() -> N
     place, other = Place(3), Place(x=3)
     assert (place.x, other.x) == (3, 3)
     with pytest.raises(FrozenInstanceError):
-        place.x = 4  # type: ignore[misc]
+        place.x = 4
     with pytest.raises(TypeError):
-        Place()  # type: ignore[call-arg]
+        Place()
     assert Named(1).name == "?"
     assert "setattr" not in Place.__init__.__code__.co_names + Place.__init__.__code__.co_freevars
 
@@ -280,7 +280,7 @@ def test_the_standard_library_and_plain_python_may_make_a_class_of_one() -> None
     assert repr(More(1)).endswith("More(x=1, y=2)")
     assert More(1) == More(1, 2)
     free = Free(1)
-    free.note = "kept"  # type: ignore[attr-defined]
+    free.note = "kept"
     assert (free == Free(1), hash(free) == hash(Base(1)), free == Base(1)) == (True, True, False)
     for name in ("x", "y"):
         with pytest.raises(FrozenInstanceError):
@@ -288,14 +288,14 @@ def test_the_standard_library_and_plain_python_may_make_a_class_of_one() -> None
         with pytest.raises(FrozenInstanceError):
             delattr(Base(1), name)
     with pytest.raises(FrozenInstanceError):
-        free.x = 3  # type: ignore[misc]
+        free.x = 3
 
 
 def test_a_field_without_a_default_behind_one_that_has_it_is_refused() -> None:
     @late.dataclass(frozen=True, slots=True)
     class Wrong:
         x: int = 1
-        y: int  # type: ignore[misc]
+        y: int
 
     with pytest.raises(SyntaxError, match="default"):
         Wrong(1, 2)

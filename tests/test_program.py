@@ -11,6 +11,7 @@ import pytest
 import elastalog
 from elastalog import ElastalogError, Program
 from elastalog.program import as_program
+from tests.refusals import refused
 
 TEXT = ".decl edge(x: number, y: number)\n.decl path(x: number, y: number)\npath(x, y) :- edge(x, y).\n"
 
@@ -50,9 +51,8 @@ def test_a_text_in_one_line_is_no_path(text: str) -> None:
 
 @pytest.mark.parametrize("name", ["none.dl", "", "a\0b", "x" * 5000])
 def test_load_of_what_is_no_file(tmp_path: Path, name: str) -> None:
-    with pytest.raises(ElastalogError) as raised:
+    with refused("E0230"):
         Program.load(f"{tmp_path}/{name}")
-    assert raised.value.diagnostics[0].code == "E0230"
 
 
 def test_load_points_at_the_byte_that_is_not_utf8(tmp_path: Path) -> None:
@@ -62,7 +62,6 @@ def test_load_points_at_the_byte_that_is_not_utf8(tmp_path: Path) -> None:
         Program.load(path)
     (error,) = raised.value.diagnostics
     assert (error.code, error.message) == ("E0231", "the program is not UTF-8: byte 0xe9 at offset 9")
-    assert error.source is not None
     assert error.source.locate(error.labels[0].span.start) == (2, 4)
 
 
@@ -75,9 +74,9 @@ def test_a_program_in_utf_16_is_known_by_its_beginning(tmp_path: Path) -> None:
 def test_a_program_does_not_change() -> None:
     program = Program.parse(TEXT)
     with pytest.raises(FrozenInstanceError):
-        program.warnings = ()  # type: ignore[misc]
+        program.warnings = ()
     with pytest.raises(TypeError):
-        program.checked.relations["x"] = None  # type: ignore[index]
+        program.checked.relations["x"] = None
 
 
 def test_threads_parse_at_once() -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from elastalog.backends.kernel.compile.warm import warm
 from elastalog.evaluation.strategies import STRATEGIES
 from tests.commands import run
 
@@ -24,10 +23,7 @@ TREATMENTS = {
 }
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _compiled() -> None:
-    """The kernel, so that no test is told of its compilation."""
-    warm()
+pytestmark = pytest.mark.usefixtures("compiled")
 
 
 @pytest.mark.parametrize("treatment", TREATMENTS)

@@ -42,7 +42,6 @@ def codes(text: str) -> list[str]:
 
 def labelled(diagnostic: Diagnostic) -> list[tuple[str, str, bool]]:
     """The text under each label, what the label says, and whether it is primary."""
-    assert diagnostic.source is not None
     return [
         (diagnostic.source.text[label.span.start : label.span.end], label.text, label.primary)
         for label in diagnostic.labels

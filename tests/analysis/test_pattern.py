@@ -60,7 +60,6 @@ def test_what_is_no_pattern(text: str, code: str, message: str, column: int, lab
         parse_pattern(text, PROGRAM)
     (found,) = raised.value.diagnostics
     assert (found.code, found.message) == (code, message)
-    assert found.source is not None
     assert (found.source.name, found.source.text) == ("<query>", text)
     main = next(at for at in found.labels if at.primary)
     assert (found.source.locate(main.span.start), main.text) == ((1, column), label)

@@ -125,9 +125,8 @@ def test_a_conversation(folder: Path) -> None:
         edge = at(PROGRAM, "edge(y", 1)
 
         told = await client.text_document_hover_async(types.HoverParams(main, edge))
-        assert told is not None
-        assert ".decl edge(from: Node, to: Node)" in told.contents.value  # type: ignore[union-attr]
-        assert "What leads where." in told.contents.value  # type: ignore[union-attr]
+        assert ".decl edge(from: Node, to: Node)" in told.contents.value
+        assert "What leads where." in told.contents.value
 
         found: Any = await client.text_document_definition_async(types.DefinitionParams(main, edge))
         assert [(place.uri, place.range.start) for place in found] == [(editor.uri("edges.dl"), types.Position(2, 6))]
@@ -143,7 +142,6 @@ def test_a_conversation(folder: Path) -> None:
         area: Any = await client.text_document_prepare_rename_async(types.PrepareRenameParams(main, edge))
         assert (area.start.character, area.end.character) == (26, 30)
         edit = await client.text_document_rename_async(types.RenameParams(main, edge, "link"))
-        assert edit is not None
         assert {uri.rpartition("/")[2]: len(edits) for uri, edits in (edit.changes or {}).items()} == {
             "edges.dl": 2,
             "main.dl": 2,
@@ -154,7 +152,6 @@ def test_a_conversation(folder: Path) -> None:
         entries: Any = await client.text_document_document_symbol_async(types.DocumentSymbolParams(main))
         assert [entry.name for entry in entries] == ["path"]
         colours = await client.text_document_semantic_tokens_full_async(types.SemanticTokensParams(main))
-        assert colours is not None
         assert len(colours.data) % 5 == 0
         assert list(colours.data[:5]) == [1, 6, 4, 0, 0]
 
@@ -174,7 +171,6 @@ def test_findings_while_writing_and_their_repairs(folder: Path) -> None:
         (action,) = await editor.client.text_document_code_action_async(given) or ()
         assert action.title == "replace `egde` by `edge`"
         assert isinstance(action, types.CodeAction)
-        assert action.edit is not None
         assert {uri: list(edits) for uri, edits in (action.edit.changes or {}).items()} == {
             editor.uri("main.dl"): [types.TextEdit(found.range, "edge")]
         }

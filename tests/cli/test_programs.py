@@ -239,8 +239,6 @@ def test_a_closed_pipe_is_no_failure() -> None:
         "with exit_codes():\n    for i in range(10**5): print('x' * 100)"
     )
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert process.stdout is not None
-    assert process.stderr is not None
     process.stdout.readline()
     process.stdout.close()
     assert process.stderr.read() == b""

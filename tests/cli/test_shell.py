@@ -9,7 +9,6 @@ import pytest
 from click.testing import Result
 
 import elastalog
-from elastalog.backends.kernel.compile.warm import warm
 from elastalog.cli import reports, shell
 from elastalog.cli.exits import Console
 from elastalog.cli.shell_commands.registry import BY_NAME, COMMANDS
@@ -21,8 +20,7 @@ from elastalog.program import Program
 from tests.commands import run
 
 PROGRAM = """\
-.decl edge(x: number, y: number)
-.decl path(x: number, y: number)
+.decl edge, path(x: number, y: number)
 edge(1, 2).
 path(x, y) :- edge(x, y).
 path(x, z) :- path(x, y), edge(y, z).
@@ -31,10 +29,7 @@ name(0, "zero").
 """
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _compiled() -> None:
-    """The kernel, so that no test is told of its compilation."""
-    warm()
+pytestmark = pytest.mark.usefixtures("compiled")
 
 
 @pytest.fixture

@@ -75,8 +75,8 @@ def reduce(judge: Judge, found: Found, scratch: Path) -> int:
     before = -1
     while before != len(items) + len(lines):
         before = len(items) + len(lines)
-        items = minimised(items, lambda fewer, rest=lines: still(fewer, rest))  # type: ignore[misc]
-        lines = minimised(lines, lambda fewer, rest=items: still(rest, fewer))  # type: ignore[misc]
+        items = minimised(items, lambda fewer, rest=lines: still(fewer, rest))
+        lines = minimised(lines, lambda fewer, rest=items: still(rest, fewer))
         print(f"{len(items)} declarations and rules, {len(lines)} facts", flush=True)
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)

@@ -15,9 +15,7 @@ from tests.debugging.propositional import Propositional, random_propositional
 from tests.engine.judging import facts_of, levels_of
 
 PROGRAM = """
-.decl edge(x: number, y: number)
-.decl path(x: number, y: number)
-.decl apart(x: number, y: number)
+.decl edge, path, apart(x: number, y: number)
 .decl total(x: number)
 path(x, y) :- edge(x, y).
 path(x, z) :- path(x, y), edge(y, z).

@@ -30,8 +30,7 @@ WIDE = """
 .decl same(a: number)
 .decl named(a: number, c: symbol)
 .decl turned(a: number, b: number)
-.decl unknown(a: number)
-.decl hit(a: number)
+.decl unknown, hit(a: number)
 same(x) :- row(x, x, _).
 named(x, "found") :- row(x, _, "n").
 turned(y, x) :- row(x, y, _).

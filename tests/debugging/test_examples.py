@@ -26,7 +26,7 @@ def declared(rules: str, *names: str) -> str:
 
 
 def texts(answer: object) -> list[str]:
-    return [str(element) for element in answer.elements]  # type: ignore[attr-defined]
+    return [str(element) for element in answer.elements]
 
 
 def updated(program: str, before: Rows, inserted: Rows, deleted: Rows) -> Session:

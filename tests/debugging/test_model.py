@@ -78,11 +78,7 @@ def test_every_state_of_many_is_decided() -> None:
 
 
 NEGATION = """
-.decl a(x: number)
-.decl b(x: number)
-.decl hidden(x: number)
-.decl seen(x: number)
-.decl both(x: number)
+.decl a, b, hidden, seen, both(x: number)
 hidden(x) :- b(x), x != 7.
 seen(x) :- a(x), !hidden(x).
 both(x) :- seen(x), seen(y), y = x + 1.
@@ -95,7 +91,6 @@ def test_negated_facts_that_vary_are_leaves() -> None:
         db.apply({"a": [(2,)], "b": [(3,)]}, {"b": [(1,), (2,)]})
         assert sorted(db["both"]) == [(1,)]
         graph = investigated(db).graph([("both", (1,))], Seconds())
-        assert graph is not None
         assert not graph.is_positive
         suggestion: Any = db.suggest(unwanted=["both(1)"])
         assert suggestion.minimum
@@ -108,9 +103,7 @@ def test_negated_facts_that_vary_are_leaves() -> None:
 def test_a_fact_that_is_explicit_and_always_derived_is_no_leaf() -> None:
     """`p(1)` follows in every state, so that undoing its insertion is never of use."""
     program = """
-    .decl e(x: number)
-    .decl p(x: number)
-    .decl q(x: number)
+    .decl e, p, q(x: number)
     p(x) :- e(x).
     q(x) :- p(x).
     q(x + 1) :- p(x).
@@ -166,7 +159,6 @@ def test_what_is_found_is_best() -> None:
 
 def test_one_variable_for_several_clauses_is_seen() -> None:
     found = easy_cover([{0: True, 1: True}, {1: True, 2: True}], [1.0, 1.0, 1.0])
-    assert found is not None
     assert found.ones == {1}
 
 

@@ -21,6 +21,7 @@ from tests.engine.judging import facts_of, levels_of
 from tests.generators.construction import Features
 from tests.generators.seeded import seeded_case
 from tests.reference.cases import parse_accepted
+from tests.refusals import refused
 
 POSITIVE = Features(negation=False, aggregates=False)
 NEGATION = Features(aggregates=False, arithmetic=False)
@@ -170,7 +171,6 @@ def test_what_follows_from_absence_goes_by_an_insertion() -> None:
             db.suggest(unwanted=["n(0)"], over="facts")
         (diagnostic,) = caught.value.diagnostics
         assert diagnostic.code == "E0714"
-        assert diagnostic.help is not None
         assert diagnostic.help.startswith("give `candidates` (as an option: `--candidate`) to insert")
         found = db.suggest(unwanted=["n(0)"], over="facts", candidates=["e(1)"])
         assert [str(element) for element in found.elements] == ["-e(1)"]
@@ -196,9 +196,8 @@ def test_over_facts_any_sign_does_and_patterns_stand_for_many() -> None:
         other = db.suggest(missing=["path(2, 9)"], candidates=["edge(2, 9)", "edge(3, 9)"], rejected=["+edge(2, _)"])
         assert list(map(str, other.insert)) == ["edge(3, 9)"]
         for rejected, code in (("edge(7)", "E0607"), ("path(1, 3)", "E0715"), ("edge(_, _)", "E0714")):
-            with pytest.raises(ElastalogError) as error:
+            with refused(code):
                 db.suggest(unwanted=["path(1, 3)"], rejected=[rejected])
-            assert error.value.diagnostics[0].code == code
 
 
 def test_side_effects_are_those_of_the_output() -> None:
@@ -233,8 +232,7 @@ def test_of_repairs_of_one_size_that_with_the_fewest_side_effects_is_suggested()
 
 def test_facts_like_those_that_are_there_are_suggested_first() -> None:
     program = """
-    .decl member(who: symbol, team: symbol)
-    .decl in(who: symbol, team: symbol)
+    .decl member, in(who: symbol, team: symbol)
     in(w, t) :- member(w, t).
     in(w, t) :- member(w, u), in(u, t).
     """
@@ -247,10 +245,8 @@ def test_facts_like_those_that_are_there_are_suggested_first() -> None:
 def test_a_deletion_that_lets_a_negation_hold_is_no_repair() -> None:
     """Deleting `known(2)` takes `trusted(2)` away, but then `alarm(2)` follows by the second rule."""
     program = """
-    .decl known(x: number)
-    .input known
-    .decl seen(x: number)
-    .input seen
+    .decl known, seen(x: number)
+    .input known, seen
     .decl alarm(x: number)
     alarm(x) :- known(x), seen(x).
     alarm(x) :- seen(x), !known(x).
@@ -359,7 +355,7 @@ def test_without_time_there_is_an_answer_that_is_not_called_minimum() -> None:
     edges = {pair for pair in ((choice.randrange(40), choice.randrange(40)) for _ in range(160)) if pair[0] != pair[1]}
     with elastalog.open(PATHS, {"edge": sorted(edges)}) as db:
         pairs = [pair for pair in sorted(db["path"]) if pair[0] != pair[1]]
-        pair = next(pair for pair in pairs if disjoint_ways(edges, *pair) >= 3)  # type: ignore[misc]
+        pair = next(pair for pair in pairs if disjoint_ways(edges, *pair) >= 3)
         found = db.suggest(unwanted=[("path", pair)], time_limit=0)
         assert found.verified
         assert not found.minimum
@@ -384,9 +380,7 @@ def test_groups_that_evaluation_handles_are_nobodys_to_delete() -> None:
 
 
 STEPPING = """
-.decl start(x: number)
-.decl step(x: number)
-.decl at(x: number)
+.decl start, step, at(x: number)
 at(x) :- start(x).
 at(x + y) :- at(x), step(y), x < 100.
 """
@@ -401,9 +395,8 @@ def test_a_state_in_which_rules_have_no_end_is_given_up(strategy: str, monkeypat
         found = db.suggest(missing=["at(2)"], candidates=["step(-3)", "start(2)"], time_limit=4.0)
         assert time.monotonic() - began < 5.5  # a graph, and states, without end do not add up
         assert [str(element) for element in found.elements] == ["-start(2)"]
-        with pytest.raises(ElastalogError) as caught:
+        with refused("E1006"):
             db.suggest(missing=["at(2)"], candidates=["step(-3)"], time_limit=0.5)
-        assert [diagnostic.code for diagnostic in caught.value.diagnostics] == ["E1006"]
         assert facts_of(db) == before
         assert db.verify().is_exact
 
@@ -416,8 +409,7 @@ def test_a_limit_of_the_user_is_no_state_to_give_up() -> None:
 
 
 WHICHEVER = """
-.decl a(x: number)
-.decl b(x: number)
+.decl a, b(x: number)
 .decl late(x: number, y: number)
 late(x, 1) :- a(x), b(x).
 late(x, 2) :- a(x), !b(x).
@@ -428,9 +420,8 @@ def test_nothing_fits_a_pattern_afterwards() -> None:
     """Not only the facts that fit it now: others may come in their place."""
     with elastalog.open(WHICHEVER, facts={"a": [(1,)]}) as db:
         db.apply({"b": [(1,)]})
-        with pytest.raises(ElastalogError) as caught:
+        with refused("E1006"):
             db.suggest(unwanted=["late(1, _)"])
-        assert [diagnostic.code for diagnostic in caught.value.diagnostics] == ["E1006"]
         with pytest.raises(ElastalogError):
             db.suggest(unwanted=["late(1, _)"], over="facts", rejected=["+a(1)"])
         found = db.suggest(unwanted=["late(1, _)"], over="facts")

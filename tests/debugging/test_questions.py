@@ -16,9 +16,7 @@ from elastalog.session import Session
 from tests.engine.judging import facts_of, levels_of
 
 PROGRAM = """
-.decl edge(x: number, y: number)
-.decl path(x: number, y: number)
-.decl apart(x: number, y: number)
+.decl edge, path, apart(x: number, y: number)
 path(x, y) :- edge(x, y).
 path(x, z) :- path(x, y), edge(y, z).
 apart(x, y) :- edge(x, _), edge(_, y), !path(x, y).
@@ -133,11 +131,7 @@ def test_two_facts_may_be_given_in_different_ways(db: Session, faults: Any) -> N
 
 
 NEXT = """
-.decl item(x: number)
-.decl taken(x: number)
-.decl late(x: number)
-.decl free(x: number)
-.decl last(x: number)
+.decl item, taken, late, free, last(x: number)
 taken(x) :- late(x).
 free(x) :- item(x), !taken(x + 1).
 last(x) :- free(x), !free(x * 2), !taken(x - 1).
@@ -290,8 +284,7 @@ def test_states_without_a_result_are_no_answers() -> None:
     program = """
     .decl big(x: number)
     .decl on()
-    .decl guard(x: number)
-    .decl bad(x: number)
+    .decl guard, bad(x: number)
     .decl f()
     f() :- on(), !guard(_).
     bad(x + y) :- big(x), guard(y).
@@ -355,8 +348,7 @@ def test_a_store_remembers_its_updates(tmp_path: Path) -> None:
 
 
 PROGRAM_LIMITS = """
-.decl edge(x: number, y: number)
-.decl path(x: number, y: number)
+.decl edge, path(x: number, y: number)
 .limitsize path(n = 10)
 path(x, y) :- edge(x, y).
 path(x, z) :- path(x, y), edge(y, z).

@@ -8,12 +8,10 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from elastalog.backends.kernel.compile.warm import warm
 from tests.commands import run
 
 PROGRAM = """\
-.decl edge(x: number, y: number)
-.decl path(x: number, y: number)
+.decl edge, path(x: number, y: number)
 edge(1, 2).
 path(x, y) :- edge(x, y).
 path(x, z) :- path(x, y), edge(y, z).
@@ -21,9 +19,7 @@ path(x, z) :- path(x, y), edge(y, z).
 UPDATE = "+edge(2, 3).\n+edge(5, 6).\n-edge(1, 2).\n"
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _compiled() -> None:
-    warm()
+pytestmark = pytest.mark.usefixtures("compiled")
 
 
 @pytest.fixture

@@ -192,7 +192,6 @@ def test_the_reference_has_every_option_of_a_command(name: str) -> None:
     assert section is not None, name
     shared = text[text.index("## Options that several commands have") :]
     command = cli.get_command(click.Context(cli), name)
-    assert command is not None
     told = section[0] + shared
     options = [option for option in command.params if isinstance(option, click.Option) and not option.hidden]
     assert not [option.opts for option in options if not any(f"`{name}" in told for name in option.opts)]

@@ -89,7 +89,6 @@ def folder(tmp_path: Path) -> Path:
 
 
 def program() -> str:
-    assert _PROGRAM is not None
     return _PROGRAM[1]
 
 

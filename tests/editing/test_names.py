@@ -24,7 +24,6 @@ def found(**texts: str) -> list[str | None]:
     files = Files(**texts)
     reading = files.reading()
     name = reading.at(*files.cursor)
-    assert name is not None
     return [files.shown(place) for place in references([reading], name.symbol)]
 
 

@@ -142,7 +142,6 @@ def words(scope: str) -> set[str]:
         rule["match"] for rule in read("syntaxes/elastalog.tmLanguage.json")["patterns"] if rule.get("name") == scope
     )
     group = re.search(r"\(\?:([A-Za-z_|-]+)\)", pattern)
-    assert group is not None
     return set(group[1].split("|"))
 
 

@@ -9,11 +9,15 @@ from typing import Any, Literal
 
 import pytest
 
+import elastalog
 from elastalog import Branch
 from elastalog.session import Session
 from elastalog.settings import SETTINGS
 from elastalog.syntax.tree import Tree
 from tests.generators.construction import GeneratedProgram, written
+from tests.generators.updates import Update
+from tests.provenance.databases import require_proofs
+from tests.reference.cases import parse_accepted
 from tests.reference.evaluator import evaluate
 from tests.reference.levels import Levels, levels
 from tests.reference.values import made
@@ -77,6 +81,30 @@ def judge(
 def rules_text(program: GeneratedProgram) -> str:
     """The program without the facts in its text, so that facts can be given that a session has deleted."""
     return "".join(line for line in program.text.splitlines(keepends=True) if ":-" in line or line.startswith("."))
+
+
+def follow(
+    program: GeneratedProgram,
+    updates: list[Update],
+    levels: Kind = "local",
+    *,
+    is_annotated: bool = True,
+    is_judged_often: bool = True,
+    proofs: int = 0,
+    **options: Any,
+) -> None:
+    """A session that goes through updates is what the judges say: at first and after each, or only in the end, so that
+    nobody looks at it before. Then so many facts of every relation have proofs that the checker accepts."""
+    tree, explicit, numbers = parse_accepted(program.text), program.explicit, dict[Any, int]()
+    with elastalog.open(program.text, facts=program.facts, levels=levels, **options) as db:
+        for update in [None, *updates]:
+            if update is not None:
+                db.apply(update.inserted, update.deleted)
+                explicit = update.apply_to(explicit)
+            if is_judged_often or update is updates[-1]:
+                judge(db, tree, explicit, levels, is_annotated, numbers)
+        if proofs:
+            require_proofs(db, explicit, most=proofs)
 
 
 HIGHEST = 2**63 - 1

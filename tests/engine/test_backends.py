@@ -20,8 +20,7 @@ from elastalog.program import Program
 from elastalog.relations.words import Dictionary
 
 CLOSURE = """
-.decl edge(x: number, y: number)
-.decl path(x: number, y: number)
+.decl edge, path(x: number, y: number)
 .decl lonely(x: number)
 path(x, y) :- edge(x, y).
 path(x, z) :- path(x, y), path(y, z).

@@ -126,10 +126,10 @@ def test_small_updates_are_tried_between_hopeless_ones() -> None:
     played([(1000, 10**8)] * 5, 1_000_000, model)
     assert (
         model.forecast(STRATUM, Features(1)).how == "update" or model.forecast(STRATUM, Features(1)).expected > 500_000
-    )  # type: ignore[operator]
+    )
     played([(1, 30)] * 3, 1_000_000, model)
     assert model.forecast(STRATUM, Features(1)).how == "update"
-    assert model.forecast(STRATUM, Features(1000)).expected > 500_000  # type: ignore[operator]
+    assert model.forecast(STRATUM, Features(1000)).expected > 500_000
 
 
 def test_an_update_a_little_beyond_a_bootstrap_is_finished() -> None:
@@ -344,8 +344,6 @@ def test_losses_and_gains_are_told_apart() -> None:
     assert known.expect(Features(10)) is None
     known.observe(Features(10), 700)
     gains, losses = known.expect(Features(10)), known.expect(Features(10, is_loss=True))
-    assert gains is not None
-    assert losses is not None
     assert (round(gains.derivations), round(losses.derivations)) == (701, 5_001)
 
 
@@ -417,11 +415,10 @@ def test_an_update_that_undoes_one_in_vain_is_known_by_what_that_one_changed() -
     assert model.forecast(STRATUM, insertion).how == "update"
     model.updated(STRATUM, deletion, 900_000, 5_000_000, touched=18_000)  # an update tells as well
     alone = model.forecast(STRATUM, insertion).expected
-    assert alone is not None
     assert alone > 1_000_000
     model = model_after(0)
     model.updated(STRATUM, deletion, 300_000, 1_000_000, touched=18_000, helped=2_000_000)  # threads will help again
-    weighed = model.known(STRATUM).weight * model.forecast(STRATUM, insertion).expected  # type: ignore[operator]
+    weighed = model.known(STRATUM).weight * model.forecast(STRATUM, insertion).expected
     assert weighed == pytest.approx(0.37 * (0.9 * 11_000_000 + 18_000) / 3, rel=0.01)
     kept.recall(model.learnt())
     assert kept.forecast(STRATUM, insertion) == model.forecast(STRATUM, insertion)
@@ -519,7 +516,6 @@ def test_the_log_says_what_an_abandoned_update_cost_and_should_have(monkeypatch:
         (work,) = (work for work in db.log()[-1].strata if work.relations == ("path",))
         assert work.how == "switch"
         assert work.cost is not None
-        assert work.other is not None
         assert work.why.endswith(f"it cost {work.cost:,}, an update should have cost {work.other:,}")
         assert work.other > 0.37 * len(chain) ** 2 / 2  # everything rests on what goes
 
@@ -527,7 +523,7 @@ def test_the_log_says_what_an_abandoned_update_cost_and_should_have(monkeypatch:
 @pytest.mark.parametrize("budget", ["much", -1, "0.2", True])
 def test_a_budget_that_is_none(budget: object) -> None:
     with pytest.raises(elastalog.ElastalogError, match="E0612"):
-        elastalog.open(CLOSURE, budget=budget)  # type: ignore[arg-type]
+        elastalog.open(CLOSURE, budget=budget)
 
 
 def test_rows_that_are_looked_at_in_vain_are_work() -> None:

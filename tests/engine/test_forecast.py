@@ -9,8 +9,7 @@ import pytest
 import elastalog
 
 PROGRAM = """
-.decl edge(x: number, y: number)
-.decl path(x: number, y: number)
+.decl edge, path(x: number, y: number)
 .decl far(x: number)
 path(x, y) :- edge(x, y).
 path(x, z) :- path(x, y), edge(y, z).

@@ -10,15 +10,15 @@ import pytest
 import elastalog
 from elastalog.backends.watch import memory_as_limit
 from elastalog.cli.outputs import fit_for_terminal
+from tests.refusals import refused
 
 BIDI = "a\u202eb\u2066c\x1b]0;title\x07"
 
 
 def test_a_text_that_doubles_without_end_is_a_limit_that_is_reached() -> None:
     began = time.process_time()
-    with pytest.raises(elastalog.ElastalogError) as caught:
+    with refused("E0622"):
         elastalog.open('.decl p(x: symbol)\np("ab").\np(cat(x, x)) :- p(x).')
-    assert [found.code for found in caught.value.diagnostics] == ["E0622"]
     assert time.process_time() - began < 60
 
 
@@ -29,9 +29,8 @@ def test_a_text_may_still_be_long() -> None:
 
 
 def test_memory_that_the_system_does_not_give_is_a_diagnostic() -> None:
-    with pytest.raises(elastalog.ElastalogError) as caught, memory_as_limit():
+    with refused("E0604"), memory_as_limit():
         raise MemoryError
-    assert [found.code for found in caught.value.diagnostics] == ["E0604"]
 
 
 @pytest.mark.parametrize("form", ["to_text", "to_tree", "to_dot", "to_mermaid", "to_html", "__str__"])

@@ -17,9 +17,7 @@ SIGNS = """
 .functor glb(a: Sign, b: Sign): Sign stateful
 .lattice Sign<> { Bottom -> $Bot, Top -> $Top, Lub -> @lub(_, _), Glb -> @glb(_, _) }
 .decl assign(x: symbol, y: symbol)
-.decl value(x: symbol, v: Sign<>)
-.decl known(x: symbol, v: Sign<>)
-.decl both(x: symbol, v: Sign<>)
+.decl value, known, both(x: symbol, v: Sign<>)
 value(x, v) :- value(y, v), assign(x, y).
 both(x, v) :- value(x, v), known(x, v).
 """

@@ -136,7 +136,7 @@ def test_tasks_of_spark_get_the_library(library: Path, tmp_path: Path) -> None:
         tasks_in_this_process(tmp_path) as session,
         elastalog.open(PROGRAM, facts=FACTS, libraries=[library], engine="spark", spark=session) as db,
     ):
-        assert {placement.where for placement in db._backend.placements.values()} == {"exchanging tasks"}  # type: ignore[attr-defined]
+        assert {placement.where for placement in db._backend.placements.values()} == {"exchanging tasks"}
         assert list(db["p"]) == [WANTED]
         db.apply({"e": [(-1, "")]}, FACTS)
         assert list(db["p"]) == [(-2, 18446744073709551615, 2.5, "/-1", 0)]
@@ -154,4 +154,4 @@ def test_one_that_tasks_cannot_load_or_that_is_large_runs_in_the_driver(
         elastalog.open(PROGRAM, facts=FACTS, libraries=[library], engine="spark", spark=session) as db,
     ):
         assert list(db["p"]) == [WANTED]
-        assert {placement.where for placement in db._backend.placements.values()} == {"driver"}  # type: ignore[attr-defined]
+        assert {placement.where for placement in db._backend.placements.values()} == {"driver"}

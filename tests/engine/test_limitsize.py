@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import elastalog
+from tests.refusals import refused
 
 COUNTING = """
 .decl n(x: number)
@@ -23,9 +24,8 @@ STRATEGIES = ["elastic", "recompute", "dense", "dred", "dredc", "bf", "bfc"]
 def test_evaluation_stops_at_the_limit(strategy: str) -> None:
     with elastalog.open(COUNTING.format(limit=10), strategy=strategy) as db:
         assert sorted(db["n"]) == [(x,) for x in range(10)]
-        with pytest.raises(elastalog.ElastalogError) as caught:
+        with refused("E0615"):
             db.apply(inserted={"n": [(100,)]})
-        assert [d.code for d in caught.value.diagnostics] == ["E0615"]
 
 
 def test_a_limit_that_is_not_reached_changes_nothing() -> None:
@@ -46,15 +46,13 @@ def test_an_update_stops_at_the_limit(strategy: str) -> None:
         db.apply(inserted={"n": [(50,)]})
         # From 3 facts: two iterations bring 3 more each, the others 2 each, until 61 are enough.
         assert len(db["n"]) == 61
-        with pytest.raises(elastalog.ElastalogError) as caught:
+        with refused("E0615"):
             db.apply(deleted={"n": [(50,)]})
-        assert [d.code for d in caught.value.diagnostics] == ["E0615"]
 
 
 def test_global_levels_refuse_a_limit() -> None:
-    with pytest.raises(elastalog.ElastalogError) as caught:
+    with refused("E0902"):
         elastalog.open(COUNTING.format(limit=10), levels="global")
-    assert [d.code for d in caught.value.diagnostics] == ["E0902"]
 
 
 def test_an_update_that_fails_leaves_no_limit_reached() -> None:
@@ -63,9 +61,8 @@ def test_an_update_that_fails_leaves_no_limit_reached() -> None:
         ".decl far(x: number)\nfar(x * 9223372036854775807) :- n(x), x > 50.\n"
     )
     with elastalog.open(program, {"n": [(0,)]}) as db:
-        with pytest.raises(elastalog.ElastalogError) as caught:
+        with refused("E0601"):
             db.apply(inserted={"n": [(50,)]})
-        assert [d.code for d in caught.value.diagnostics] == ["E0601"]
         db.apply(inserted={"n": [(-3,)]})
         assert (db.epoch, len(db["n"])) == (2, 53)
 
@@ -78,14 +75,12 @@ def test_a_store_knows_that_it_was_cut_short(tmp_path: Path, limit: int, is_cut:
             db.apply(inserted={"n": [(100,)]})
             assert len(db["n"]) == 52
             return
-        with pytest.raises(elastalog.ElastalogError) as caught:
+        with refused("E0615"):
             db.apply(inserted={"n": [(100,)]})
-        assert [d.code for d in caught.value.diagnostics] == ["E0615"]
 
 
 def test_a_fact_beyond_the_limit_is_not_said_to_lack_anything() -> None:
     with elastalog.open(COUNTING.format(limit=10)) as db:
-        with pytest.raises(elastalog.ElastalogError) as caught:
+        with refused("E0615"):
             db.why_not("n(10)")
-        assert [d.code for d in caught.value.diagnostics] == ["E0615"]
         assert [literal.text for literal in db.why_not("n(11)").instantiations[0].failing] == ["n(10)"]

@@ -221,8 +221,7 @@ HUGE = 2**62
 def test_what_is_not_derived_may_overflow() -> None:
     text = """
     .decl a(x: number)
-    .decl b(x: number, y: number)
-    .decl edge(x: number, y: number)
+    .decl b, edge(x: number, y: number)
     .decl same(x: number, y: number) eqrel
     same(x, y) :- edge(x, y).
     same(x * y, z) :- b(x, y), a(x), edge(z, _), same(z, z).

@@ -18,77 +18,33 @@ from tests.provenance.databases import verdict
 from tests.reference.cases import parse_accepted
 from tests.reference.evaluator import evaluate
 
-CHOSEN = """
-.decl item(x: number)
-.input item
-.decl chosen(x: number)
-.input chosen
-chosen(x + 1) :- chosen(x), x < 6, n = count : { item(y), y < x }, n > 0, n < 3.
+HEADER = """
+.decl item, chosen(x: number)
+.input item, chosen
 """
-
-PROGRAMS = {
-    "a count": CHOSEN,
-    "a sum under negation": """
-.decl item(x: number)
-.input item
-.decl chosen(x: number)
-.input chosen
-chosen(n % 7) :- chosen(x), n = sum y : { item(y), !item(x), y != x }.
-""",
-    "a least value": """
-.decl item(x: number)
-.input item
-.decl chosen(x: number)
-.input chosen
-chosen(y) :- chosen(x), y = min z : { item(z), z > x }.
-""",
-    "several": """
-.decl item(x: number)
-.input item
-.decl chosen(x: number)
-.input chosen
-.decl seen(x: number, y: number)
+RULES = {
+    "a count": "chosen(x + 1) :- chosen(x), x < 6, n = count : { item(y), y < x }, n > 0, n < 3.",
+    "a sum under negation": "chosen(n % 7) :- chosen(x), n = sum y : { item(y), !item(x), y != x }.",
+    "a least value": "chosen(y) :- chosen(x), y = min z : { item(z), z > x }.",
+    "several": """.decl seen(x: number, y: number)
 seen(x, 0) :- chosen(x).
 seen((n + m) % 5, k) :- seen(x, y), n = count : { item(z), z < x }, m = sum z : { item(z), z > y },
-  k = count : { item(x), item(z), z != y }.
-""",
-    "of each other": """
-.decl item(x: number)
-.input item
-.decl chosen(x: number)
-.input chosen
-chosen(m) :- chosen(x), n = count : { item(y), y < x }, m = min y : { item(y), y > n }.
-""",
-    "nested": """
-.decl item(x: number)
-.input item
-.decl chosen(x: number)
-.input chosen
-chosen(n) :- chosen(x), n = count : { item(y), 1 < count : { item(z), z > x, z != y } }.
-chosen(n) :- chosen(x), w = x + 1, n = sum y : { item(y), v = w + y, 2 = count : { item(z), z < v } }, n < 9.
-""",
-    "over many lists of variables": """
-.decl item(x: number)
-.input item
-.decl chosen(x: number)
-.input chosen
-.decl row(a: number, b: number, c: number, d: number, e: number)
+  k = count : { item(x), item(z), z != y }.""",
+    "of each other": "chosen(m) :- chosen(x), n = count : { item(y), y < x }, m = min y : { item(y), y > n }.",
+    "nested": """chosen(n) :- chosen(x), n = count : { item(y), 1 < count : { item(z), z > x, z != y } }.
+chosen(n) :- chosen(x), w = x + 1, n = sum y : { item(y), v = w + y, 2 = count : { item(z), z < v } }, n < 9.""",
+    "over many lists of variables": """.decl row(a: number, b: number, c: number, d: number, e: number)
 row(x, 0, 1, 2, 3) :- chosen(x).
 row(m, n, k, n + 1, l + 1) :- row(a, b, c, d, e), m = count : { item(a) }, n = count : { item(b), item(_) },
-  k = sum y : { item(c), item(y) }, l = count : { item(d) }, 0 <= count : { item(e) }.
-""",
-    "through two relations": """
-.decl item(x: number)
-.input item
-.decl chosen(x: number)
-.input chosen
-.decl other(x: number, y: number)
+  k = sum y : { item(c), item(y) }, l = count : { item(d) }, 0 <= count : { item(e) }.""",
+    "through two relations": """.decl other(x: number, y: number)
 other(x, n) :- chosen(x), n = count : { item(y), y <= x }.
 chosen((x + n) % 6) :- other(x, n), item(k), 0 = count : { item(y), y = x + k }.
 .decl above(x: number)
-above(x) :- item(x), !chosen(x).
-""",
+above(x) :- item(x), !chosen(x).""",
 }
+PROGRAMS = {name: f"{HEADER}{rules}\n" for name, rules in RULES.items()}
+CHOSEN = PROGRAMS["a count"]
 WAYS = [*((name, "local") for name in STRATEGIES if name != "counting"), ("elastic", "global")]
 
 

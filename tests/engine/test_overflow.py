@@ -9,8 +9,7 @@ from elastalog.evaluation.strategies import STRATEGIES
 
 MOST = 2**63 - 1
 DECLARATIONS = """
-.decl q(x: number)
-.decl r(x: number)
+.decl q, r(x: number)
 .decl s(x: number, y: number)
 .decl p(x: number)
 """

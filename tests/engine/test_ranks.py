@@ -26,8 +26,7 @@ from tests.reference.cases import parse_accepted
 
 HEADER = """
 .decl edge(x: number, y: number, w: number)
-.decl closed(x: number)
-.decl source(x: number)
+.decl closed, source(x: number)
 .decl far(x: number, n: number)
 .decl size(n: number)
 size(k) :- k = count : { far(_, _) }.

@@ -15,12 +15,10 @@ from elastalog.analysis.values import NIL, Record
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.evaluation.strategies import STRATEGIES
 from elastalog.relations.words import Dictionary
-from tests.engine.judging import facts_of, judge
+from tests.engine.judging import facts_of, follow
 from tests.engine.test_random_updates import play
 from tests.generators.construction import Features
 from tests.generators.seeded import seeded_case
-from tests.provenance.databases import require_proofs
-from tests.reference.cases import parse_accepted
 
 RECORDS = Features(records=True)
 SEEDS = range(40)
@@ -44,24 +42,12 @@ def test_random_programs_of_records_are_what_the_judges_say_after_every_update(s
 @pytest.mark.parametrize("strategy", sorted(set(STRATEGIES) - {"counting"}))
 def test_every_strategy_maintains_records(strategy: str) -> None:
     for seed in range(100, 102):
-        program, updates = seeded_case(seed, RECORDS)
-        tree, explicit = parse_accepted(program.text), program.explicit
-        with elastalog.open(program.text, facts=program.facts, strategy=strategy) as db:
-            for update in updates:
-                db.apply(update.inserted, update.deleted)
-                explicit = update.apply_to(explicit)
-                judge(db, tree, explicit, is_annotated=False)
+        follow(*seeded_case(seed, RECORDS), strategy=strategy, is_annotated=False)
 
 
 def test_every_fact_of_records_has_a_proof_that_the_checker_accepts() -> None:
     for seed in range(200, 203):
-        program, updates = seeded_case(seed, RECORDS)
-        with elastalog.open(program.text, facts=program.facts) as db:
-            explicit = program.explicit
-            for update in updates:
-                db.apply(update.inserted, update.deleted)
-                explicit = update.apply_to(explicit)
-            require_proofs(db, explicit, most=10)
+        follow(*seeded_case(seed, RECORDS), proofs=10)
 
 
 def test_python_values_go_in_and_come_out() -> None:
@@ -168,7 +154,6 @@ def test_a_long_list_is_no_deep_recursion() -> None:
         assert len(db["last"].to_arrow()) == 1
         ((found,),) = db["last"]
         for n in reversed(range(1500)):
-            assert found is not None
             assert found[0] == n
             found = found[1]
         assert found is None

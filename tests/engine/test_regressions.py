@@ -49,8 +49,7 @@ def test_global_levels_of_recursion_over_an_empty_relation() -> None:
 
 def test_global_levels_of_a_stratum_evaluated_anew_above_an_aggregate_that_was_raised() -> None:
     text = """
-    .decl edge(x: number, y: number)
-    .decl path(x: number, y: number)
+    .decl edge, path(x: number, y: number)
     path(x, y) :- edge(x, y).
     path(x, z) :- path(x, y), edge(y, z).
     .decl step(x: number, y: number)

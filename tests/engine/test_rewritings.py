@@ -39,7 +39,7 @@ import elastalog
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.planning.demand import with_demand, with_existence_apart
 from elastalog.program import Program
-from tests.engine.judging import Facts, comparable, facts_of, judge
+from tests.engine.judging import Facts, comparable, facts_of, follow
 from tests.generators.construction import EVERYTHING, Features, GeneratedProgram, written
 from tests.generators.seeded import seeded_case, seeded_program
 from tests.reference.cases import parse_accepted
@@ -71,26 +71,13 @@ def test_negations_at_random(options: dict[str, Any]) -> None:
     is_annotated = not {"strategy"} & options.keys()
     for seed in range(14):
         program, steps = seeded_case(seed + 100 * ENGINES.index(options), NEGATIONS)
-        tree, explicit = parse_accepted(program.text), program.explicit
-        with elastalog.open(program.text, facts=program.facts, **options) as db:
-            for update in [None, *steps[:2]]:
-                if update is not None:
-                    db.apply(update.inserted, update.deleted)
-                    explicit = update.apply_to(explicit)
-                judge(db, tree, explicit, options.get("levels", "local"), is_annotated)
+        follow(program, steps[:2], is_annotated=is_annotated, **options)
 
 
 def test_everything_at_random() -> None:
     for seed in range(25):
         program, steps = seeded_case(seed, EVERYTHING)
-        tree, explicit = parse_accepted(program.text), program.explicit
-        numbers: dict[Any, int] = {}
-        with elastalog.open(program.text, facts=program.facts) as db:
-            for update in [None, *steps[:2]]:
-                if update is not None:
-                    db.apply(update.inserted, update.deleted)
-                    explicit = update.apply_to(explicit)
-                judge(db, tree, explicit, is_annotated=False, numbers=numbers)
+        follow(program, steps[:2], is_annotated=False)
 
 
 GRAPH = {"n": [(x,) for x in range(7)], "e": [(1, 2), (2, 0), (0, 4), (4, 5), (1, 3), (3, 6), (6, 1)]}

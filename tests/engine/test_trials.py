@@ -19,10 +19,8 @@ from tests.generators.construction import Features
 from tests.generators.seeded import seeded_case
 
 PROGRAM = """
-.decl edge(x: number, y: number)
-.decl path(x: number, y: number)
-.decl lonely(x: number)
-.decl seen(x: number)
+.decl edge, path(x: number, y: number)
+.decl lonely, seen(x: number)
 path(x, y) :- edge(x, y).
 path(x, z) :- path(x, y), edge(y, z).
 lonely(x) :- edge(x, _), !seen(x).
@@ -189,7 +187,7 @@ def test_what_cannot_be_taken_back_is_said(db: Session) -> None:
     backend = epochs_of(db).backend
     trial = epochs_of(db).trial(update(db, [(4, 1)], []), TrialLimits({s.number for s in backend.program.strata}, 1000))
     trial.__enter__()
-    for relation in backend.held.relations.values():  # type: ignore[attr-defined]
+    for relation in backend.held.relations.values():
         relation.generation += 1
     with pytest.raises(InternalError, match="taken back"):
         trial.__exit__()

@@ -18,8 +18,6 @@ FOLDER = Path(__file__).resolve().parents[2] / "examples" / "guard"
 
 def module(name: str) -> Any:
     found = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
-    assert found is not None
-    assert found.loader is not None
     made = importlib.util.module_from_spec(found)
     sys.modules[name] = made  # FastAPI looks annotations up there
     found.loader.exec_module(made)

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 
 def test_the_typed_client_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "examples"))
-    import typed_client  # type: ignore[import-not-found]
+    import typed_client
 
     assert typed_client.main() == ["cart", "log", "prices", "vault"]
     del sys.modules["typed_client"]

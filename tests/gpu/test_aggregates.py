@@ -14,6 +14,7 @@ from elastalog.backends.gpu import found, place
 from elastalog.program import Program
 from elastalog.settings import SETTINGS
 from tests.engine.judging import judge
+from tests.gpu.comparing import state
 from tests.gpu.conftest import Claims
 
 NEVER = 1 << 60
@@ -21,8 +22,7 @@ NARROW, WIDE = 1 << 29, 1 << 40
 
 PROGRAM = """
 .decl sale(shop: symbol, item: number, price: number, times: unsigned)
-.decl reach(a: number, b: number)
-.decl next(a: number, b: number)
+.decl reach, next(a: number, b: number)
 reach(a, b) :- next(a, b).
 reach(a, c) :- reach(a, b), next(b, c).
 
@@ -59,11 +59,6 @@ def _facts(seed: int, most: int = NARROW) -> dict[str, list[tuple[Any, ...]]]:
     return {"sale": sorted(sales), "next": [(choice.randrange(6), choice.randrange(6)) for _ in range(6)]}
 
 
-def _state(db: Any) -> dict[str, list[tuple[Any, ...]]]:
-    tables = {name: db[name].to_arrow(annotations=True).to_pylist() for name in db}
-    return {name: sorted((tuple(row.values()) for row in rows), key=repr) for name, rows in tables.items()}
-
-
 def _folds(caplog: pytest.LogCaptureFixture) -> int:
     return sum("folded" in record.getMessage() and " groups " in record.getMessage() for record in caplog.records)
 
@@ -83,12 +78,12 @@ def test_as_the_kernel_and_as_defined(
         here, there = (
             elastalog.open(program, facts=facts, engine=engine, levels=levels) for engine in ("local", "gpu")
         )
-        assert _state(there) == _state(here), seed
+        assert state(there) == state(here), seed
         if seed < 3:
             judge(there, program.tree, {name: set(rows) for name, rows in facts.items()}, levels)
         for db in (here, there):
             db.apply({"next": [(0, 5)]}, {"sale": facts["sale"][:2]})
-        assert _state(there) == _state(here), seed
+        assert state(there) == state(here), seed
     assert _folds(caplog) > 60
 
 
@@ -105,7 +100,7 @@ def test_values_that_need_a_table_are_folded_by_the_kernel(caplog: pytest.LogCap
     for seed in range(3):
         facts = _facts(seed, WIDE)
         here, there = (elastalog.open(PROGRAM, facts=facts, engine=engine) for engine in ("local", "gpu"))
-        assert _state(there) == _state(here)
+        assert state(there) == state(here)
     assert any("beyond 30 bits" in record.getMessage() for record in caplog.records)
     assert _folds(caplog)  # counts look at no values
 
@@ -169,21 +164,20 @@ def test_without_room_the_kernel_folds(
     r(a, s, k) :- sale(a, _, _), s = sum x : { sale(a, _, x) }, k = count : { sale(a, _, _) }.
     """
     facts = {"sale": [(n % 3, n, n * n) for n in range(12)]}
-    expected = _state(elastalog.open(program, facts=facts, engine="local", levels=levels))
+    expected = state(elastalog.open(program, facts=facts, engine="local", levels=levels))
     monkeypatch.setattr(found, "PIECE", 4)
     elastalog.open(program, facts=facts, engine="gpu", levels=levels)
     every = claims.number
     caplog.set_level(logging.INFO, "elastalog.placement")
     for _ in claims.each():
-        assert _state(elastalog.open(program, facts=facts, engine="gpu", levels=levels)) == expected
+        assert state(elastalog.open(program, facts=facts, engine="gpu", levels=levels)) == expected
     assert sum("has no room" in record.getMessage() for record in caplog.records) == every > 20
     assert 0 < _folds(caplog) <= 2 * every
 
 
 def test_what_folding_cost_is_in_the_statistics() -> None:
     program = """
-    .decl v(g: number, n: number)
-    .decl k(g: number, n: number)
+    .decl v, k(g: number, n: number)
     k(g, m) :- v(g, _), m = max n : { v(g, n) }.
     """
     db = elastalog.open(program, facts={"v": [(1, 2), (1, 3), (2, 2)]}, engine="gpu")

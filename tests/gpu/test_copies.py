@@ -40,7 +40,7 @@ def test_facts_come_back_in_order_beside_the_rounds(emulated: Arrays, monkeypatc
         expected += [(key >> 8, key & 255, level, count) for key, count in zip(keys.tolist(), ones, strict=True)]
     brought = facts.brought()
     carrier.close()
-    found_rows = np.column_stack((brought.words, brought.level, brought.count))  # type: ignore[arg-type]
+    found_rows = np.column_stack((brought.words, brought.level, brought.count))
     assert [tuple(row) for row in found_rows.tolist()] == expected
     assert threads
     assert current_thread().name not in threads

@@ -15,9 +15,9 @@ from elastalog.backends.gpu import found, fused, place
 from elastalog.backends.gpu.arrays import Arrays
 from elastalog.backends.gpu.device_arrays import SMALL, TILE, distinct
 from elastalog.settings import SETTINGS
-from tests.generators.seeded import seeded_case
+from tests.gpu.comparing import compare_random, state
 from tests.gpu.conftest import Claims
-from tests.gpu.test_engine import CLOSURE, CYCLE, FOLDERS, NEVER, _state
+from tests.gpu.test_engine import CLOSURE, CYCLE, FOLDERS, NEVER
 
 
 @pytest.mark.parametrize("size", [0, 1, 2, 33, SMALL, SMALL + 1, TILE + 1, 9_000])
@@ -104,33 +104,21 @@ def test_programs(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "elastalog.placement")
     facts = folder / "facts" if (folder / "facts").is_dir() else None
     there = elastalog.open(folder / "program.dl", facts=facts, engine="gpu")
-    assert _state(there) == _state(elastalog.open(folder / "program.dl", facts=facts, engine="local"))
+    assert state(there) == state(elastalog.open(folder / "program.dl", facts=facts, engine="local"))
     assert not any("on NumPy" in record.getMessage() for record in caplog.records)
 
 
 @pytest.mark.usefixtures("sizes", "emulated")
 @pytest.mark.parametrize(("strategy", "levels"), [("elastic", "local"), ("recompute", "local"), ("elastic", "global")])
 def test_random_programs_and_updates(strategy: str, levels: str) -> None:
-    for seed in range(3):
-        program, updates = seeded_case(seed)
-        both = [
-            elastalog.open(program.text, facts=program.facts, engine=engine, strategy=strategy, levels=levels)
-            for engine in ("local", "gpu")
-        ]
-        for update in [None, *updates]:
-            if update is not None:
-                for db in both:
-                    db.apply(inserted=update.inserted, deleted=update.deleted)
-            here, there = (_state(db, strategy == "elastic") for db in both)
-            assert here == there, (seed, update)
+    compare_random(range(3), "gpu", strategy, levels=levels)
 
 
 @pytest.mark.usefixtures("emulated")
 def test_rows_that_need_several_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SETTINGS, "device_patience", NEVER)
     program = """
-    .decl e(a: number, b: number, c: number, d: number)
-    .decl p(a: number, b: number, c: number, d: number)
+    .decl e, p(a: number, b: number, c: number, d: number)
     p(a, b, c, d) :- e(a, b, c, d).
     p(a, b, c, d + 1) :- p(x, b, c, d), e(a, x, _, _), d < 1000000003.
     """
@@ -139,15 +127,15 @@ def test_rows_that_need_several_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     facts += [(a % 7, a % 5, b, 1_000_000_000) for a, b, _, _ in facts]
     here = elastalog.open(program, facts={"e": facts}, engine="local")
     there = elastalog.open(program, facts={"e": facts}, engine="gpu")
-    assert _state(there) == _state(here)
+    assert state(there) == state(here)
     assert len(there["p"]) > len(facts)
 
 
 @pytest.mark.usefixtures("emulated")
 def test_without_room_the_kernel_takes_over(claims: Claims, monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = _state(elastalog.open(CLOSURE, facts=CYCLE, engine="local"))
+    expected = state(elastalog.open(CLOSURE, facts=CYCLE, engine="local"))
     monkeypatch.setattr(SETTINGS, "device_patience", NEVER)
     monkeypatch.setattr(found, "PIECE", 20)
     elastalog.open(CLOSURE, facts=CYCLE, engine="gpu")
     for _ in claims.each():
-        assert _state(elastalog.open(CLOSURE, facts=CYCLE, engine="gpu")) == expected
+        assert state(elastalog.open(CLOSURE, facts=CYCLE, engine="gpu")) == expected

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,18 +13,12 @@ from elastalog.backends.gpu import arrays, found, place, rounds
 from elastalog.planning.lower import lower
 from elastalog.settings import SETTINGS
 from tests.closures import CLOSURE
-from tests.engine.judging import comparable
-from tests.generators.seeded import seeded_case
+from tests.gpu.comparing import compare_random, state
 from tests.gpu.conftest import Claims
 
 PROGRAMS = Path(__file__).parent.parent / "programs"
 FOLDERS = sorted(path.parent for path in PROGRAMS.glob("*/program.dl"))
 NEVER = 1 << 60
-
-
-def _state(db: Any, annotations: bool = True) -> dict[str, list[tuple[Any, ...]]]:
-    tables = {name: db[name].to_arrow(annotations=annotations).to_pylist() for name in db}
-    return {name: sorted((comparable(tuple(row.values())) for row in rows), key=repr) for name, rows in tables.items()}
 
 
 @pytest.fixture(params=[(NEVER, 1 << 20), (2, 3)], ids=["to the end", "handed over, small chunks"])
@@ -42,7 +35,7 @@ def test_program_folders(folder: Path) -> None:
     facts = folder / "facts" if (folder / "facts").is_dir() else None
     here = elastalog.open(folder / "program.dl", facts=facts, engine="local")
     there = elastalog.open(folder / "program.dl", facts=facts, engine="gpu")
-    assert _state(there) == _state(here)
+    assert state(there) == state(here)
 
 
 @pytest.mark.usefixtures("sizes")
@@ -55,7 +48,7 @@ def test_program_folders_with_global_levels(folder: Path, caplog: pytest.LogCapt
         return  # choices, subsumption and `.limitsize` have local levels only
     caplog.set_level(logging.INFO, "elastalog.placement")
     there = elastalog.open(folder / "program.dl", facts=facts, engine="gpu", levels="global")
-    assert _state(there) == _state(here)
+    assert state(there) == state(here)
     derives = any(stratum.clauses for stratum in lower(there.program.checked).strata)
     assert (
         any("on NumPy" in record.getMessage() or "on the GPU" in record.getMessage() for record in caplog.records)
@@ -66,25 +59,13 @@ def test_program_folders_with_global_levels(folder: Path, caplog: pytest.LogCapt
 @pytest.mark.usefixtures("sizes")
 @pytest.mark.parametrize(("strategy", "levels"), [("elastic", "local"), ("recompute", "local"), ("elastic", "global")])
 def test_random_programs_and_updates(strategy: str, levels: str) -> None:
-    for seed in range(15):
-        program, updates = seeded_case(seed)
-        both = [
-            elastalog.open(program.text, facts=program.facts, engine=engine, strategy=strategy, levels=levels)
-            for engine in ("local", "gpu")
-        ]
-        for update in [None, *updates]:
-            if update is not None:
-                for db in both:
-                    db.apply(inserted=update.inserted, deleted=update.deleted)
-            here, there = (_state(db, strategy == "elastic") for db in both)
-            assert here == there, (seed, update)
+    compare_random(range(15), "gpu", strategy, levels=levels)
 
 
 def test_rows_that_need_several_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SETTINGS, "device_patience", NEVER)
     program = """
-    .decl e(a: number, b: number, c: number, d: number, f: number)
-    .decl p(a: number, b: number, c: number, d: number, f: number)
+    .decl e, p(a: number, b: number, c: number, d: number, f: number)
     p(a, b, c, d, f) :- e(a, b, c, d, f).
     p(a, b, c, d, f + 1) :- p(x, b, c, d, f), e(a, x, _, _, _), f < 1000000003.
     """
@@ -93,7 +74,7 @@ def test_rows_that_need_several_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     facts += [(a % 7, a % 5, b, c, 1_000_000_000) for a, b, c, _, _ in facts]
     here = elastalog.open(program, facts={"e": facts}, engine="local")
     there = elastalog.open(program, facts={"e": facts}, engine="gpu")
-    assert _state(there) == _state(here)
+    assert state(there) == state(here)
     assert len(there["p"]) > len(facts)
 
 
@@ -104,7 +85,7 @@ def test_without_room_the_kernel_takes_over(
     claims: Claims, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """At every place where memory is asked for."""
-    expected = _state(elastalog.open(CLOSURE, facts=CYCLE, engine="local"))
+    expected = state(elastalog.open(CLOSURE, facts=CYCLE, engine="local"))
     monkeypatch.setattr(SETTINGS, "device_patience", NEVER)
     monkeypatch.setattr(found, "PIECE", 20)
     elastalog.open(CLOSURE, facts=CYCLE, engine="gpu")
@@ -112,14 +93,12 @@ def test_without_room_the_kernel_takes_over(
     assert every > 20
     caplog.set_level(logging.INFO, "elastalog.placement")
     for _ in claims.each():
-        assert _state(elastalog.open(CLOSURE, facts=CYCLE, engine="gpu")) == expected
+        assert state(elastalog.open(CLOSURE, facts=CYCLE, engine="gpu")) == expected
     assert sum("has no room" in record.getMessage() for record in caplog.records) == every
 
 
 STRATA = """
-.decl edge(x: number, y: number)
-.decl road(x: number, y: number)
-.decl path(x: number, y: number)
+.decl edge, road, path(x: number, y: number)
 path(x, y) :- edge(x, y).
 path(x, z) :- path(x, y), edge(y, z).
 .decl both(x: number, y: number)
@@ -143,12 +122,12 @@ def test_what_a_stratum_leaves_there_is_not_sent_again(monkeypatch: pytest.Monke
     send = arrays.Carrier.send
     monkeypatch.setattr(arrays.Carrier, "send", lambda self, array: sent.append(len(array)) or send(self, array))
     there = elastalog.open(STRATA, facts=facts, engine="gpu")
-    assert _state(there) == _state(here)
+    assert state(there) == state(here)
     assert len(there["path"]) == len(there["both"]) == 1600
     assert max(sent) == 80 if patience else 1520 <= max(sent) < 1600
     for side in (there, here):  # a stratum that is evaluated anew in an update sees what is there then
         side.apply(deleted={"edge": [(3, 4)]}, inserted={"road": [(200, 201)]})
-    assert _state(there) == _state(here)
+    assert state(there) == state(here)
 
 
 def test_it_says_that_there_is_no_gpu(caplog: pytest.LogCaptureFixture) -> None:
@@ -172,7 +151,7 @@ def test_what_is_computed_from_texts_is_computed_here(monkeypatch: pytest.Monkey
     """
     facts = {"word": [("a",), ("stop",), ("ab",)]}
     here = elastalog.open(program, facts=facts, engine="local")
-    assert _state(elastalog.open(program, facts=facts, engine="gpu")) == _state(here)
+    assert state(elastalog.open(program, facts=facts, engine="gpu")) == state(here)
 
 
 def test_what_it_cost_is_in_the_statistics(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,8 +18,8 @@ from elastalog.backends.kernel.bootstrap.handover import SoFar
 from elastalog.planning.lower import lower
 from elastalog.program import Program
 from elastalog.settings import SETTINGS
-from tests.generators.seeded import seeded_case
-from tests.gpu.test_engine import CLOSURE, NEVER, _state
+from tests.gpu.comparing import compare_random, state
+from tests.gpu.test_engine import CLOSURE, NEVER
 
 CHAIN = {"edge": [(n, n + 1) for n in range(60)]}
 
@@ -41,32 +41,21 @@ def test_what_goes_on_there_is_the_same(
 ) -> None:
     monkeypatch.setattr(SETTINGS, "device_patience", patience)
     caplog.set_level(logging.INFO, "elastalog.placement")
-    for seed in range(4):
-        program, updates = seeded_case(seed)
-        both = [
-            elastalog.open(program.text, facts=program.facts, engine=engine, strategy=strategy)
-            for engine in ("local", "auto")
-        ]
-        for update in [None, *updates]:
-            if update is not None:
-                for db in both:
-                    db.apply(inserted=update.inserted, deleted=update.deleted)
-            here, there = (_state(db, strategy == "elastic") for db in both)
-            assert here == there, (seed, update)
+    compare_random(range(4), "auto", strategy)
     both = [elastalog.open(CLOSURE, facts=CHAIN, engine=engine, strategy=strategy) for engine in ("local", "auto")]
-    assert _state(both[0]) == _state(both[1])
+    assert state(both[0]) == state(both[1])
     assert any("on the GPU after" in record.getMessage() for record in caplog.records)
     for db in both:
         db.apply({}, {"edge": [(30, 31)]})
-    assert _state(both[0]) == _state(both[1])
+    assert state(both[0]) == state(both[1])
 
 
 @pytest.mark.usefixtures("eager")
 def test_what_fails_there_goes_on_here(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "elastalog.placement")
-    expected = _state(elastalog.open(CLOSURE, facts=CHAIN, engine="local"))
+    expected = state(elastalog.open(CLOSURE, facts=CHAIN, engine="local"))
     limits = elastalog.Limits(device_memory=100)
-    assert _state(elastalog.open(CLOSURE, facts=CHAIN, engine="auto", limits=limits)) == expected
+    assert state(elastalog.open(CLOSURE, facts=CHAIN, engine="auto", limits=limits)) == expected
     assert sum("has no room" in record.getMessage() for record in caplog.records) == 1
 
 
@@ -148,7 +137,7 @@ def test_a_device_is_started_beside_the_reading_of_many_facts(
     rows = [(1_000_000 + number, 1_000_000) for number in range(facts)]
     if kind == "folder":
         (tmp_path / "edge.facts").write_text("".join(f"{a}\t{b}\n" for a, b in rows))
-    program = CLOSURE.replace(".decl path", ".input edge\n.decl path") if kind == "folder" else CLOSURE
+    program = CLOSURE + (".input edge\n" if kind == "folder" else "")
     elastalog.open(program, facts={"edge": rows} if kind == "rows" else tmp_path, engine="auto", jobs=1)
     assert bool(begun) == is_begun
 
@@ -173,9 +162,9 @@ def test_what_is_large_from_the_start_goes_there_at_once_and_what_was_seen_early
         given = facts if isinstance(facts, dict) else {"edge": facts}
         monkeypatch.setattr(SETTINGS, "device_at_once_from", least)
         monkeypatch.setattr(SETTINGS, "device_most_variants", variants)
-        expected = _state(elastalog.open(CLOSURE, facts=given, engine="local"))
+        expected = state(elastalog.open(CLOSURE, facts=given, engine="local"))
         caplog.clear()
-        assert _state(elastalog.open(CLOSURE, facts=given, engine="auto")) == expected
+        assert state(elastalog.open(CLOSURE, facts=given, engine="auto")) == expected
         assert where in next(record.getMessage() for record in caplog.records if "(path)" in record.getMessage())
     early = SoFar(0.127, 171_659, 131_659, 0.121, 3, True, 45_938, 45_938, 184_949)  # points-to, done 0.05 s later
     assert not forecast.forecast(early, 4).is_better_there()
@@ -185,9 +174,7 @@ def test_how_a_stratum_grows_is_seen_before_it_begins() -> None:
     program = lower(
         Program.parse(
             """
-            .decl e(x: number, y: number)
-            .decl wide(x: number, y: number)
-            .decl p(x: number, y: number)
+            .decl e, wide, p(x: number, y: number)
             p(x, y) :- e(x, y).
             p(x, z) :- p(x, y), e(y, z).
             p(x, w) :- p(x, y), e(y, z), wide(z, w).

@@ -98,6 +98,5 @@ def test_the_twin_takes_everything(caplog: pytest.LogCaptureFixture) -> None:
         Arrays(np, is_device=False), Dictionary(), PROGRAM.checked.source, Watch(), is_asked=True
     )  # fmt: skip
     folded = there.fold(MOST, np.array([[1, 2], [1, 5], [3, 4]], np.int32), None)
-    assert folded is not None
     assert folded.rows.tolist() == [[1, 5], [3, 4]]
     assert folded.levels is None

@@ -25,22 +25,22 @@ STEP = 3
 
 
 @inlined
-def doubled(value):  # type: ignore[no-untyped-def]
+def doubled(value):
     return value * 2
 
 
 @piece
-def stepped(value):  # type: ignore[no-untyped-def]
+def stepped(value):
     return doubled(value) + STEP
 
 
 @operator(types.int64, types.Array(types.int64, 1), types.int64)
-def element(values, position):  # type: ignore[no-untyped-def]
+def element(values, position):
     return values[position]
 
 
 @operator(types.int64, types.Array(types.int32, 2), types.int64, types.boolean)
-def total(rows, start, is_stepped):  # type: ignore[no-untyped-def]
+def total(rows, start, is_stepped):
     """The sum of a number and all elements."""
     flat = flattened(rows)
     result = start
@@ -50,7 +50,7 @@ def total(rows, start, is_stepped):  # type: ignore[no-untyped-def]
 
 
 @operator(types.void, types.record(PAIR), types.Array(types.uint8, 1, readonly=True))
-def swap(pairs, given):  # type: ignore[no-untyped-def]
+def swap(pairs, given):
     """Swaps the two sides of pairs, and adds bytes to the rest."""
     for i in range(pairs.shape[0]):
         pair = pairs[i]
@@ -65,7 +65,7 @@ row_of = record_at([("first", "i4"), ("second", "i4")])
 
 
 @operator(types.int64, types.int64, types.int64, types.Array(types.int32, 2))
-def moved(address, size, rows):  # type: ignore[no-untyped-def]
+def moved(address, size, rows):
     """Adds the rest of pairs at an address to the second column of rows; returns the sum of the first."""
     result = 0
     for i in range(size):
@@ -76,28 +76,28 @@ def moved(address, size, rows):  # type: ignore[no-untyped-def]
 
 
 @operator(types.float64, types.float64, types.uint64)
-def scaled(number, factor):  # type: ignore[no-untyped-def]
+def scaled(number, factor):
     return number * factor
 
 
 @operator(types.boolean, types.int64)
-def is_odd(number):  # type: ignore[no-untyped-def]
+def is_odd(number):
     return number % 2 == 1
 
 
 @operator(types.uint64, types.uint64)
-def inverted(number):  # type: ignore[no-untyped-def]
+def inverted(number):
     return ~number
 
 
 @operator(types.void, types.Array(types.int32, 2))
-def reshaping(rows):  # type: ignore[no-untyped-def]
+def reshaping(rows):
     """Needs a function of numba's."""
     rows.reshape(rows.size)[0] = 1
 
 
 @operator(types.void, types.Array(types.int64, 1), types.Array(types.uint32, 1), types.Array(types.int64, 1))
-def stepped_atomically(numbers, words, found):  # type: ignore[no-untyped-def]
+def stepped_atomically(numbers, words, found):
     """One step of each kind; what was there before goes to `found`."""
     found[0] = atomic_load(numbers, 0)
     atomic_store(numbers, 0, 5)
@@ -111,7 +111,7 @@ def stepped_atomically(numbers, words, found):  # type: ignore[no-untyped-def]
 
 
 @operator(types.void, types.Array(types.int64, 1), types.int64)
-def add_up(numbers, times):  # type: ignore[no-untyped-def]
+def add_up(numbers, times):
     """Adds 1 to a number, in order and without, and to another as a lock would, so many times."""
     for _ in range(times):
         atomic_add(numbers, 0, 1)
@@ -123,7 +123,7 @@ def add_up(numbers, times):  # type: ignore[no-untyped-def]
 
 
 @operator(types.int64, types.Array(types.uint32, 1), types.Array(types.int64, 1), types.int64, types.int64, types.int64)
-def meet(gate, rounds, thread, times, looks):  # type: ignore[no-untyped-def]
+def meet(gate, rounds, thread, times, looks):
     """Meets other threads so many times, each of which writes how often, and the last one, alone, also in the place
     behind. Returns how often another was seen to be further or less far."""
     threads = rounds.shape[0] - 1

@@ -61,8 +61,6 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Any
         path = tmp_path / f"made{len(list(tmp_path.iterdir()))}.py"
         path.write_text(source, encoding="utf-8")
         spec = spec_from_file_location("elastalog.made", path)
-        assert spec is not None
-        assert spec.loader is not None
         module = module_from_spec(spec)
         spec.loader.exec_module(module)
         return module
@@ -141,7 +139,7 @@ def test_every_python_finds_the_same_trees(minor: int, tmp_path: Path) -> None:
 
 
 def test_fields_of_records_count() -> None:
-    def function(table):  # type: ignore[no-untyped-def]
+    def function(table):
         return table[0].a
 
     def printed(*fields: tuple[str, str]) -> str:

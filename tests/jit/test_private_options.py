@@ -18,7 +18,7 @@ from elastalog.jit import lowering
 def test_operators_are_compiled_without_reference_counts() -> None:
     """`_nrt`: without it joins are a tenth slower. If numba drops or renames it, look for what replaces it."""
 
-    def third(values, position):  # type: ignore[no-untyped-def]
+    def third(values, position):
         part = values[1:]
         return part[position]
 
@@ -66,4 +66,4 @@ def test_numba_is_imported_by_what_compiles_alone() -> None:
 
 
 def _code(compiled: object) -> str:
-    return "\n".join(compiled.inspect_llvm().values())  # type: ignore[attr-defined]
+    return "\n".join(compiled.inspect_llvm().values())

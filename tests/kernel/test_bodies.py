@@ -15,8 +15,7 @@ from tests.engine.judging import levels_of
 
 DECLARATIONS = """
 .decl edge(x: number, y: number)
-.decl start(x: number)
-.decl reached(x: number)
+.decl start, reached(x: number)
 .decl step(x: number, y: number)
 .decl twice(x: number, y: number, z: number)
 .decl tagged(kind: number, x: number)
@@ -40,8 +39,7 @@ tagged(7, y) :- edge(x, y), step(_, x), reached(x).
 )
 
 RANGES = """
-.decl seed(x: number)
-.decl near(x: number)
+.decl seed, near(x: number)
 .decl far(x: number, y: number)
 near(x) :- seed(x).
 near(y), far(x, y) :- near(x), x < 40000, y = range(x + 1, x + 40000, 2).

@@ -64,8 +64,5 @@ def test_what_was_not_looked_at_is_the_same_after_later_epochs() -> None:
 def _told(changes: elastalog.Changes, record: object) -> tuple[object, ...]:
     """All that is told of an epoch, but for times, and for costs, which are reckoned with what is known by now."""
     facts = {name: (sorted(found.inserted), sorted(found.deleted)) for name, found in changes.items()}
-    work = [
-        (one.stratum, one.relations, one.how, one.why, one.derivations)
-        for one in record.work.strata  # type: ignore[attr-defined]
-    ]
-    return facts, work, record.impact  # type: ignore[attr-defined]
+    work = [(one.stratum, one.relations, one.how, one.why, one.derivations) for one in record.work.strata]
+    return facts, work, record.impact

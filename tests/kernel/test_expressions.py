@@ -22,6 +22,7 @@ from elastalog.diagnostics.source import Source, Span
 from elastalog.planning.steps import Action, Compute, Copy, Fill, Generate, Keep, KeepConstant, KeepEqual
 from elastalog.relations.words import Dictionary
 from tests.reference import values as model
+from tests.refusals import refused
 
 NUMBER, UNSIGNED, FLOAT, SYMBOL = Base.NUMBER, Base.UNSIGNED, Base.FLOAT, Base.SYMBOL
 LEAST, MOST, MOST_UNSIGNED = -(2**63), 2**63 - 1, 2**64 - 1
@@ -521,9 +522,8 @@ def test_expressions_agree_with_the_model(data: Any, base: Base, depth: int, row
     try:
         expected = [evaluate_model(expression, row) for row in named]
     except model.Overflow:
-        with pytest.raises(ElastalogError) as raised:
+        with refused("E0601"):
             block.run(Compute(block.result, expression))
-        assert raised.value.diagnostics[0].code == "E0601"
         return
     assert block.run(Compute(block.result, expression)) == [i for i, values in enumerate(expected) if values]
     for found, (wanted,) in zip(block.results(base), [values for values in expected if values], strict=True):

@@ -72,9 +72,9 @@ def test_a_popular_end_is_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None
     for least in (float("inf"), SETTINGS.fork_fanout):
         monkeypatch.setattr(SETTINGS, "fork_fanout", least)
         with elastalog.open(PAIRS, {"below": below}, engine="local", budget=None) as db:
-            before = db._epochs.strategy.watch.rows  # type: ignore[attr-defined]
+            before = db._epochs.strategy.watch.rows
             db.apply({"both": both})
-            rows.append(db._epochs.strategy.watch.rows - before)  # type: ignore[attr-defined]
+            rows.append(db._epochs.strategy.watch.rows - before)
             levels.append(levels_of(db))
     assert levels[0] == levels[1]
     assert rows[0] > 20 * rows[1]

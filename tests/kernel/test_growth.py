@@ -113,8 +113,7 @@ OVER_A_CHAIN = """
 .decl reach(x: number)
 reach(0).
 reach(y) :- reach(x), edge(x, y).
-.decl gate(x: number, y: number)
-.decl walk(x: number, y: number)
+.decl gate, walk(x: number, y: number)
 walk(x, x) :- reach(x), gate(x, _).
 walk(x, z) :- walk(x, y), reach(z), gate(y, z).
 """

@@ -33,8 +33,7 @@ from tests.engine.judging import facts_of, levels_of
 from tests.interrupting import interrupted_at
 
 PROGRAM = """
-.decl edge(x: number, y: number)
-.decl path(x: number, y: number)
+.decl edge, path(x: number, y: number)
 path(x, y) :- edge(x, y).
 path(x, z) :- path(x, y), path(y, z).
 .decl total(x: number, y: number)
@@ -133,8 +132,7 @@ def interrupt_keeping(monkeypatch: pytest.MonkeyPatch) -> Countdown:
 def test_ctrl_c_while_machines_tell_relations_of_sets(strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     program = """
     .decl e(x: number, y: number)
-    .decl r(x: number)
-    .decl first(x: number)
+    .decl r, first(x: number)
     r(x) :- first(x).
     r(y) :- r(x), e(x, y).
     """
@@ -201,8 +199,7 @@ def test_ctrl_c_while_a_drive_is_given_explicit_facts(
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_facts_that_a_failed_update_derived_are_joined_when_they_come(strategy: str) -> None:
     program = """
-    .decl e(x: number, y: number)
-    .decl p(x: number, y: number)
+    .decl e, p(x: number, y: number)
     p(x, y) :- e(x, y).
     p(x, z) :- p(x, y), p(y, z).
     p(x, y * 4000000000 * 4000000000) :- e(x, y), x = 7.
@@ -251,8 +248,8 @@ def test_ctrl_c_while_a_stratum_is_laid_out(moment: str, monkeypatch: pytest.Mon
 
     with elastalog.open(program, facts={"e": [(i, i + 1) for i in range(5)]}, engine="local") as db:
         for _ in range(2):  # what was laid out before counts as little as what never was
-            maintenance = db._backend.updates.maintenance  # type: ignore[attr-defined]
-            for kind in db._backend.evaluation.kinds.values():  # type: ignore[attr-defined]
+            maintenance = db._backend.updates.maintenance
+            for kind in db._backend.evaluation.kinds.values():
                 kind.forget()
             maintenance.scheduler._record.stamp = -1
             monkeypatch.setattr(scheduler, moment, interrupt)

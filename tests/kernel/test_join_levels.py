@@ -8,8 +8,7 @@ import elastalog
 PROGRAM = """
 .decl left(x: number, y: number, z: number)
 .decl right(x: number, y: number, z: number, w: number)
-.decl by_one(z: number, w: number)
-.decl by_two(z: number, w: number)
+.decl by_one, by_two(z: number, w: number)
 .decl by_three(x: number, w: number)
 by_one(z, w) :- left(x, _, z), right(x, _, _, w).
 by_two(z, w) :- left(x, y, z), right(x, y, _, w).
@@ -39,10 +38,7 @@ ONE_ROW = """
 .decl left(x: number, y: number)
 .decl right(x: number, y: number, w: number)
 .decl gone(x: number, w: number)
-.decl by_one(w: number)
-.decl by_two(w: number)
-.decl with_all(w: number)
-.decl but_gone(w: number)
+.decl by_one, by_two, with_all, but_gone(w: number)
 by_one(w) :- left(x, _), right(x, _, w).
 by_two(w) :- left(x, y), right(x, y, w).
 with_all(w) :- left(_, 0), right(_, _, w).

@@ -17,14 +17,11 @@ from elastalog.backends.kernel.store.index import Index
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.evaluation.costs import Budget
 from elastalog.settings import SETTINGS
-from tests.engine.judging import Kind, levels_of
-from tests.engine.judging import judge as judge_by_reference
+from tests.engine.judging import Kind, follow, levels_of
 from tests.generators.seeded import seeded_case
-from tests.reference.cases import parse_accepted
 
 CLOSURE = """
-.decl edge(x: number, y: number)
-.decl path(x: number, y: number)
+.decl edge, path(x: number, y: number)
 path(x, y) :- edge(x, y).
 path(x, z) :- path(x, y), edge(y, z).
 .decl loop(x: number)
@@ -43,8 +40,7 @@ reach(y) :- reach(x), edge(x, y).
 
 COMPUTED = """
 .decl n(x: number)
-.decl total(x: number, y: number)
-.decl steps(x: number, y: number)
+.decl total, steps(x: number, y: number)
 total(x, x + y) :- n(x), n(y), x < y, x * y % 3 != 1.
 steps(x, i) :- total(x, y), i = range(0, y).
 .decl up(x: number)
@@ -366,15 +362,7 @@ def test_wherever_it_leaves_off(
     monkeypatch.setattr(KernelRelation, "__init__", small_relation)
     monkeypatch.setattr(Index, "__init__", small_index)
     for seed in range(30):
-        program, updates = seeded_case(seed)
-        tree, explicit = parse_accepted(program.text), program.explicit
-        with elastalog.open(
-            program.text, facts=program.facts, strategy=strategy, levels=levels, budget=budget, engine="local"
-        ) as db:
-            for change in updates:
-                db.apply(deleted=change.deleted, inserted=change.inserted)
-                explicit = change.apply_to(explicit)
-                judge_by_reference(db, tree, explicit, levels)
+        follow(*seeded_case(seed), levels, strategy=strategy, budget=budget, engine="local")
     expected = {*range(layout.DONE, layout.CHECK + 1), layout.NO_LISTS, layout.OTHERWISE}
     of_kind = {layout.NO_COUNTS} if strategy == "dense" else set()
     assert set(reasons.seen) == expected | of_kind

@@ -154,9 +154,7 @@ def test_annotated_facts_keep_their_set_table() -> None:
 
 
 PROBED = """
-.decl edge(x: number, y: number)
-.decl blocked(x: number, y: number)
-.decl path(x: number, y: number)
+.decl edge, blocked, path(x: number, y: number)
 path(x, y) :- edge(x, y), !blocked(x, y).
 path(x, z) :- path(x, y), edge(y, z).
 .decl ends(x: number)

@@ -25,8 +25,7 @@ from tests.engine.judging import Facts, facts_of
 from tests.forcing import forced
 
 PROGRAM = """
-.decl edge(x: number, y: number)
-.decl path(x: number, y: number)
+.decl edge, path(x: number, y: number)
 path(x, y) :- edge(x, y).
 path(x, z) :- path(x, y), edge(y, z).
 .decl reached(x: number, n: number)

@@ -15,8 +15,7 @@ from elastalog.planning.steps import Variant
 from elastalog.planning.variants import plan_again, plan_by_way_of
 
 PROGRAM = """
-.decl edge(x: number, y: number)
-.decl path(x: number, y: number)
+.decl edge, path(x: number, y: number)
 path(x, y) :- edge(x, y).
 path(x, z) :- path(x, y), edge(y, z), !edge(z, x).
 path(x, z) :- path(x, y), path(y, z), edge(y, w), w > 2.

@@ -23,10 +23,8 @@ from elastalog.session import Session
 from elastalog.settings import SETTINGS
 
 PROGRAM = """
-.decl edge(x: number, y: number)
-.decl path(x: number, y: number)
-.decl far(x: number)
-.decl near(x: number)
+.decl edge, path(x: number, y: number)
+.decl far, near(x: number)
 path(x, y) :- edge(x, y).
 path(x, z) :- path(x, y), path(y, z).
 far(x) :- path(0, x), !edge(0, x).
@@ -221,8 +219,7 @@ class AlwaysAnew(costs.CostModel):
 
 def test_indexes_that_updates_use_are_made_again_by_an_evaluation_once() -> None:
     program = """
-    .decl edge(x: number, y: number)
-    .decl path(x: number, y: number)
+    .decl edge, path(x: number, y: number)
     path(x, y) :- edge(x, y).
     path(x, z) :- path(x, y), edge(y, z).
     """

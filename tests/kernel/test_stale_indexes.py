@@ -76,7 +76,7 @@ def test_plans_made_anew_in_every_round(threads: dict[str, float]) -> None:
         wanted = facts_of(judge)
     with forced(replan_growth=1, replan_slack=0, **threads):
         for options in ({}, {"levels": "global"}, {"jobs": 2}):
-            with elastalog.open(DRY, facts=facts, **options) as db:  # type: ignore[arg-type]
+            with elastalog.open(DRY, facts=facts, **options) as db:
                 assert facts_of(db) == wanted
 
 
@@ -103,7 +103,7 @@ def test_an_index_that_is_extended_where_it_is_is_known_as_a_whole() -> None:
     f.load(np.array([(1, 8)], np.int32))
     relations = {"e": e, "f": f}
     with elastalog.open(JOINED) as db:
-        evaluation = db._backend.evaluation  # type: ignore[attr-defined]
+        evaluation = db._backend.evaluation
         (clause,) = (clause for stratum in evaluation.program.strata for clause in stratum.clauses)
         planned = plan_from_goal(clause, 0, KernelStatistics(relations))
         variant = BoundVariant(planned, evaluation.dictionary, evaluation.program.checked.source)
@@ -124,13 +124,11 @@ def test_an_index_that_is_extended_where_it_is_is_known_as_a_whole() -> None:
 
 # The rule of `g` never fires, but its variants have indexes on `a`.
 SPARSE = """
-.decl e(x: number, y: number)
-.decl f(x: number, y: number)
+.decl e, f(x: number, y: number)
 .decl n(x: number)
 .decl b(x: number, y: number)
 .decl c(x: number)
-.decl a(x: number, y: number)
-.decl g(x: number, y: number)
+.decl a, g(x: number, y: number)
 a(x, y) :- e(x, y).
 a(x, z) :- a(x, y), f(y, z).
 g(x, z) :- a(x, y), b(z, y), c(x), n(z).
@@ -150,12 +148,12 @@ def play(seed: int) -> None:
     levels, budget = rng.choice(("local", "global")), rng.choice(("auto", None))
     with elastalog.open(
         SPARSE, facts={name: sorted(f) for name, f in facts.items()}, levels=levels, budget=budget
-    ) as db:  # type: ignore[arg-type]
+    ) as db:
         for step in range(9):
             part = rng.choice((0.6, 0.8, 0.95)) if step % 3 == 1 else rng.choice((0.0, 0.01, 0.05))
             deleted = {name: rng.sample(sorted(rows), int(len(rows) * part)) for name, rows in facts.items()}
             inserted = {"e": sorted(pairs(rng.choice((0, 5, 30)))), "f": sorted(pairs(rng.choice((0, 3))))}
-            db.apply(inserted, deleted)  # type: ignore[arg-type]
+            db.apply(inserted, deleted)
             for name in facts:
                 facts[name] = (facts[name] - set(deleted[name])) | set(inserted.get(name, ()))
             with elastalog.open(SPARSE, {name: sorted(f) for name, f in facts.items()}, strategy="dense") as fresh:

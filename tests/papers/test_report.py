@@ -42,12 +42,10 @@ def test_a_record_is_read_as_it_was_kept_and_full_ones_come_first(tmp_path: Path
     quick = example_3(4)
     keep(quick, tmp_path)
     found = kept("dredc.example3", tmp_path)
-    assert found is not None
     assert found.figures.values == quick.figures.values
     assert found.figures.tables[0].rows == [["DRed", 4, 1234.5], ["DRed^c", 2, None]]
     keep(record("dredc.example3", Figures(), "full"), tmp_path)
     found = kept("dredc.example3", tmp_path)
-    assert found is not None
     assert found.mode == "full"
     assert kept("dredc.table1", tmp_path) is None
 

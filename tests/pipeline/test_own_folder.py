@@ -102,7 +102,6 @@ def test_folders_of_a_process_have_names_that_nobody_can_guess() -> None:
 def test_lines_of_the_shell_are_kept_for_their_user_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     kept = history_file()
-    assert kept is not None
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
     kept.unlink()
     kept.symlink_to(tmp_path / "elsewhere")

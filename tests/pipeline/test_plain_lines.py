@@ -54,7 +54,6 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 def read(schema: Schema, path: Path, **parameters: str) -> tuple[list[tuple], list[tuple[int, str]], list[str]]:
     """The rows, the lines and codes of bad ones, and the symbols in the order of their ids."""
     file = plain_file(schema, path, Format.of(parameters, path.name))
-    assert file is not None
     source = Source(schema.name, file, partial(read_facts, schema, path))
     dictionary = Dictionary()
     made = loading._Assembled(

@@ -21,6 +21,7 @@ from elastalog.pipeline.files.read import read_input
 from elastalog.program import Program
 from tests.pipeline.schemas import EDGE
 from tests.pipeline.test_read import relation
+from tests.refusals import refused
 
 KINDS = """
 .decl r(n: number, u: unsigned, f: float, s: symbol)
@@ -97,9 +98,8 @@ def test_columns_go_by_position_if_none_has_a_name(database: Path) -> None:
     ],
 )
 def test_what_does_not_fit_is_reported(database: Path, table: str, code: str, message: str) -> None:
-    with pytest.raises(ElastalogError) as raised:
+    with refused(code) as raised:
         edges(database, table)
-    assert raised.value.diagnostics[0].code == code
     assert message in raised.value.diagnostics[0].message
 
 
@@ -108,23 +108,20 @@ def test_what_does_not_fit_is_reported(database: Path, table: str, code: str, me
 )
 def test_json_that_is_no_list_of_facts_is_reported(tmp_path: Path, content: str, code: str) -> None:
     (tmp_path / "edge.json").write_text(content)
-    with pytest.raises(ElastalogError) as raised:
+    with refused(code):
         elastalog.open(".decl edge(x: number, y: number)\n.input edge(IO=json)\n", tmp_path)
-    assert raised.value.diagnostics[0].code == code
 
 
 def test_a_file_that_is_no_database_is_reported(tmp_path: Path) -> None:
     (tmp_path / "base.db").write_text("no database, but long enough to look at" * 100)
-    with pytest.raises(ElastalogError) as raised:
+    with refused("E0515"):
         edges(tmp_path / "base.db", "edges")
-    assert raised.value.diagnostics[0].code == "E0515"
 
 
 def test_databases_of_a_program_that_is_opened_again_stay_below_the_folder(tmp_path: Path) -> None:
     program = Program.reopen('.decl e(x: number)\n.input e(IO=sqlite, dbname="../base.db")\n', "p.dl")
-    with pytest.raises(ElastalogError) as raised:
+    with refused("E0512"):
         elastalog.open(program, tmp_path)
-    assert raised.value.diagnostics[0].code == "E0512"
 
 
 def test_the_size_of_a_relation_is_printed(tmp_path: Path) -> None:

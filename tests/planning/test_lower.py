@@ -11,6 +11,7 @@ from elastalog.planning.logical import Absent, LogicalProgram, Scan, guard_of
 from elastalog.planning.lower import lower
 from elastalog.program import Program
 from tests.commands import run
+from tests.refusals import refused
 
 RECURSIVE_GROUP = """
 .decl e(x: number, y: number)
@@ -85,7 +86,7 @@ def test_a_group_that_only_judged_facts_bind_is_refused_with_its_place() -> None
 
 
 def test_check_refuses_it_too(tmp_path: pytest.TempPathFactory) -> None:
-    path = tmp_path / "p.dl"  # type: ignore[operator]
+    path = tmp_path / "p.dl"
     path.write_text(CATALOGUE["E0602"].example)
     result = run("check", path)
     assert result.exit_code == 1
@@ -130,7 +131,6 @@ def test_the_guard_of_a_rule_stands_for_nothing_written() -> None:
     program = Program.parse(".decl e(x: number)\n.decl p(x: number)\np(x) :- e(x), x > 0.").checked
     (clause,) = (c for stratum in lower(program, frozenset({1})).strata for c in stratum.clauses)
     assert [scan.relation for scan in clause.scans] == ["e", guard_of(1)]
-    assert clause.origin is not None
     assert clause.origin.scans == (0, None)
 
 
@@ -193,7 +193,6 @@ def test_counts_over_many_values_of_a_recursion_are_one_clause() -> None:
 
 
 def test_counts_over_too_many_values_of_judged_facts_are_refused() -> None:
-    with pytest.raises(ElastalogError) as caught:
+    with refused("E0228"):
         lowered(CATALOGUE["E0228"].example)
-    assert [diagnostic.code for diagnostic in caught.value.diagnostics] == ["E0228"]
     lowered(CATALOGUE["E0228"].fix)

@@ -27,7 +27,6 @@ def links_in(program: LogicalProgram) -> list[str]:
 def test_a_rule_with_a_longer_body_has_a_relation_of_its_links() -> None:
     program = lowered()
     (stratum,) = (stratum for stratum in program.strata if stratum.dominance)
-    assert stratum.ranked is not None
     assert [link.made_of for link in stratum.ranked.links if link.sources] == ["edge", *links_in(program)]
     assert len(links_in(program)) == 1
 

@@ -53,7 +53,6 @@ def solved(expression: str, base: str = "number", *, wraps: bool = False) -> tup
 )
 def test_what_is_solved(expression: str, solution: str) -> None:
     found = solved(expression)[1]
-    assert found is not None
     assert show_expression(found.expression) == solution
     assert found.is_exact == ("*" not in expression)
 
@@ -72,7 +71,6 @@ def test_an_even_factor_has_no_inverse_among_integers_that_wrap() -> None:
     assert solved("2 * x", wraps=True)[1] is None
     assert solved("6 * x + y", wraps=True)[1] is None
     found = solved("3 * x", wraps=True)[1]
-    assert found is not None
     assert found.is_exact
 
 
@@ -87,7 +85,6 @@ def test_an_even_factor_has_no_inverse_among_integers_that_wrap() -> None:
 )
 def test_a_solution_is_the_one_value_for_which_the_equation_holds(base: str, expression: str, wraps: bool) -> None:
     equation, found = solved(expression, base, wraps=wraps)
-    assert found is not None
     run = Run(no_ordinal, {}, wraps)
     for x, y in product(EDGES[base], repeat=2):
         head = _value(equation, {"x": x, "y": y}, run)

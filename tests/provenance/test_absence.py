@@ -21,6 +21,7 @@ from tests.generators.choices import SeededChoices
 from tests.generators.construction import Features, build_fact
 from tests.generators.seeded import seeded_program
 from tests.provenance.databases import facts_of
+from tests.refusals import refused
 
 POSITIVE = Features(negation=False, aggregates=False, arithmetic=False)
 Facts = dict[str, set[tuple[Any, ...]]]
@@ -75,7 +76,6 @@ def test_inserting_the_facts_that_fail_makes_the_fact_appear() -> None:
                     continue
                 rows: dict[str, list[tuple[Any, ...]]] = {}
                 for each in missing:
-                    assert each is not None
                     rows.setdefault(each.relation, []).append(each.values)
                 db.apply(inserted=rows)
                 assert fact[1] in db[fact[0]], (seed, fact, found)
@@ -141,9 +141,7 @@ def fewest_failures(rule: Rule, values: tuple[Any, ...], facts: Facts) -> int | 
 
 def test_a_negation_that_fails_is_explained_by_the_fact_that_is_there() -> None:
     text = """
-    .decl edge(x: number, y: number)
-    .decl path(x: number, y: number)
-    .decl apart(x: number, y: number)
+    .decl edge, path, apart(x: number, y: number)
     path(x, y) :- edge(x, y).
     path(x, z) :- edge(x, y), path(y, z).
     apart(x, y) :- edge(x, _), edge(_, y), !path(x, y).
@@ -240,9 +238,8 @@ def test_the_search_says_when_it_was_cut_short() -> None:
 )
 def test_wrong_questions(call: Any, code: str) -> None:
     db = elastalog.open(EDGES, facts={"edge": [(1, 2), (2, 3)]})
-    with pytest.raises(ElastalogError) as raised:
+    with refused(code):
         call(db)
-    assert [found.code for found in raised.value.diagnostics] == [code]
 
 
 def test_a_pattern_is_explained_by_the_fact_that_fits_it_and_several_are_named() -> None:
@@ -262,9 +259,8 @@ def test_explanations_belong_to_their_epoch() -> None:
     db = elastalog.open(EDGES, facts={"edge": [(1, 2), (2, 3)]})
     proof = db.explain("path(1, 3)", depth=1)
     db.apply(deleted={"edge": [(2, 3)]})
-    with pytest.raises(ElastalogError) as raised:
+    with refused("E0709"):
         proof.expand()
-    assert raised.value.diagnostics[0].code == "E0709"
 
 
 def test_every_form_of_an_absence_can_be_made() -> None:
@@ -291,8 +287,7 @@ def test_values_may_be_those_of_numpy() -> None:
 
 
 PROGRAM = """
-.decl edge(a: number, b: number)
-.decl path(a: number, b: number)
+.decl edge, path(a: number, b: number)
 path(x, y) :- edge(x, y).
 path(x, z) :- path(x, y), edge(y, z).
 .decl may(who: symbol, what: symbol)
@@ -341,7 +336,7 @@ def test_the_same_variable_is_the_same_value(db: Session) -> None:
     assert isinstance(found, PatternAbsence)
     assert found.present == 1  # 7
     assert all(_arguments(text)[0] == _arguments(text)[1] or "z" in text or "y" in text for text, _ in near(found))
-    assert db.why_not("path(X, Y)").present == len(db["path"])  # type: ignore[attr-defined]
+    assert db.why_not("path(X, Y)").present == len(db["path"])
 
 
 def _arguments(text: str) -> list[str]:

@@ -16,9 +16,7 @@ from elastalog.provenance.fact import Fact
 from elastalog.provenance.proof import AggregatePremise, Condition, Member, Proof
 
 TEXT = """
-.decl edge(x: number, y: number)
-.decl path(x: number, y: number)
-.decl far(x: number, y: number)
+.decl edge, path, far(x: number, y: number)
 .decl degree(x: number, n: number)
 path(x, y) :- edge(x, y).
 path(x, z) :- edge(x, y), path(y, z).

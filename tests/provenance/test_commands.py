@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from elastalog.backends.kernel.compile.warm import warm
 from elastalog.cli.main import cli
 from tests.reference.cases import PROGRAMS
 
@@ -36,10 +35,7 @@ assign("userSession", "ins") ✓   vpt("ins", "L4") X
 """
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _compiled() -> None:
-    """The kernel, so that no test is told of its compilation."""
-    warm()
+pytestmark = pytest.mark.usefixtures("compiled")
 
 
 def run(command: str, *arguments: str) -> Result:

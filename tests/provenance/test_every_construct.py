@@ -84,9 +84,7 @@ def require_proofs_and_absences(seed: int, features: Features) -> None:
 
 def test_a_range_that_alone_binds_a_variable_is_gone_through() -> None:
     program = """
-.decl a(x: number)
-.decl b(x: number)
-.decl d(x: number)
+.decl a, b, d(x: number)
 a(3). b(0). b(2).
 d(y) :- a(y), x = range(0, y), b(x), x > 5.
 d(y + 10) :- a(y), x = range(0, y), !b(x), x > 5.
@@ -107,9 +105,7 @@ def test_a_range_without_values_fails() -> None:
 def test_a_computed_argument_decides_between_the_values_of_a_range() -> None:
     """Of the head, and of an atom of the body."""
     program = """
-.decl e(x: number)
-.decl p(x: number)
-.decl q(x: number)
+.decl e, p, q(x: number)
 e(3). e(7).
 p(y + 1) :- e(_), y = range(4, 2), y < 5.
 q(z) :- e(z), y = range(0, 9), e(y + 1), y > 4.

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 import elastalog
-from elastalog import ElastalogError
 from elastalog.diagnostics.diagnostic import LimitReached
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.metrics import HEIGHT, SIZE, Metric, check_metric
 from elastalog.provenance.proof import AggregatePremise, Proof, nodes_of
 from tests.closures import RIGHT_CLOSURE as EDGES
 from tests.provenance.databases import verdict
+from tests.refusals import refused
 
 TALL = """
 .decl edge(x: number, y: number)
@@ -94,9 +94,8 @@ def test_a_proof_that_was_kept_can_be_expanded_and_the_earlier_one_not() -> None
     db.apply({"edge": [(8, 9)]})
     kept = db.explain("path(1, 3)")
     assert kept.expand().to_json() == earlier.to_json()
-    with pytest.raises(ElastalogError) as raised:
+    with refused("E0709"):
         earlier.expand()
-    assert raised.value.diagnostics[0].code == "E0709"
 
 
 def test_expanding_step_by_step_gives_the_whole_proof() -> None:
@@ -210,9 +209,8 @@ def test_the_metric_decides_between_a_low_proof_and_a_small_one() -> None:
 
 
 def test_an_unknown_metric() -> None:
-    with pytest.raises(ElastalogError) as raised:
+    with refused("E0612"):
         open_edges(metric="beauty")
-    assert raised.value.diagnostics[0].code == "E0612"
 
 
 def test_height_and_size_are_metrics() -> None:
@@ -235,9 +233,8 @@ def test_height_and_size_are_metrics() -> None:
     ],
 )
 def test_what_is_no_metric(metric: Metric, reason: str) -> None:
-    with pytest.raises(ElastalogError) as raised:
+    with refused("E0707") as raised:
         check_metric(metric, (0, 1, 2, 3, 201, 311))
-    assert raised.value.diagnostics[0].code == "E0707"
     assert reason in raised.value.diagnostics[0].message
 
 
@@ -245,8 +242,7 @@ def test_what_is_no_metric(metric: Metric, reason: str) -> None:
 
 SALES = """
 .decl sold(shop: symbol, price: number)
-.decl total(shop: symbol, n: number)
-.decl best(shop: symbol, n: number)
+.decl total, best(shop: symbol, n: number)
 .decl shop(s: symbol)
 total(s, n) :- shop(s), n = sum p : { sold(s, p) }.
 best(s, n) :- shop(s), n = max p : { sold(s, p), p > 1 }.
@@ -293,12 +289,7 @@ def test_of_very_many_members_the_first_are_listed() -> None:
 
 def test_a_premise_without_proofs_is_found_out_once() -> None:
     program = """
-    .decl given(x: number)
-    .decl red(x: number)
-    .decl blue(x: number)
-    .decl many(x: number)
-    .decl goal(x: number)
-    .decl circle(x: number)
+    .decl given, red, blue, many, goal, circle(x: number)
     many(0).
     many(x + 1) :- many(x), red(x).
     many(x + 1) :- many(x), blue(x).

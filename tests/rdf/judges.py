@@ -77,13 +77,13 @@ def by_owlrl(graph: rdflib.Graph) -> set[Triple]:
     closed += graph
     closure = owlrl.DeductiveClosure(owlrl.OWLRL_Semantics, axiomatic_triples=False, datatype_axioms=False)
     closure.expand(closed)
-    return {tuple(map(_text, triple)) for triple in closed}  # type: ignore[misc]
+    return {tuple(map(_text, triple)) for triple in closed}
 
 
 def by_reasonable(graph: rdflib.Graph) -> set[Triple]:
     reasoner = reasonable.PyReasoner()
     reasoner.from_graph(graph)
-    return {tuple(map(_text, triple)) for triple in reasoner.reason()}  # type: ignore[misc]
+    return {tuple(map(_text, triple)) for triple in reasoner.reason()}
 
 
 @cache

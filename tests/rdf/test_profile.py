@@ -57,7 +57,7 @@ OF_RELATIONS_ONLY = {"dt-diff", "dt-type2, as a filler"}
 
 def triples_in(number: int, text: str) -> set[tuple[str, str, str]]:
     graph = rdflib.Graph().parse(data=PREFIXES % number + text, format="turtle")
-    return {tuple(term.n3() for term in triple) for triple in graph}  # type: ignore[misc]
+    return {tuple(term.n3() for term in triple) for triple in graph}
 
 
 @pytest.fixture(scope="module")

@@ -132,7 +132,7 @@ def moment(text: str) -> datetime | None:
     """A time of ISO 8601; one with a zone as it is in UTC, so that only the time itself counts here."""
     found = re.fullmatch(r"(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(\.\d{1,6})?)?Z?)?", text, re.ASCII)
     try:
-        return found and datetime(*(int(part or 0) for part in found.groups()[:6]))  # type: ignore[arg-type]
+        return found and datetime(*(int(part or 0) for part in found.groups()[:6]))
     except ValueError:
         return None
 

@@ -19,6 +19,7 @@ from elastalog.diagnostics.source import Span
 from elastalog.relations.schema import Column, Schema
 from elastalog.relations.tables import to_table, to_words
 from elastalog.relations.words import Dictionary
+from tests.refusals import refused
 
 EDGE = Schema("edge", (Column("x", Base.NUMBER), Column("y", Base.SYMBOL)))
 PAIR = Schema("pair", (Column("x", Base.NUMBER), Column("y", Base.NUMBER)))
@@ -288,9 +289,8 @@ def test_the_other_bad_rows_are_counted():
     ],
 )
 def test_values_that_the_type_cannot_hold(base, value, code):
-    with pytest.raises(ElastalogError) as error:
+    with refused(code):
         to_words(Schema("r", (Column("x", base),)), [(value,)], Dictionary())
-    assert error.value.diagnostics[0].code == code
 
 
 @pytest.mark.parametrize(

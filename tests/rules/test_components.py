@@ -9,8 +9,7 @@ from elastalog.program import Program, RuleEdits, change_rules, rule_texts
 
 TEXT = """
 .comp Graph {
-    .decl edge(x: number, y: number)
-    .decl path(x: number, y: number)
+    .decl edge, path(x: number, y: number)
     path(x, y) :- edge(x, y).
     path(x, z) :- path(x, y), edge(y, z).
     edge(1, 2). edge(2, 3).

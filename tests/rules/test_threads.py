@@ -41,7 +41,7 @@ def test_threads_wait_for_each_other() -> None:
             db.statistics()
             db.forecast({"edge": [(5, 6)]})
 
-    writers = [threading.Thread(target=told(lambda n=n: change(n))) for n in range(2)]  # type: ignore[misc]
+    writers = [threading.Thread(target=told(lambda n=n: change(n))) for n in range(2)]
     reader = threading.Thread(target=told(ask))
     for thread in (*writers, reader):
         thread.start()

@@ -17,14 +17,10 @@ import pytest
 import elastalog
 from elastalog import ElastalogError
 from elastalog.diagnostics.diagnostic import LimitReached
+from tests.closures import REACH as PROGRAM
 from tests.commands import run
+from tests.refusals import refused
 
-PROGRAM = """.decl edge(from: number, to: number)
-.input edge
-.decl path(from: number, to: number)
-path(x, y) :- edge(x, y).
-path(x, z) :- edge(x, y), path(y, z).
-"""
 DIFF = '+edge(2, 3).\n+edge("x", 3).\n-edge(1).\n+edgy(1, 2).\nhello\n-edge(1, 2).\n'
 
 
@@ -35,9 +31,8 @@ def quarantined(folder: Path, relation: str = "edge") -> list[tuple[str, int, st
 
 def test_bad_rows_fail_unless_said_otherwise() -> None:
     with elastalog.open(PROGRAM, {"edge": [(1, 2)]}) as db:
-        with pytest.raises(ElastalogError) as error:
+        with refused("E0502"):
             db.apply({"edge": [(3, 4), (5, "x")]})
-        assert error.value.diagnostics[0].code == "E0502"
         assert (db.epoch, list(db["edge"])) == (1, [(1, 2)])
         assert db.apply({"edge": [(3, 4)]}).reports == ()
 
@@ -61,9 +56,8 @@ def test_a_call_may_have_its_own_policy() -> None:
         assert [report.bad for report in update.reports] == [1]
         asyncio.run(asyncio.to_thread(db.apply, {"edge": [(9, 9), ()]}, bad_rows="skip"))
         assert (9, 9) in db["edge"]
-        with pytest.raises(ElastalogError) as error:
-            db.apply({"edge": []}, bad_rows="drop")  # type: ignore[arg-type]
-        assert error.value.diagnostics[0].code == "E0612"
+        with refused("E0612"):
+            db.apply({"edge": []}, bad_rows="drop")
 
 
 def test_the_bound_holds_for_all_of_an_update_and_nothing_happens_beyond_it() -> None:
@@ -228,9 +222,8 @@ def test_too_many_bad_rows_are_an_error() -> None:
 
 def test_what_is_no_table_at_all_is_an_error_under_every_policy() -> None:
     for rows, code in ((5, "E0502"), ("edge", "E0515"), (pa.table({"from": ["a"], "to": ["b"]}), "E0502")):
-        with pytest.raises(ElastalogError) as error:
+        with refused(code):
             elastalog.open(PROGRAM_GIVEN, {"edge": rows}, bad_rows="skip")
-        assert error.value.diagnostics[0].code == code
 
 
 def test_rows_may_name_their_values() -> None:
@@ -245,7 +238,7 @@ def test_rows_may_name_their_values() -> None:
 @pytest.mark.parametrize("policy", ["skip", "quarantine"])
 def test_a_missing_value_of_a_polars_frame_is_handled_by_policy(policy: str, tmp_path: Path) -> None:
     """Its texts are views, which Arrow does not filter."""
-    bad_rows = elastalog.BadRows(policy, folder=tmp_path)  # type: ignore[arg-type]
+    bad_rows = elastalog.BadRows(policy, folder=tmp_path)
     program = ".decl derived(target: symbol, source: symbol)\n.decl size(of: symbol, n: number)"
     frames = {
         "derived": pl.DataFrame({"source": ["a", None], "target": ["b", "c"]}),

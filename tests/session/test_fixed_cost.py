@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from types import FrameType
 from typing import Any
 
 import elastalog
+from tests.interrupting import calls_of
 
 CLOSURE = """
 .decl e(a: number, b: number)
@@ -42,24 +41,7 @@ def _calls_of_updates(db: elastalog.Session, update: dict[str, Any]) -> tuple[in
     """The least calls that deleting and inserting took: at first things are laid out that stay, and whenever garbage is
     collected others are called too."""
     calls = [
-        (_calls_of(lambda: db.apply(deleted=update)), _calls_of(lambda: db.apply(inserted=update))) for _ in range(6)
+        (calls_of(lambda: db.apply(deleted=update)), calls_of(lambda: db.apply(inserted=update))) for _ in range(6)
     ]
     deletions, insertions = zip(*calls, strict=True)
     return min(deletions), min(insertions)
-
-
-def _calls_of(function: Any) -> int:
-    """How many functions of Python are called."""
-    calls = 0
-
-    def count(frame: FrameType, event: str, argument: object) -> None:
-        nonlocal calls
-        calls += event == "call"
-
-    before = sys.getprofile()
-    sys.setprofile(count)
-    try:
-        function()
-    finally:
-        sys.setprofile(before)
-    return calls

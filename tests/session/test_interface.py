@@ -22,6 +22,7 @@ from elastalog.analysis.functor_values import INVALID_DATES
 from elastalog.cli.main import cli
 from tests.closures import RIGHT_CLOSURE as PROGRAM
 from tests.commands import run
+from tests.refusals import refused
 
 EDGES = {"edge": [(1, 2), (2, 3)]}
 
@@ -128,15 +129,15 @@ def test_an_epoch_is_undone_by_its_number() -> None:
     with elastalog.open(PROGRAM, EDGES) as db:
         db.apply({"edge": [(3, 4)]})
         assert db.engine.undoing(db.epoch).commit().impact == 4
-        assert db.engine.undoing(db.log()[-1]).commit().impact == 4  # type: ignore[arg-type]
+        assert db.engine.undoing(db.log()[-1]).commit().impact == 4
         for wrong in (True, "2"):
             with pytest.raises(TypeError, match="an epoch to undo is given by its number, not"):
-                db.engine.undoing(wrong)  # type: ignore[arg-type]
+                db.engine.undoing(wrong)
         for unknown in (1, 7):
             with pytest.raises(elastalog.ElastalogError, match=f"epoch {unknown} cannot be undone\n.* one from 2 to 4"):
                 db.engine.undoing(unknown)
         with pytest.raises(AttributeError, match=r"db\.engine\.undoing\(db\.epoch\)\.commit\(\)"):
-            db.undo()  # type: ignore[attr-defined]
+            db.undo()
 
 
 @pytest.mark.parametrize("strategy", ["elastic", "dredc", "recompute"])
@@ -226,9 +227,8 @@ def test_a_prepared_query_may_have_a_head_and_no_parameters() -> None:
 
 @pytest.mark.parametrize(("text", "code"), [("path(1,", "E0110"), ("pth(1, X)", "E0204"), ("", "E0618")])
 def test_mistakes_in_a_query_are_errors_when_it_is_prepared(text: str, code: str) -> None:
-    with elastalog.open(PROGRAM, EDGES) as db, pytest.raises(elastalog.ElastalogError) as error:
+    with elastalog.open(PROGRAM, EDGES) as db, refused(code):
         db.prepare(text)
-    assert error.value.diagnostics[0].code == code
 
 
 def test_a_prepared_query_wants_all_its_parameters_and_no_others() -> None:
@@ -259,7 +259,6 @@ def test_earlier_names_do_what_they_did(tmp_path: Path) -> None:
             assert db.fact("path(1, 2)") == ("path", (1, 2))
             assert asyncio.run(db.aapply({"edge": [(3, 4)]})).impact == 4
             assert db.prepare() is None
-            assert db._history.store is not None
             assert db._history.store.manifest.options.retention == 7
             assert (db._materialisation.timeout, db._policy.most) == (60, 3)
         with elastalog.open(store=tmp_path / "db", at=1) as db:
@@ -296,7 +295,7 @@ def test_limits_and_stores_are_checked_when_they_are_made() -> None:
         with pytest.raises(elastalog.ElastalogError, match="E0612"):
             make()
     with pytest.raises(TypeError, match="`limits` are `Limits`, not 5"):
-        elastalog.open(PROGRAM, limits=5)  # type: ignore[arg-type]
+        elastalog.open(PROGRAM, limits=5)
 
 
 def test_a_difference_tells_how_the_program_changed(tmp_path: Path) -> None:
@@ -431,7 +430,7 @@ def test_slips_of_a_first_program(program: str, advice: str) -> None:
 
 def test_members_that_one_expects_say_what_to_write() -> None:
     with elastalog.open(PROGRAM_SHOWN, facts={}) as db, pytest.raises(AttributeError, match=r"db\.apply"):
-        db.insert("user", [("a", "b")])  # type: ignore[attr-defined]
+        db.insert("user", [("a", "b")])
 
 
 def test_the_shell_lists_epochs(tmp_path: Path) -> None:
@@ -487,8 +486,7 @@ def test_an_invalid_date_that_is_met_again_is_seldom_judged_again(monkeypatch: p
     )
     monkeypatch.setattr(invalid_dates, "_SPARED", 1e9)
     program = """.decl k(x: symbol, n: number)
-    .decl ok(n: number)
-    .decl m(n: number)
+    .decl ok, m(n: number)
     m(n) :- k(x, n), 1 = month(x), ok(n).
     """
     with elastalog.open(program, {"k": [("", 1)], "ok": [(9,)]}) as db:
@@ -545,7 +543,7 @@ def test_a_file_that_is_there_and_is_not_read_is_told_of(tmp_path: Path) -> None
     assert found.endswith("it looks like what an earlier run wrote of `road`, which is an output")
     db = elastalog.open(ROADS, {"road": tmp_path / "road.csv"})
     with pytest.raises(AttributeError, match=r'write `db\["road"\]`'):
-        db.road  # type: ignore[attr-defined]  # noqa: B018
+        db.road  # noqa: B018
 
 
 def test_outputs_of_earlier_runs_are_not_told_of_where_they_are_derived_or_not_asked_for(tmp_path: Path) -> None:
@@ -562,7 +560,7 @@ def test_outputs_of_earlier_runs_are_not_told_of_where_they_are_derived_or_not_a
 
 def test_a_frame_alone_is_no_facts() -> None:
     with pytest.raises(elastalog.ElastalogError) as raised:
-        elastalog.open(ROADS, pl.DataFrame({"from": ["A"]}))  # type: ignore[arg-type]
+        elastalog.open(ROADS, pl.DataFrame({"from": ["A"]}))
     (found,) = raised.value.diagnostics
     assert (found.code, found.message) == ("E0617", "facts are a folder or a mapping, not a DataFrame")
     assert 'say whose facts they are: `{"edge"' in str(found.help)
@@ -606,11 +604,11 @@ def test_changes_say_where_their_facts_are() -> None:
 def test_what_is_no_function_does_not_filter() -> None:
     with elastalog.open(PROGRAM, EDGES) as db:
         with pytest.raises(TypeError, match=r"relation\.filter\(lambda .*: …\)"):
-            db["edge"].filter("x = 1")  # type: ignore[arg-type]
+            db["edge"].filter("x = 1")
         with pytest.raises(AttributeError, match=r"relation\.filter"):
-            db["edge"].where("x = 1")  # type: ignore[attr-defined]
+            db["edge"].where("x = 1")
         with pytest.raises(TypeError, match=r'"edge": db\["edge"\]\.filter'):
-            db.preview(deleted=["edge(1, _)"])  # type: ignore[arg-type]
+            db.preview(deleted=["edge(1, _)"])
 
 
 def test_an_update_says_whether_it_is_committed() -> None:

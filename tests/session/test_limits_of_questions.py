@@ -15,15 +15,8 @@ from elastalog import Session
 from elastalog.cli.main import cli
 from elastalog.diagnostics import quota
 from elastalog.diagnostics.diagnostic import LimitReached
+from tests.closures import CLOSURE as PROGRAM
 
-PROGRAM = """
-.decl edge(a: number, b: number)
-.input edge
-.decl path(a: number, b: number)
-path(x, y) :- edge(x, y).
-path(x, z) :- path(x, y), edge(y, z).
-.output path
-"""
 LENGTH = 60
 QUESTIONS: dict[str, Callable[[Session], Any]] = {
     "explain": lambda db: str(db.explain(f"path(0, {LENGTH})")),
@@ -92,8 +85,7 @@ def test_an_update_after_a_stopped_question_is_an_epoch() -> None:
 
 
 SLOW = """
-.decl gate(x: number)
-.decl a(x: number)
+.decl gate, a(x: number)
 a(x) :- x = range(0, 200).
 .functor wait(x: number): number
 .decl slow(x: number)

@@ -14,8 +14,7 @@ from elastalog import ElastalogError
 from elastalog.session import Session
 
 PROGRAM = """
-.decl edge(from: number, to: number)
-.decl path(from: number, to: number)
+.decl edge, path(from: number, to: number)
 path(x, y) :- edge(x, y).
 """
 

@@ -14,6 +14,7 @@ from elastalog.diagnostics.source import Source
 from elastalog.settings import SETTINGS
 from elastalog.syntax.parser import parse
 from tests.reference.evaluator import evaluate
+from tests.refusals import refused
 
 PROGRAM = """
 .type Node <: number
@@ -74,9 +75,8 @@ def test_a_head_projects_and_computes(db: elastalog.Session) -> None:
 
 def test_disjunctions(db: elastalog.Session) -> None:
     assert sorted(db.query("edge(1, X) ; edge(X, 12)")) == [(2,), (11,)]
-    with pytest.raises(ElastalogError) as error:
+    with refused("E0618"):
         db.query("edge(1, X) ; edge(Y, 12)")
-    assert error.value.diagnostics[0].code == "E0618"
 
 
 @pytest.mark.parametrize("text", ["", " \n", "."])
@@ -171,9 +171,8 @@ def test_any_float_may_be_bound(value: float) -> None:
 
 
 def test_a_lone_surrogate_in_a_query_is_told_of_where_it_stands(db: elastalog.Session) -> None:
-    with pytest.raises(ElastalogError, match="U\\+D800\n --> <query>:1:10") as error:
+    with refused("E0101", match="U\\+D800\n --> <query>:1:10"):
         db.query('name(X, "\ud800"), path(X, _)')
-    assert error.value.diagnostics[0].code == "E0101"
 
 
 def test_a_head_without_arguments_asks_whether_there_is_an_answer(db: elastalog.Session) -> None:
@@ -206,8 +205,7 @@ def test_the_head_may_ask_for_a_witness(db: elastalog.Session) -> None:
 
 
 DECLARED = """
-.decl a(x: number, y: number)
-.decl b(x: number, y: number)
+.decl a, b(x: number, y: number)
 .decl c(x: number, s: symbol)
 .decl f(x: float, y: number)
 """

@@ -16,6 +16,7 @@ import elastalog
 from elastalog import ElastalogError
 from elastalog.session import candidates
 from tests.commands import run
+from tests.refusals import refused
 
 PROGRAM = """
 .decl edge(from: number, to: number)
@@ -234,9 +235,8 @@ def test_an_older_fault_is_looked_for_among_all_facts_from_the_shell(tmp_path: P
 )
 def test_questions_without_an_answer_say_so(question: dict[str, Any], code: str) -> None:
     with guarded() as db:
-        with pytest.raises(ElastalogError) as error:
+        with refused(code):
             db.suggest(**question)
-        assert [diagnostic.code for diagnostic in error.value.diagnostics] == [code]
         assert db.epoch == 1
 
 
@@ -296,14 +296,12 @@ def test_a_candidate_without_side_effects_is_suggested_though_its_values_are_new
         found = db.suggest(unwanted=['may("ann", "read", "payroll")'], candidates=[denied])
         assert [*map(str, found.insert)] == [denied]
         assert not found.delete
-        assert found.side_effects is not None
         assert found.side_effects.number == 0
 
 
 def test_of_equal_repairs_that_of_the_candidates_is_suggested() -> None:
     program = """
-        .decl reached(x: number)
-        .decl closed(x: number)
+        .decl reached, closed(x: number)
         .input closed
         .decl alarm()
         .output alarm
@@ -341,7 +339,6 @@ def test_a_text_of_a_column_that_goes_with_it_is_likely() -> None:
     with elastalog.open(ACTING, ACTORS) as db:
         found = db.suggest(missing=['may("eve", "delete")'])
         assert list(map(str, found.insert)) == ['role_of("eve", "admin")']
-        assert found.side_effects is not None
         assert found.side_effects.number == 0
 
 
@@ -350,7 +347,6 @@ def test_that_a_less_likely_repair_has_fewer_side_effects_is_said(monkeypatch: p
     with elastalog.open(ACTING, ACTORS) as db:
         found = db.suggest(missing=['may("eve", "delete")'])
         assert not any(fact.relation == "role_of" for fact in found.insert)
-        assert found.side_effects is not None
         assert found.side_effects.least == 0
         assert "repairs of this size; another has none)" in str(found)
 

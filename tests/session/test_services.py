@@ -25,6 +25,7 @@ from elastalog.cli.main import cli
 from elastalog.session import settings as session_settings
 from elastalog.session.settings import processors
 from tests.closures import CLOSURE
+from tests.refusals import refused
 
 PROGRAM = """
 .decl edge(from: number, to: number)
@@ -41,7 +42,7 @@ EDGES = [(1, 2), (2, 3), (3, 4), (9, 10)]
 
 
 def opened(**options: object) -> elastalog.Session:
-    return elastalog.open(PROGRAM, {"edge": EDGES}, **options)  # type: ignore[arg-type]
+    return elastalog.open(PROGRAM, {"edge": EDGES}, **options)
 
 
 def shown(changes: elastalog.Changes) -> dict[str, tuple[list[object], list[object]]]:
@@ -84,9 +85,8 @@ def test_uses_of_a_fact() -> None:
         assert sorted(map(str, db.uses("path(3, 4)", all=True))) == ["path(1, 4)", "path(2, 4)"]
         assert db.epoch == 1
         assert sorted(db["lonely"]) == [(9,)]
-        with pytest.raises(ElastalogError) as error:
+        with refused("E0701"):
             db.uses("edge(7, 8)")
-        assert error.value.diagnostics[0].code == "E0701"
 
 
 AGGREGATES = """
@@ -151,7 +151,7 @@ def test_functions_are_told_of_epochs_and_their_faults_are_logged(caplog: pytest
         assert "epoch 2: 1 explicit facts inserted, 0 deleted, 6 changes" in caplog.text
         assert "(from crawler 7)" in caplog.text
         with pytest.raises(TypeError):
-            db.on_commit(5)  # type: ignore[type-var]
+            db.on_commit(5)
 
 
 @pytest.mark.parametrize("has_store", [False, True])
@@ -166,9 +166,8 @@ def test_changes_since_an_epoch_are_net(tmp_path: Path, has_store: bool) -> None
         assert shown(db.changes_since(4)) == {}
         assert sorted(db.changes_since(3)["edge"].deleted) == [(9, 10)]
         for epoch in (0, 5):
-            with pytest.raises(ElastalogError) as error:
+            with refused("E0813"):
                 db.changes_since(epoch)
-            assert error.value.diagnostics[0].code == "E0813"
 
 
 def test_the_log_has_times_and_batches_as_they_were_given(tmp_path: Path) -> None:
@@ -194,9 +193,8 @@ def test_an_epoch_by_its_time(tmp_path: Path) -> None:
         assert db.at(datetime.now(UTC)).epoch == 2
         assert db.at(datetime.now()).epoch == 2
         assert db.at(first).epoch == 1
-        with pytest.raises(ElastalogError) as error:
+        with refused("E0813"):
             db.at(first - timedelta(days=1))
-        assert error.value.diagnostics[0].code == "E0813"
 
 
 def test_a_reader_follows_its_store(tmp_path: Path) -> None:
@@ -233,9 +231,8 @@ def test_a_copy_of_a_store_in_use(tmp_path: Path) -> None:
             assert sorted(copy.at(1)["edge"]) == sorted(EDGES)
             assert copy.verify().is_exact
             copy.apply({"edge": [(7, 8)]})
-        with pytest.raises(ElastalogError) as error:
+        with refused("E0802"):
             db.backup(tmp_path / "copies" / "one")
-        assert error.value.diagnostics[0].code == "E0802"
     with pytest.raises(ElastalogError), opened() as db:
         db.backup(tmp_path / "other")
 
@@ -274,20 +271,15 @@ def test_another_program_is_an_update(tmp_path: Path) -> None:
         db.upgrade(PROGRAM)
         assert (3, 30) not in db["edge"]
         assert sorted(db["far"]) == []
-    with pytest.raises(ElastalogError) as error:
+    with refused("E0810"):
         elastalog.open(NEXT, store=tmp_path / "store")
-    assert error.value.diagnostics[0].code == "E0810"
 
 
 def test_a_relation_keeps_its_attributes() -> None:
-    with opened() as db:
-        with pytest.raises(ElastalogError) as error:
-            db.upgrade(
-                PROGRAM.replace("lonely(x: number)", "lonely(x: float)").replace(
-                    "lonely(x) :-", "lonely(to_float(x)) :-"
-                )
-            )
-        assert error.value.diagnostics[0].code == "E0820"
+    with opened() as db, refused("E0820"):
+        db.upgrade(
+            PROGRAM.replace("lonely(x: number)", "lonely(x: float)").replace("lonely(x) :-", "lonely(to_float(x)) :-")
+        )
 
 
 def test_what_lies_between_two_epochs_shows_like_changes(tmp_path: Path) -> None:
@@ -349,14 +341,14 @@ def test_as_many_as_the_process_may_use(monkeypatch: pytest.MonkeyPatch) -> None
 def test_one_in_a_process_of_a_pool(monkeypatch: pytest.MonkeyPatch) -> None:
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
         assert pool.submit(processors).result() == 1
-    monkeypatch.setitem(sys.modules, "pyspark.worker", SimpleNamespace())  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "pyspark.worker", SimpleNamespace())
     assert processors() == 1
 
 
 @pytest.mark.parametrize("jobs", ["auto", 1, 3])
 def test_sessions_take_it(jobs: object, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("elastalog.session.opening.processors", lambda: 7)
-    with elastalog.open(PROGRAM_THREADS, facts={"e": [(1,)]}, jobs=jobs, engine="local") as db:  # type: ignore[arg-type]
+    with elastalog.open(PROGRAM_THREADS, facts={"e": [(1,)]}, jobs=jobs, engine="local") as db:
         assert set(db["p"]) == {(1,)}
         assert db._now.settings.jobs == (7 if jobs == "auto" else jobs) if hasattr(db, "_now") else True
 
@@ -365,7 +357,7 @@ def test_no_threads_are_refused() -> None:
     with pytest.raises(elastalog.ElastalogError, match="jobs"):
         elastalog.open(PROGRAM_THREADS, jobs=0)
     with pytest.raises(elastalog.ElastalogError, match="jobs"):
-        elastalog.open(PROGRAM_THREADS, jobs="many")  # type: ignore[arg-type]
+        elastalog.open(PROGRAM_THREADS, jobs="many")
 
 
 # --- observers hear of commits and questions; spans of OpenTelemetry are made of that ---------------------------------

@@ -16,6 +16,7 @@ import pytest
 import elastalog
 from elastalog.backends.kernel.bootstrap.first_epoch import FirstEpoch
 from elastalog.backends.kernel.levels.scheduler import UpdateScheduler
+from tests.interrupting import calls_of
 
 POLICY = """
 .decl member(user: symbol, role: symbol)
@@ -53,16 +54,14 @@ def test_the_second_opening_calls_far_fewer_functions_than_the_first() -> None:
 
     opened(POLICY)
     program = elastalog.Program.parse(POLICY)
-    first = _calls(lambda: opened(program))
-    second = _calls(lambda: opened(program))
+    first = calls_of(lambda: opened(program))
+    second = calls_of(lambda: opened(program))
     assert second < first
     assert second <= 700
 
 
 CLOSURE = """
-.decl edge(x: number, y: number)
-.decl path(x: number, y: number)
-.decl far(x: number, y: number)
+.decl edge, path, far(x: number, y: number)
 .decl named(x: number, name: symbol)
 path(x, y) :- edge(x, y).
 path(x, z) :- path(x, y), edge(y, z).
@@ -259,19 +258,3 @@ def test_processes_open_compiled_programs(method: str, tmp_path: Path) -> None:
     command = [sys.executable, str(tmp_path / "pool.py"), method]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert (done.stdout.strip(), done.returncode) == ("{(False, True, True)}", 0), done.stderr
-
-
-def _calls(function: Any) -> int:
-    number = 0
-
-    def count(frame: object, event: str, argument: object) -> None:
-        nonlocal number
-        number += event == "call"
-
-    before = sys.getprofile()
-    sys.setprofile(count)
-    try:
-        function()
-    finally:
-        sys.setprofile(before)
-    return number

@@ -11,8 +11,7 @@ import elastalog
 from elastalog import ElastalogError, PendingUpdate, Session
 
 PROGRAM = """
-.decl edge(x: number, y: number)
-.decl path(x: number, y: number)
+.decl edge, path(x: number, y: number)
 path(x, y) :- edge(x, y).
 """
 

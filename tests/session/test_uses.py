@@ -30,16 +30,13 @@ least(x, a) <= least(x, b) :- b < a.
 below(range(0, y)) :- edge(_, y).
 .decl seen(x: number)
 seen(x) :- below(x).
-.decl list(l: List)
-.decl longer(l: List)
+.decl list, longer(l: List)
 longer([1, l]) :- list(l), l != [2, nil].
 .decl kept(l: List)
 kept(l) :- longer(l).
-.decl tree(t: Tree)
-.decl leaf(t: Tree)
+.decl tree, leaf(t: Tree)
 leaf(l) :- tree($Node(l, $Leaf(_))).
-.decl value(x: float)
-.decl copy(x: float)
+.decl value, copy(x: float)
 copy(x) :- value(x).
 .decl again(x: float)
 again(x) :- copy(x).
@@ -105,8 +102,7 @@ def test_what_would_go_with_a_fact(db: Session, fact: str, expected: str) -> Non
 
 def test_rules_may_use_any_names() -> None:
     program = """
-    .decl given(x: number)
-    .decl next(x: number)
+    .decl given, next(x: number)
     next(value_0_ + 1) :- given(value_0_).
     .decl pair(x: number, y: number)
     pair(value_0, value__1 + 1) :- next(value_0), given(value__1).
@@ -181,8 +177,7 @@ def test_a_fact_of_records_and_other_values() -> None:
     program = """
     .type Pair = [x: number, y: float]
     .type Tree = Leaf {} | Node {v: float}
-    .decl made(p: Pair, t: Tree, a: number, b: number, f: float)
-    .decl kept(p: Pair, t: Tree, a: number, b: number, f: float)
+    .decl made, kept(p: Pair, t: Tree, a: number, b: number, f: float)
     kept(p, t, a, b, f) :- made(p, t, a, b, f).
     """
     row = ((1, 0.5), Branch("Leaf"), 5, 6, 1.5)

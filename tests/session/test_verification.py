@@ -17,8 +17,7 @@ from tests.generators.construction import EVERYTHING, Features
 from tests.generators.seeded import seeded_case
 
 PATHS = """
-.decl edge(x: number, y: number)
-.decl path(x: number, y: number)
+.decl edge, path(x: number, y: number)
 path(x, y) :- edge(x, y).
 path(x, z) :- path(x, y), edge(y, z).
 .decl far(x: number)

@@ -49,5 +49,5 @@ def follow_a_chain(session: Any) -> None:
         for inserted, deleted in UPDATES:
             for each in (db, local):
                 each.apply({"edge": inserted}, {"edge": deleted})
-            assert db._backend.kernel.evicted == {"path"}  # type: ignore[attr-defined]
+            assert db._backend.kernel.evicted == {"path"}
         assert levels_of(db) == levels_of(local)

@@ -16,7 +16,7 @@ import elastalog.spark
 from elastalog.diagnostics.diagnostic import ElastalogError
 
 ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = re.search(r"^```prolog\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)[1]  # type: ignore[index]
+PROGRAM = re.search(r"^```prolog\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)[1]
 
 
 @pytest.fixture

@@ -73,7 +73,7 @@ def test_auto_goes_to_tasks_beyond(spark: Any) -> None:
 
 def test_results_stay_in_files_until_they_are_read(spark: Any) -> None:
     db = elastalog.open(LINEAR, facts=FACTS, engine="spark", spark=spark)
-    evicted = db._backend.kernel.evicted  # type: ignore[attr-defined]
+    evicted = db._backend.kernel.evicted
     assert evicted == {"path"}
     # From 1: 2, 3, 4, 5. From each of 2, 3, 4: the cycle and 5.
     assert len(db["path"]) == 4 + 3 * 4

@@ -142,5 +142,5 @@ def test_slips_in_what_is_to_be_written_are_told(spark: Any, tmp_path: Path) -> 
             ("E0617", "parquet", None, "error"),
         ):
             with pytest.raises(ElastalogError) as raised:
-                elastalog.spark.write(db, "path", kind, place, mode=mode)  # type: ignore[arg-type]
+                elastalog.spark.write(db, "path", kind, place, mode=mode)
             assert [d.code for d in raised.value.diagnostics] == [code]

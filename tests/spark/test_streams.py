@@ -90,7 +90,7 @@ def test_a_batch_that_comes_again_is_skipped(spark: Any, tmp_path: Path) -> None
                 raise OSError("the power failed")
             return record
 
-        db._updates.commit = failing  # type: ignore[method-assign]
+        db._updates.commit = failing
         with pytest.raises(OSError, match="the power failed"):
             play(spark, db, tmp_path)
         assert db.epoch == 2
@@ -349,7 +349,7 @@ def test_every_step_is_an_epoch_that_knows_the_next(spark: Any, tmp_path: Path, 
             announced.append((update.batch, marks, db.epoch))
             announce(upcoming, marks)
 
-        db._updates.announce = noting  # type: ignore[method-assign]
+        db._updates.announce = noting
         handle = play_steps(spark, db, tmp_path, marks=marks)
         assert (handle.applied, handle.repeated, db.epoch) == (4, 0, 5)
         # Step 1 is applied to epoch 1 and knows of step 2, and so on; of the first nobody was told, but asked whether.
@@ -371,7 +371,7 @@ def test_steps_that_come_again_are_skipped_one_by_one(spark: Any, tmp_path: Path
                 raise OSError("the power failed")
             return commit(update, *rest)
 
-        db._updates.commit = failing  # type: ignore[method-assign]
+        db._updates.commit = failing
         with pytest.raises(OSError, match="the power failed"):
             play_steps(spark, db, tmp_path)
         assert db.epoch == 3

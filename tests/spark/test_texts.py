@@ -102,7 +102,7 @@ def test_texts_that_the_driver_has_no_memory_for_lie_in_files(spark: Any, monkey
         known = db._dictionary.symbols._texts
         assert isinstance(known, LargeInterner)
         assert all(map(large_interner.is_mapped, (known._bytes, known._ends, known._index[0])))
-        assert {placement.where for placement in db._backend.placements.values()} == {"tasks"}  # type: ignore[attr-defined]
+        assert {placement.where for placement in db._backend.placements.values()} == {"tasks"}
         assert len(db["named"]) == 3000
         assert set(db["round"]) == {(f"right {i}",) for i in range(0, 3000, 100) if i}
         db.apply({"item": [("left 5", 5, "other"), ("new 00", 1, "newer")]}, {"item": [("left 100", 100, "right 100")]})

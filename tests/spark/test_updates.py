@@ -125,7 +125,7 @@ def test_random_updates_have_the_levels_of_the_definition(near: Any, seed: int, 
     with elastalog.open(program.text, facts=program.facts, levels=kind, engine="spark", spark=near) as db:
         for number, update in enumerate(updates):
             # Every third update is evaluated anew.
-            db._epochs.strategy.costs.budget = 0.0 if number % 3 == 2 else None  # type: ignore[attr-defined]
+            db._epochs.strategy.costs.budget = 0.0 if number % 3 == 2 else None
             with least_budget(0):
                 db.apply(update.inserted, update.deleted)
             explicit = update.apply_to(explicit)

@@ -103,7 +103,7 @@ def test_paths_and_truth_values(spark: Any, tmp_path: Path) -> None:
 def test_slips_in_a_source_are_told() -> None:
     with pytest.raises(ElastalogError, match=r"`header` is not a known parameter[^?]*did you mean `headers`\?"):
         es.csv("edge.csv", header="true")
-    assert codes(lambda: es.parquet(None)) == ["E0617"]  # type: ignore[arg-type]
+    assert codes(lambda: es.parquet(None)) == ["E0617"]
 
 
 # --- values --------------------------------------------------------------------------------------------------------

@@ -40,7 +40,6 @@ class SlowDisk(FileSystem):
 
 
 def use(session: Session, disk: FileSystem) -> None:
-    assert session._history.store is not None
     session._history.store._files = disk
     assert session._history.store._journal is not None
     session._history.store._journal._files = disk

@@ -21,20 +21,9 @@ from elastalog.storage.administration import check_files
 from elastalog.storage.errors import StoreDamaged
 from elastalog.storage.manifest import Options, read_manifest
 from tests.storage.disks import FailingDisk, GatedDisk, use
-from tests.storage.scripted import (
-    LAST,
-    UPDATES,
-    create,
-    expected_states,
-    files_of,
-    go_on,
-    in_child,
-    state_of,
-    write_snapshot,
-)
+from tests.storage.expecting import EXPECTED, require_kept
+from tests.storage.scripted import LAST, UPDATES, create, files_of, go_on, in_child, state_of, write_snapshot
 from tests.storage.test_crashes import check_continuation, check_recovery
-
-EXPECTED = expected_states()
 
 
 @pytest.fixture(autouse=True)
@@ -66,8 +55,6 @@ def held_at(path: Path, epoch: int, **options: int) -> tuple[Session, GatedDisk]
 
 
 def is_written(session: Session) -> bool:
-    assert session._history.store is not None
-    assert session._history.store._coming is not None
     session._history.store._coming.wait()
     return True
 
@@ -92,8 +79,7 @@ def test_commits_go_on_while_a_snapshot_is_written(folder: Path) -> None:
         inserted, deleted = UPDATES[epoch - 2]
         session.apply(inserted, deleted, source="script", batch=epoch)
         assert (session.epoch, state_of(session)) == (epoch, EXPECTED[epoch])
-        with elastalog.open(store=elastalog.Store(path, read_only=True)) as reader:
-            assert (reader.epoch, state_of(reader)) == (epoch, EXPECTED[epoch])
+        require_kept(elastalog.Store(path, read_only=True), epoch)
     assert snapshot_epochs(path) == [1], "it is in force only when it has been written"
     assert snapshot_threads() == 1, "no second one is begun"
     disk.gate.set()
@@ -111,8 +97,7 @@ def test_commits_go_on_while_a_snapshot_is_written(folder: Path) -> None:
             assert session.update("script", "5").commit().impact == 0, "batches of all journals are known"
             assert session.epoch == LAST
     for epoch in range(1, LAST + 1):
-        with elastalog.open(store=elastalog.Store(path, at=epoch)) as earlier:
-            assert (earlier.epoch, state_of(earlier)) == (epoch, EXPECTED[epoch])
+        require_kept(elastalog.Store(path, at=epoch), epoch)
 
 
 def test_closing_waits_for_a_snapshot(folder: Path) -> None:
@@ -121,8 +106,7 @@ def test_closing_waits_for_a_snapshot(folder: Path) -> None:
     threading.Timer(0.1, disk.gate.set).start()
     session.close()
     assert (snapshot_epochs(path), journal_epochs(path)) == ([1, 3], [1, 3])
-    with elastalog.open(store=path) as session:
-        assert state_of(session) == EXPECTED[3]
+    require_kept(path, 3)
 
 
 @pytest.mark.usefixtures("uncollected")
@@ -139,8 +123,7 @@ def test_ctrl_c_while_closing_abandons_a_snapshot(folder: Path) -> None:
         assert session.engine.recovery == ()
         assert not list((path / "facts").glob("*-3.parquet")), "what it had written is removed"
         go_on(session)
-    with elastalog.open(store=path) as session:
-        assert state_of(session) == EXPECTED[LAST]
+    require_kept(path, LAST)
 
 
 def test_a_snapshot_now_takes_the_place_of_one_in_the_making(folder: Path) -> None:
@@ -153,8 +136,7 @@ def test_a_snapshot_now_takes_the_place_of_one_in_the_making(folder: Path) -> No
     assert (snapshot_epochs(path), journal_epochs(path)) == ([1, 4], [1, 4])
     go_on(session)
     session.close()
-    with elastalog.open(store=path) as session:
-        assert state_of(session) == EXPECTED[LAST]
+    require_kept(path, LAST)
 
 
 @pytest.mark.parametrize("writes", range(1, 12))
@@ -163,7 +145,7 @@ def test_what_goes_wrong_is_said_at_the_next_commit_and_loses_nothing(
 ) -> None:
     path = folder / "store"
     session, disk = held_at(path, 3)
-    disk._write = FailingDisk(errno.ENOSPC, writes=writes)._write  # type: ignore[method-assign]
+    disk._write = FailingDisk(errno.ENOSPC, writes=writes)._write
     disk.gate.set()
     assert is_written(session)
     said = []
@@ -183,20 +165,18 @@ def test_what_goes_wrong_is_said_at_the_next_commit_and_loses_nothing(
         assert (session.epoch, state_of(session)) == (epoch, EXPECTED[epoch])
         go_on(session)
     assert len(snapshot_epochs(path)) > 1, "a later one succeeds"
-    with elastalog.open(store=path) as session:
-        assert state_of(session) == EXPECTED[LAST]
+    require_kept(path, LAST)
 
 
 def test_what_goes_wrong_is_said_at_the_latest_when_the_store_is_closed(
     folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     session, disk = held_at(folder / "store", 3)
-    disk._fsync = FailingDisk(errno.EIO, fsyncs=1)._fsync  # type: ignore[method-assign]
+    disk._fsync = FailingDisk(errno.EIO, fsyncs=1)._fsync
     disk.gate.set()
     session.close()
     assert ["E0808" in record.getMessage() for record in caplog.records] == [True]
-    with elastalog.open(store=folder / "store") as session:
-        assert state_of(session) == EXPECTED[3]
+    require_kept(folder / "store", 3)
 
 
 def test_a_damaged_snapshot_before_is_said_and_not_built_upon(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -204,11 +184,9 @@ def test_a_damaged_snapshot_before_is_said_and_not_built_upon(folder: Path, capl
     with create(path, journal_epochs=100) as session:
         (file,) = (path / "facts").glob("*-edge-1.parquet")
         file.write_bytes(file.read_bytes()[:-1] + b"x")
-        assert session._history.durable is not None
         for inserted, deleted in UPDATES:
             session.apply(inserted, deleted)
         coming = session._history.durable.store.begin_snapshot(session._dictionary)
-        assert coming is not None
         coming.start()
     assert [file.name in record.getMessage() for record in caplog.records] == [True]
     assert snapshot_epochs(path) == [1]
@@ -221,7 +199,6 @@ def test_damage_between_a_snapshot_and_the_last_journal_is_noticed(folder: Path)
     disk.gate.set()
     assert is_written(session)
     session.apply(*UPDATES[3])
-    assert session._history.store is not None
     session._history.store.abandon_snapshot()  # the next one
     session.close()
     assert journal_epochs(path) == [1, 5]
@@ -239,8 +216,7 @@ def test_damage_between_a_snapshot_and_the_last_journal_is_noticed(folder: Path)
     with pytest.raises(elastalog.ElastalogError, match="E0806"):
         elastalog.open(store=path)
     journal.write_bytes(data)
-    with elastalog.open(store=path) as session:
-        assert state_of(session) == EXPECTED[5]
+    require_kept(path, 5)
 
 
 def test_history_reaches_back_as_far_as_without_threads(folder: Path) -> None:

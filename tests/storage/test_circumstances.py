@@ -18,18 +18,8 @@ from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.evaluation import epochs
 from elastalog.storage import administration, store
 from tests.storage.disks import FailingDisk
-from tests.storage.scripted import (
-    FACTS,
-    LAST,
-    PROGRAM,
-    create,
-    expected_states,
-    files_of,
-    go_on,
-    lived,
-    state_of,
-    write_snapshot,
-)
+from tests.storage.expecting import EXPECTED
+from tests.storage.scripted import FACTS, LAST, PROGRAM, create, files_of, go_on, lived, state_of, write_snapshot
 
 
 def codes(error: ElastalogError) -> list[str]:
@@ -89,10 +79,10 @@ def test_a_file_system_without_locks_is_refused(tmp_path: Path, monkeypatch: pyt
             attempt()
         assert codes(raised.value) == ["E0829"]
     with elastalog.open(store=elastalog.Store(path, read_only=True)) as session:
-        assert state_of(session) == expected_states()[LAST]
+        assert state_of(session) == EXPECTED[LAST]
     monkeypatch.undo()
     with elastalog.open(store=path) as session:
-        assert state_of(session) == expected_states()[LAST]
+        assert state_of(session) == EXPECTED[LAST]
     with create(tmp_path / "other") as session:  # what was begun there is done again
         assert session.epoch == 1
 
@@ -110,7 +100,7 @@ def test_nothing_is_made_over_a_store_that_has_lost_its_pointer(tmp_path: Path, 
     assert files_of(path) == before
     (path / "CURRENT").write_bytes(pointer)
     with elastalog.open(store=path) as session:
-        assert state_of(session) == expected_states()[LAST]
+        assert state_of(session) == EXPECTED[LAST]
 
 
 def test_a_session_whose_lock_was_removed_writes_no_more(tmp_path: Path) -> None:
@@ -122,7 +112,7 @@ def test_a_session_whose_lock_was_removed_writes_no_more(tmp_path: Path) -> None
             with pytest.raises(ElastalogError) as raised:
                 first.apply({"edge": [(30, 1)]})
             assert codes(raised.value) == ["E0809"]
-            assert state_of(first) == expected_states()[LAST]
+            assert state_of(first) == EXPECTED[LAST]
     with elastalog.open(store=path) as session:
         assert session.epoch == LAST + 1
         assert (20, 1) in session["edge"]
@@ -205,7 +195,7 @@ def test_a_disk_that_fills_up_at_any_write_of_a_new_store(
         is_there = (path / "CURRENT").exists()
         with elastalog.open(store=path) if is_there else elastalog.open(PROGRAM, FACTS, store=path) as db:
             go_on(db)
-            assert state_of(db) == expected_states()[LAST]
+            assert state_of(db) == EXPECTED[LAST]
     assert made == 1
     assert number > 10
 
@@ -228,4 +218,4 @@ def test_a_disk_that_fills_up_while_a_store_is_copied(
                 break
     assert number > 10
     with elastalog.open(store=copy) as session:
-        assert state_of(session) == expected_states()[LAST]
+        assert state_of(session) == EXPECTED[LAST]

@@ -51,8 +51,6 @@ def test_the_last_state_of_every_fact_stays(
                 expected[fact] = state
     levels, counts = (np.array([state[i] for state in before.values()], np.int32) for i in (0, 1))
     found = merged(FactWords(np.array(list(before), np.int32).reshape(-1, 2), levels, counts), steps)
-    assert found.level is not None
-    assert found.count is not None
     facts = list(map(tuple, found.words.tolist()))
     assert len(set(facts)) == len(facts)
     assert dict(zip(facts, zip(found.level.tolist(), found.count.tolist(), strict=True), strict=True)) == expected

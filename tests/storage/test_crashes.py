@@ -16,9 +16,8 @@ import pytest
 import elastalog
 from elastalog.storage import failpoints
 from tests.failpoints import recording, stop_at
-from tests.storage.scripted import LAST, create, expected_states, files_of, go_on, in_child, lived, state_of
-
-EXPECTED = expected_states()
+from tests.storage.expecting import EXPECTED, require_kept
+from tests.storage.scripted import LAST, create, files_of, go_on, in_child, lived, state_of
 
 
 def life(path: Path, committed: Callable[[int], None]) -> None:
@@ -54,8 +53,7 @@ def check_continuation(path: Path, epoch: int) -> None:
     with create(path) if epoch == 0 else elastalog.open(store=path) as session:
         go_on(session)
         assert session.epoch == LAST
-    with elastalog.open(store=path) as session:
-        assert state_of(session) == EXPECTED[LAST]
+    require_kept(path, LAST)
 
 
 @pytest.mark.slow

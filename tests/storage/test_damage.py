@@ -20,7 +20,8 @@ from elastalog.storage.errors import StoreDamaged
 from elastalog.storage.filesystem import FileSystem
 from elastalog.storage.manifest import Options, read_manifest, write_manifest
 from elastalog.storage.store import Store
-from tests.storage.scripted import LAST, expected_states, files_of, lived, state_of
+from tests.storage.expecting import EXPECTED
+from tests.storage.scripted import LAST, files_of, lived, state_of
 
 SMALL = """.decl edge(x: number, y: symbol)
 .decl node(y: symbol)
@@ -120,7 +121,7 @@ def test_a_flipped_bit_never_changes_the_answers_of_a_session(folder: Path) -> N
 @pytest.mark.parametrize("step", [3, pytest.param(1, marks=pytest.mark.long)])
 def test_every_truncation_of_the_journal_gives_the_last_whole_epoch(folder: Path, step: int) -> None:
     store = lived(folder / "store", journal_epochs=100)
-    expected = expected_states()
+    expected = EXPECTED
     journal = store / "journal-1.log"
     data = journal.read_bytes()
     epochs: list[int] = []

@@ -13,16 +13,14 @@ from elastalog.session import Session
 from elastalog.storage.manifest import BY_SETS
 
 REACH = """
-.decl edge(x: number, y: number)
-.decl path(x: number, y: number)
+.decl edge, path(x: number, y: number)
 .decl lonely(x: number)
 path(x, y) :- edge(x, y).
 path(x, z) :- path(x, y), edge(y, z).
 lonely(x) :- edge(x, _), !path(x, x).
 """
 STEPS = """
-.decl edge(x: number, y: number)
-.decl path(x: number, y: number)
+.decl edge, path(x: number, y: number)
 .decl lonely(x: number)
 path(x, y) :- edge(x, y).
 path(x, z) :- edge(x, y), edge(y, z).

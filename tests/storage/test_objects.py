@@ -86,7 +86,7 @@ def test_a_reader_follows(address: str) -> None:
 @pytest.mark.slow
 def test_snapshots_take_the_place_of_journals(bucket: Bucket, address: str, tmp_path: Path) -> None:
     with made(address, retention=3) as db:
-        options = db._history.store.manifest.options  # type: ignore[union-attr]
+        options = db._history.store.manifest.options
         object.__setattr__(options, "journal_epochs", 4)
         for i in range(30):
             db.apply({"edge": [(i, f"n{i}")]})
@@ -96,7 +96,7 @@ def test_snapshots_take_the_place_of_journals(bucket: Bucket, address: str, tmp_
         epochs = [entry.epoch for entry in db.log()]
         assert epochs[-1] == 31
         assert len(epochs) < 20
-        needed = db._history.store.manifest.names()  # type: ignore[union-attr]
+        needed = db._history.store.manifest.names()
     journals = {key for key in keys if key.startswith("journal")}
     assert {key.partition(".log")[0] + ".log" for key in journals} == {n for n in needed if n.startswith("journal")}
     assert {key for key in keys if key.startswith(("facts", "dictionary", "manifest"))} <= needed

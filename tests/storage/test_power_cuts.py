@@ -10,6 +10,7 @@ import pytest
 import elastalog
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.storage.journal import START, FrameDamaged, frame, read_frames
+from tests.refusals import refused
 from tests.storage.power import PAGE, Disk, Flushed, Named, RecordingDisk, Told, Wrote, recorded
 from tests.storage.scripted import create
 from tests.torture.power import power_cuts
@@ -109,6 +110,5 @@ def test_epochs_behind_a_page_of_zeros_are_not_given_up(tmp_path: Path) -> None:
     assert len(data) > 3 * PAGE
     data[PAGE : 2 * PAGE] = bytes(PAGE)
     journal.write_bytes(data)
-    with pytest.raises(ElastalogError) as raised:
+    with refused("E0805"):
         elastalog.open(store=tmp_path / "store")
-    assert [found.code for found in raised.value.diagnostics] == ["E0805"]

@@ -20,9 +20,9 @@ from elastalog.storage.filesystem import FileSystem
 from elastalog.storage.store import Store
 from tests.failpoints import recording
 from tests.storage.disks import FailingDisk, SlowDisk, use
-from tests.storage.scripted import LAST, UPDATES, create, expected_states, files_of, go_on, in_child, lived, state_of
+from tests.storage.expecting import EXPECTED, require_kept
+from tests.storage.scripted import LAST, UPDATES, create, files_of, go_on, in_child, lived, state_of
 
-EXPECTED = expected_states()
 MOMENTS = ("write.before", "write.middle", "write.after", "fsync.before", "fsync.after")
 
 
@@ -41,8 +41,7 @@ def test_a_commit_that_cannot_be_written_changes_nothing(folder: Path, code: int
         assert files_of(folder / "store") == before
         go_on(session)
         assert state_of(session) == EXPECTED[LAST]
-    with elastalog.open(store=folder / "store") as session:
-        assert state_of(session) == EXPECTED[LAST]
+    require_kept(folder / "store", LAST)
 
 
 def test_a_store_that_cannot_undo_a_failed_write_asks_to_be_opened_again(folder: Path) -> None:
@@ -81,8 +80,7 @@ def test_a_snapshot_that_cannot_be_written_loses_nothing(folder: Path) -> None:
         with elastalog.open(store=path) as session:
             assert (session.epoch, state_of(session)) == (epoch, state)
             go_on(session)
-        with elastalog.open(store=elastalog.Store(path, read_only=True)) as session:
-            assert state_of(session) == EXPECTED[LAST]
+        require_kept(elastalog.Store(path, read_only=True), LAST)
 
 
 def test_initialisation_on_a_full_disk_leaves_no_store(folder: Path) -> None:
@@ -196,8 +194,7 @@ def test_a_lock_of_a_dead_process_does_not_hold(folder: Path) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
     assert in_child(die)[1] == LAST
-    with elastalog.open(store=store) as session:
-        assert state_of(session) == EXPECTED[LAST]
+    require_kept(store, LAST)
 
 
 def test_readers_see_the_last_committed_epoch_while_a_writer_goes_on(folder: Path) -> None:
@@ -209,8 +206,7 @@ def test_readers_see_the_last_committed_epoch_while_a_writer_goes_on(folder: Pat
             assert state_of(reader) == EXPECTED[1]
             with pytest.raises(elastalog.ElastalogError, match="E0814"):
                 reader.apply({"edge": [(1, 1)]})
-        with elastalog.open(store=elastalog.Store(path, read_only=True)) as reader:
-            assert state_of(reader) == EXPECTED[LAST]
+        require_kept(elastalog.Store(path, read_only=True), LAST)
 
 
 def test_readers_beside_a_busy_writer_always_see_a_committed_epoch(folder: Path, in_background: bool) -> None:
@@ -249,8 +245,7 @@ def test_a_reader_during_an_unfinished_write_sees_the_epoch_before(folder: Path)
     journal = store / "journal-1.log"
     data = journal.read_bytes()
     journal.write_bytes(data[:-10])
-    with elastalog.open(store=elastalog.Store(store, read_only=True)) as session:
-        assert state_of(session) == EXPECTED[LAST - 1]
+    require_kept(elastalog.Store(store, read_only=True), LAST - 1)
     assert journal.read_bytes() == data[:-10], "a reader changes nothing"
 
 

@@ -81,7 +81,7 @@ def test_any_facts_may_be_marked(strategy: str, monkeypatch: pytest.MonkeyPatch)
     """As if every fact that the last update touched, of whatever kind, had been marked."""
 
     def everything(self: Marking, stratum: SetMaintenance) -> Facts:
-        relations = stratum._relations  # type: ignore[attr-defined]
+        relations = stratum._relations
         rows = {
             name: relations[name].present_rows()[::2].copy() for name in stratum.own if not relations[name].touched_used
         }

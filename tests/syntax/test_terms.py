@@ -153,7 +153,7 @@ def test_aggregates_with_a_target(operator: str, target: str) -> None:
     aggregate = read_term(f"{operator} {target} : {{ q(x, y) ; r(x, y), y > 0 }}")
     assert isinstance(aggregate, Aggregate)
     assert aggregate.operator == operator
-    assert shape(aggregate.target) == shape(read_term(target))  # type: ignore[arg-type]
+    assert shape(aggregate.target) == shape(read_term(target))
 
 
 def test_an_aggregate_is_an_operand() -> None:

@@ -73,7 +73,6 @@ def _written(address: str) -> int:
 
     try:
         with elastalog.open(store=address) as session:
-            assert session._history.store is not None
             object.__setattr__(session._history.store.manifest.options, "journal_epochs", 2)
             assert state_of(session) == expected()[session.epoch]
             tell(session.epoch)

@@ -116,7 +116,7 @@ def arguments(seed: int) -> int:
                 (db.query, db.explain, db.why_not, db.engine.fact, db.at, db.apply, db.explicit, db.change_rules)
             )
             try:
-                call(_anything(random, 3))  # type: ignore[operator]
+                call(_anything(random, 3))
             except ElastalogError as error:
                 _require_diagnostics(error)
                 assert (db.epoch, sorted(db["p"])) == before

@@ -424,7 +424,7 @@ def test_answers_tell_what_they_warn_of(http: httpx.Client) -> None:
 def test_parameters_that_a_call_has_not_are_refused(http: httpx.Client, call: str, told: str) -> None:
     method, path = call.split()
     body = {"json": {"query": "path(1, X)"}} if method == "POST" else {}
-    assert refused(http.request(method, path, **body), 400, "E0926")["help"] == told  # type: ignore[arg-type]
+    assert refused(http.request(method, path, **body), 400, "E0926")["help"] == told
 
 
 def test_explicit_facts_are_asked_for_alone(http: httpx.Client) -> None:
@@ -545,14 +545,9 @@ def test_who_did_it_and_what_to_undo(past: elastalog.Client) -> None:
 
 
 def test_a_repair_of_the_past_is_not_done_to_the_present(running: Running, past: elastalog.Client) -> None:
-    told = httpx.post(
-        f"{running.url}/api/v1/at/2/suggest",
-        json={"unwanted": ["path(1, 5)"]},
-        headers={"Authorization": f"Bearer {TOKEN}"},
-    ).json()
-    refused = httpx.post(
-        f"{running.url}/api/v1/updates", json=told["undo"], headers={"Authorization": f"Bearer {TOKEN}"}
-    )
+    asked = {"unwanted": ["path(1, 5)"]}
+    told = httpx.post(f"{running.url}/api/v1/at/2/suggest", json=asked, headers=AS_WRITER).json()
+    refused = httpx.post(f"{running.url}/api/v1/updates", json=told["undo"], headers=AS_WRITER)
     assert (refused.status_code, refused.json()["code"]) == (409, "E0938")
 
 
@@ -569,21 +564,21 @@ def test_patterns_can_be_asked_why_not(running: Running, past: elastalog.Client)
 @pytest.mark.parametrize("path", ["/uses?fact=edge(4,5)", "/why-not?fact=path(1,X)", "/relations"])
 @pytest.mark.parametrize("epoch", [9, 0, -5])
 def test_an_epoch_that_is_gone_is_gone_for_these_too(running: Running, path: str, epoch: int) -> None:
-    answer = httpx.get(f"{running.url}/api/v1/at/{epoch}{path}", headers={"Authorization": f"Bearer {TOKEN}"})
+    answer = httpx.get(f"{running.url}/api/v1/at/{epoch}{path}", headers=AS_WRITER)
     assert (answer.status_code, answer.json()["code"]) == (410, "E0813")
 
 
 @pytest.mark.parametrize("call", ["blame", "suggest", "localise", "updates/preview"])
 def test_so_for_what_is_sent(running: Running, call: str) -> None:
     body = {"blame": {"fact": "path(1, 2)"}, "updates/preview": {}}.get(call, {"unwanted": ["path(1, 2)"]})
-    answer = httpx.post(f"{running.url}/api/v1/at/9/{call}", json=body, headers={"Authorization": f"Bearer {TOKEN}"})
+    answer = httpx.post(f"{running.url}/api/v1/at/9/{call}", json=body, headers=AS_WRITER)
     assert (answer.status_code, answer.json()["code"]) == (410, "E0813")
 
 
 def test_without_a_store_there_is_no_past_to_ask(start: Callable[..., Running]) -> None:
     running = start(store=None)
     running.service.writing.apply({"edge": [(4, 5)]})
-    answer = httpx.get(f"{running.url}/api/v1/at/1/uses?fact=edge(1,2)", headers={"Authorization": f"Bearer {TOKEN}"})
+    answer = httpx.get(f"{running.url}/api/v1/at/1/uses?fact=edge(1,2)", headers=AS_WRITER)
     assert (answer.status_code, answer.json()["code"]) == (410, "E0815")
 
 

@@ -17,9 +17,7 @@ from elastalog.web.settings import Limits
 from tests.web.api.conftest import TOKEN, Running
 
 SLOW = """
-.decl gate(x: number)
-.decl a(x: number)
-.decl b(x: number)
+.decl gate, a, b(x: number)
 .functor wait(x: number): number
 .decl slow(x: number)
 slow(x) :- gate(x), a(y), @wait(x + y) = 1.

@@ -16,17 +16,10 @@ import pytest
 
 import elastalog
 from elastalog import ElastalogError
+from tests.closures import REACH as PROGRAM
 from tests.web.api.conftest import TOKEN
 
 pytestmark = pytest.mark.slow  # every one starts processes
-
-PROGRAM = """
-.decl edge(a: number, b: number)
-.input edge
-.decl path(a: number, b: number)
-path(x, y) :- edge(x, y).
-path(x, z) :- edge(x, y), path(y, z).
-"""
 
 
 class Server:
@@ -38,7 +31,6 @@ class Server:
         source = str(Path(elastalog.__file__).parents[1])
         environment = {**os.environ, "PYTHONPATH": source}
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
-        assert self.process.stdout is not None
         self.url = self.process.stdout.readline().rpartition(" at ")[2].strip()
 
     def end(self, number: int) -> int:

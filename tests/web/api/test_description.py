@@ -55,7 +55,7 @@ def described(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
 
 
 def test_every_call_is_tried(described: object) -> None:
-    found = {(one.ok().method.upper(), one.ok().path) for one in described.get_all_operations()}  # type: ignore[attr-defined]
+    found = {(one.ok().method.upper(), one.ok().path) for one in described.get_all_operations()}
     assert {call for call in found if "/at/" not in call[1]} == {call for call in CALLS if "/at/" not in call[1]}
 
 
@@ -63,7 +63,7 @@ def test_every_call_is_tried(described: object) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("examples", [6, pytest.param(300, marks=pytest.mark.long)])
 def test_requests_are_answered_as_described(described: object, method: str, path: str, examples: int) -> None:
-    operation = described[path][method.lower()]  # type: ignore[index]
+    operation = described[path][method.lower()]
 
     @settings(
         max_examples=examples, deadline=None, database=None, derandomize=True, phases=[Phase.generate],

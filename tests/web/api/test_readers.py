@@ -6,6 +6,7 @@ import random
 import threading
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,17 +15,11 @@ import elastalog
 from elastalog import ElastalogError
 from elastalog.web.service import Service
 from elastalog.web.settings import Limits
+from tests.closures import CLOSURE as CHAIN
 from tests.web.api.conftest import FACTS, PROGRAM
 
-CHAIN = """
-.decl edge(a: number, b: number)
-.decl path(a: number, b: number)
-path(x, y) :- edge(x, y).
-path(x, z) :- path(x, y), edge(y, z).
-"""
 SEARCH = """
-.decl a(x: number)
-.decl found(x: number)
+.decl a, found(x: number)
 
 found(x) :- a(x), a(y), a(z), (x * 31 + y * 17 + z * 7) % 1000003 = 1000002.
 """
@@ -154,8 +149,7 @@ class readers:  # noqa: N801  # reads as a block
 def test_both_replicas_are_the_same_after_every_epoch(strategy: str) -> None:
     session = elastalog.open(PROGRAM, FACTS, strategy=strategy)
     twin = session.engine.twin()
-    service = Service(session)
-    try:
+    with closing(Service(session)) as service:
         service.writing.apply({"edge": [(4, 1), (5, 6)]})
         service.writing.apply(added=".decl far(x: number)\nfar(x) :- path(1, x), !edge(1, x).")
         service.writing.apply(deleted={"edge": [(2, 3)]})
@@ -169,8 +163,6 @@ def test_both_replicas_are_the_same_after_every_epoch(strategy: str) -> None:
             )
             assert levels == [expected] * 2
         assert sorted(twin["path"]) == [(1, 2), (1, 3), (1, 4), (2, 3), (2, 4), (3, 4)]  # nobody told it
-    finally:
-        service.close()
 
 
 def test_what_depends_on_an_order_is_the_same_on_both_replicas() -> None:
@@ -184,8 +176,7 @@ def test_what_depends_on_an_order_is_the_same_on_both_replicas() -> None:
     alike(x, y) :- edge(x, y).
     """
     chance = random.Random(3)
-    service = Service(elastalog.open(program, {"edge": [(i, i * 7 % 5) for i in range(20)]}))
-    try:
+    with closing(Service(elastalog.open(program, {"edge": [(i, i * 7 % 5) for i in range(20)]}))) as service:
         for _ in range(20):
             came, went = ([(chance.randrange(12), chance.randrange(12)) for _ in range(3)] for _ in range(2))
             service.writing.apply({"edge": came}, {"edge": went})
@@ -194,21 +185,16 @@ def test_what_depends_on_an_order_is_the_same_on_both_replicas() -> None:
         service.writing.preview()
         expected, *others = ({name: sorted(side[name]) for name in side} for side in replicas_of(service))
         assert others == [expected] * 2
-    finally:
-        service.close()
 
 
 def test_a_commit_that_fails_changes_nothing_for_readers() -> None:
-    service = Service(elastalog.open(".decl a(x: number)\n.decl b(x: number)\nb(x * x) :- a(x).", {"a": [(1,)]}))
-    try:
+    with closing(Service(elastalog.open(".decl a, b(x: number)\nb(x * x) :- a(x).", {"a": [(1,)]}))) as service:
         with pytest.raises(ElastalogError):
             service.writing.apply({"a": [(5_000_000_000,)]})
         assert service.epoch == 1
         assert service.reading.page("a").rows == [(1,)]
         assert service.writing.apply({"a": [(2,)]}).epoch == 2
         assert sorted(service.reading.page("b").rows) == [(1,), (4,)]
-    finally:
-        service.close()
 
 
 def test_bad_rows_of_an_update_are_set_aside_and_reported(tmp_path: Path) -> None:
@@ -223,29 +209,23 @@ def test_bad_rows_of_an_update_are_set_aside_and_reported(tmp_path: Path) -> Non
 
 
 def test_readers_may_wait_instead(tmp_path: Path) -> None:
-    service = Service(elastalog.open(PROGRAM, FACTS, store=tmp_path / "store"), is_twofold=False)
-    try:
+    with closing(Service(elastalog.open(PROGRAM, FACTS, store=tmp_path / "store"), is_twofold=False)) as service:
         assert service.writing.apply({"edge": [(4, 5)]}).epoch == 2
         assert service.writing.preview(deleted={"edge": [(4, 5)]}).impact == 5
         assert service.reading.page("path").total == 10
         assert service.reading.page("path", epoch=1).total == 6
-    finally:
-        service.close()
 
 
 def test_a_preview_that_takes_too_long_is_cancelled() -> None:
     service, middle = chained(1500)
-    try:
+    with closing(service):
         with pytest.raises(ElastalogError, match=r"E0603|E0921"):
             service.writing.preview({"edge": middle}, seconds=0.02)
         assert service.writing.preview({"edge": [(-2, -1)]}).impact == 2
-    finally:
-        service.close()
 
 
 def test_updates_wait_for_their_turn_and_are_all_done() -> None:
-    service = Service(elastalog.open(PROGRAM, FACTS))
-    try:
+    with closing(Service(elastalog.open(PROGRAM, FACTS))) as service:
         threads = [
             threading.Thread(
                 target=service.writing.apply, args=({"edge": [(100 + i, 200 + i)]},), kwargs={"key": f"key {i}"}
@@ -258,5 +238,3 @@ def test_updates_wait_for_their_turn_and_are_all_done() -> None:
             thread.join()
         assert service.epoch == 21
         assert service.reading.page("edge", where="from >= 100").total == 20
-    finally:
-        service.close()

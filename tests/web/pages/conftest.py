@@ -48,12 +48,11 @@ class Served:
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
         )
         self.address = self._read_address()
-        self.base = re.match(r"http://[^/]+", self.address)[0]  # type: ignore[index]
+        self.base = re.match(r"http://[^/]+", self.address)[0]
 
     def _read_address(self) -> str:
         told: list[str] = []
         stream, ends = self._process.stdout, time.monotonic() + 120
-        assert stream is not None
         while time.monotonic() < ends:
             if select.select([stream], [], [], 1)[0]:
                 line = stream.readline()
@@ -110,7 +109,7 @@ class Windows:
 
     def _note(self, url: str) -> None:
         if not url.startswith("data:"):
-            self.hosts.add(re.sub(r"^ws", "http", re.match(r"\w+://[^/]*", url)[0]))  # type: ignore[index]
+            self.hosts.add(re.sub(r"^ws", "http", re.match(r"\w+://[^/]*", url)[0]))
 
     def close_pages(self) -> None:
         for context in self._contexts.values():
