@@ -23,7 +23,7 @@ def placed(db: elastalog.Session) -> dict[str, str]:
 
 def are_same(db: elastalog.Session, local: elastalog.Session) -> None:
     """The same facts, and the same levels and counts where there are any."""
-    read = levels_of if db._backend.annotation.has_levels else facts_of  # type: ignore[attr-defined]
+    read = levels_of if db._backend.annotation.has_levels else facts_of
     assert read(db) == read(local)
 
 

@@ -18,8 +18,7 @@ SALES = """
 .decl sale(shop: number, item: symbol, price: number)
 .decl total(shop: number, price: number)
 .decl items(shop: number, item: symbol, n: number)
-.decl dearest(shop: number, price: number)
-.decl cheapest(shop: number, price: number)
+.decl dearest, cheapest(shop: number, price: number)
 .decl large(shop: number)
 total(s, t) :- sale(s, _, _), t = sum p : { sale(s, _, p) }.
 items(s, i, n) :- sale(s, i, _), n = count : { sale(s, i, _) }.
@@ -33,8 +32,7 @@ TOTALS = """
 total(s, t) :- sale(s, _, _), t = sum p : { sale(s, _, p) }.
 """
 PRICES = """
-.decl sale(shop: number, price: number)
-.decl total(shop: number, price: number)
+.decl sale, total(shop: number, price: number)
 total(s, t) :- sale(s, _), t = sum p : { sale(s, p) }.
 """
 Sale = tuple[int, str, int]

@@ -114,7 +114,7 @@ def test_what_the_driver_numbers_otherwise_is_evaluated_in_the_driver(
         tasks_in_this_process(tmp_path) as session,
         elastalog.open(PROGRAMS["texts"], facts, engine="spark", spark=session) as db,
     ):
-        assert {placed.where for placed in db._backend.placements.values()} == {"driver"}  # type: ignore[attr-defined]
+        assert {placed.where for placed in db._backend.placements.values()} == {"driver"}
         assert levels_of(db) == levels_of(elastalog.open(PROGRAMS["texts"], facts))
 
 
@@ -161,7 +161,7 @@ def test_without_barrier_mode_one_task_makes_the_values(tmp_path: Path) -> None:
         patch.setattr(strata, "run_tasks", refusing)
         with elastalog.open(PROGRAMS["texts"], facts, engine="spark", spark=session) as db:
             assert together == [True, True, False]
-            assert [placed.where for placed in db._backend.placements.values()] == ["tasks"]  # type: ignore[attr-defined]
+            assert [placed.where for placed in db._backend.placements.values()] == ["tasks"]
             assert levels_of(db) == levels_of(elastalog.open(PROGRAMS["texts"], facts))
 
 
@@ -175,8 +175,7 @@ longest(o, cat("=", t)) :- word(o, t, 3).
 """
 PARTS = {"part": [(owner, text) for owner in ("ann", "bob", "cid", "dan", "eve") for text in ("x", "y", owner)]}
 POWERS = """
-.decl start(x: number, y: number)
-.decl power(x: number, y: number)
+.decl start, power(x: number, y: number)
 power(x, y) :- start(x, y).
 power(x, y * 2) :- power(x, y), y < 1000000000000.
 """
@@ -206,8 +205,7 @@ LEAVES = {"leaf": [(o, x) for o in range(7) for x in (3, o + 10)]}
 MADE = """
 .functor shout(text: symbol, times: number): symbol
 .functor third(x: number): number
-.decl part(owner: symbol, text: symbol)
-.decl loud(owner: symbol, text: symbol)
+.decl part, loud(owner: symbol, text: symbol)
 loud(o, @shout(t, 2)) :- part(o, t).
 .decl size(owner: symbol, n: number)
 size(o, @third(strlen(t))) :- loud(o, t).
@@ -300,7 +298,7 @@ def test_what_cannot_be_sent_stays_in_the_driver(tmp_path: Path) -> None:
         tasks_in_this_process(tmp_path) as session,
         elastalog.open(MADE, PARTS, engine="spark", spark=session, functors={"shout": locked, "third": third}) as db,
     ):
-        placements = db._backend.placements.values()  # type: ignore[attr-defined]
+        placements = db._backend.placements.values()
         assert {p.why for p in placements if p.where == "driver"} == {"functor `@shout` cannot be sent to tasks"}
         assert len(db["loud"]) == len(PARTS["part"])
 
@@ -333,8 +331,8 @@ def test_new_values_where_tasks_exchange_are_agreed_on_or_made_by_one(tmp_path: 
             for each in (db, local):
                 each.apply({"edge": inserted}, {"edge": deleted})
             assert wheres(db) == {"exchanging tasks" if agrees else "tasks"}
-            assert db._backend.kernel.evicted  # type: ignore[attr-defined]
-        (placement,) = db._backend.placements.values()  # type: ignore[attr-defined]
+            assert db._backend.kernel.evicted
+        (placement,) = db._backend.placements.values()
         if agrees:
             assert placement.why.endswith("; they agree on the numbers of new values")
         else:
@@ -356,8 +354,8 @@ def test_an_update_that_makes_the_first_new_values(tmp_path: Path) -> None:
         assert wheres(db) == {"exchanging tasks"}
         for each in (db, local):
             each.apply({"edge": [(6, 7000)]}, {"edge": [(2, 3)]})
-        assert db._backend.placements[1].why.endswith("; they agree on the numbers of new values")  # type: ignore[attr-defined]
-        assert db._backend.kernel.evicted == {"far"}  # type: ignore[attr-defined]
+        assert db._backend.placements[1].why.endswith("; they agree on the numbers of new values")
+        assert db._backend.kernel.evicted == {"far"}
         assert levels_of(db) == levels_of(local)
 
 
@@ -404,7 +402,7 @@ same(n) :- known(_, _, n).
                 (text, symbols.encode_one(text)) for text in ("p!", "q!", "r!", "s!")[: 2 + number]
             }
             assert len(db["same"]) == 2 + number
-        (placement,) = {p.why for p in db._backend.placements.values() if p.why.startswith("one task")}  # type: ignore[attr-defined]
+        (placement,) = {p.why for p in db._backend.placements.values() if p.why.startswith("one task")}
         assert placement == "one task: rules make texts that have no number yet, and look at their numbers"
 
 

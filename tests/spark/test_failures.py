@@ -69,11 +69,11 @@ def dying(kind: str, mark: Path) -> Any:
                 die_once()
             return whole(self, *arguments)
 
-        messages.Messages.exchange = exchanged  # type: ignore[method-assign]
+        messages.Messages.exchange = exchanged
         try:
             yield from exchange.evaluate_together(spec, share)
         finally:
-            messages.Messages.exchange = whole  # type: ignore[method-assign]
+            messages.Messages.exchange = whole
 
     return work
 

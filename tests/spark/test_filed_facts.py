@@ -48,7 +48,7 @@ def is_large(spark: Any) -> Iterator[None]:
 
 def evicted(db: elastalog.Session) -> set[str]:
     """The relations that are in files only."""
-    found: set[str] = db._backend.kernel.evicted  # type: ignore[attr-defined]
+    found: set[str] = db._backend.kernel.evicted
     return found
 
 
@@ -114,7 +114,7 @@ def test_other_annotations(spark: Any, options: dict[str, Any]) -> None:
 def test_many_updates_have_tasks_write_the_files_anew(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(word_files, "_MOST_FILES", 1)
     with elastalog.open(PROGRAM, {"edge": frame_of(spark, ROWS)}, engine="spark", spark=spark) as db:
-        current = db._backend.relations.files.current  # type: ignore[attr-defined]
+        current = db._backend.relations.files.current
         numbers = []
         for i in range(4):
             db.apply({"edge": [(100, i)]}, {"edge": [ROWS[i]]})

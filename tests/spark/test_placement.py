@@ -73,7 +73,7 @@ def test_auto_goes_to_tasks_beyond(spark: Any) -> None:
 
 def test_results_stay_in_files_until_they_are_read(spark: Any) -> None:
     db = elastalog.open(LINEAR, facts=FACTS, engine="spark", spark=spark)
-    evicted = db._backend.kernel.evicted  # type: ignore[attr-defined]
+    evicted = db._backend.kernel.evicted
     assert evicted == {"path"}
     # From 1: 2, 3, 4, 5. From each of 2, 3, 4: the cycle and 5.
     assert len(db["path"]) == 4 + 3 * 4
@@ -105,8 +105,7 @@ def test_the_result_does_not_depend_on_the_number_of_tasks(spark: Any) -> None:
 
 def test_texts_that_are_only_compared_for_equality_stay_in_the_driver(spark: Any) -> None:
     text = """
-    .decl a(x: symbol, y: symbol)
-    .decl b(x: symbol, y: symbol)
+    .decl a, b(x: symbol, y: symbol)
     b("start", y) :- a("s", y).
     b(x, z) :- b(x, y), a(y, z).
     """
@@ -118,8 +117,7 @@ def test_texts_that_are_only_compared_for_equality_stay_in_the_driver(spark: Any
 
 def test_constants_of_the_program_are_no_new_values(spark: Any) -> None:
     text = """
-    .decl a(x: symbol, f: float)
-    .decl b(x: symbol, f: float)
+    .decl a, b(x: symbol, f: float)
     b(x, f) :- a(x, f), x != "nowhere else".
     b("only here", 2.5) :- a(_, _).
     b(x, f) :- a(x, f), f < 1.5.

@@ -41,7 +41,7 @@ def test_a_stage_a_round_and_nothing_left_behind(near: Any, tmp_path: Path) -> N
             db.apply({"edge": inserted}, {"edge": deleted})
             local.apply({"edge": inserted}, {"edge": deleted})
             assert levels_of(db) == levels_of(local)
-        known = {file.path for f in db._backend.relations.files.current.values() for file in f.files}  # type: ignore[attr-defined]
+        known = {file.path for f in db._backend.relations.files.current.values() for file in f.files}
         assert {str(path) for path in tmp_path.rglob("*") if path.is_file()} == known
 
 
@@ -138,7 +138,7 @@ def test_tasks_that_spark_runs_twice(near: Any, text: str, taken: int, tmp_path:
             for inserted, deleted in UPDATES:
                 for each in (db, local):
                     each.apply({"edge": inserted}, {"edge": deleted})
-            known = {file.path for f in db._backend.relations.files.current.values() for file in f.files}  # type: ignore[attr-defined]
+            known = {file.path for f in db._backend.relations.files.current.values() for file in f.files}
             assert {str(path) for path in tmp_path.rglob("*") if path.is_file()} == known
             assert levels_of(db) == levels_of(local)
 

@@ -23,11 +23,11 @@ import elastalog.spark
 from elastalog.cli.main import cli
 from elastalog.diagnostics.diagnostic import ElastalogError
 from tests.object_store import Bucket
+from tests.refusals import refused
 from tests.spark.conftest import environment_of_children
 
 PROGRAM = """
-.decl edge(x: number, y: number)
-.decl path(x: number, y: number)
+.decl edge, path(x: number, y: number)
 .input edge
 .output path
 path(x, y) :- edge(x, y).
@@ -90,7 +90,7 @@ def test_a_batch_that_comes_again_is_skipped(spark: Any, tmp_path: Path) -> None
                 raise OSError("the power failed")
             return record
 
-        db._updates.commit = failing  # type: ignore[method-assign]
+        db._updates.commit = failing
         with pytest.raises(OSError, match="the power failed"):
             play(spark, db, tmp_path)
         assert db.epoch == 2
@@ -121,9 +121,8 @@ def test_a_feed_is_not_continued_by_another_store(spark: Any, tmp_path: Path) ->
         play(spark, db, tmp_path, changes=tmp_path / "feed")
     with elastalog.open(PROGRAM, facts={}, store=tmp_path / "other") as db:
         for number in range(3):
-            with pytest.raises(ElastalogError, match="is of another store") as raised:
+            with refused("E1112", match="is of another store"):
                 play(spark, db, tmp_path, changes=tmp_path / "feed")
-            assert [d.code for d in raised.value.diagnostics] == ["E1112"]
             db.apply({"edge": [(number, 7)]})
 
 
@@ -169,9 +168,8 @@ def test_files_of_any_age_are_applied(spark: Any, tmp_path: Path) -> None:
 def test_a_strange_operation_is_refused_and_changes_nothing(spark: Any, tmp_path: Path) -> None:
     put(tmp_path / "in", 1, [("+", 1, 2), ("*", 2, 3)])
     with elastalog.open(PROGRAM, facts={}) as db:
-        with pytest.raises(ElastalogError, match=r"`op` is `\*`, neither") as raised:
+        with refused("E0522", match=r"`op` is `\*`, neither"):
             play(spark, db, tmp_path)
-        assert [d.code for d in raised.value.diagnostics] == ["E0522"]
         assert (db.epoch, len(db["edge"])) == (1, 0)
 
 
@@ -349,7 +347,7 @@ def test_every_step_is_an_epoch_that_knows_the_next(spark: Any, tmp_path: Path, 
             announced.append((update.batch, marks, db.epoch))
             announce(upcoming, marks)
 
-        db._updates.announce = noting  # type: ignore[method-assign]
+        db._updates.announce = noting
         handle = play_steps(spark, db, tmp_path, marks=marks)
         assert (handle.applied, handle.repeated, db.epoch) == (4, 0, 5)
         # Step 1 is applied to epoch 1 and knows of step 2, and so on; of the first nobody was told, but asked whether.
@@ -371,7 +369,7 @@ def test_steps_that_come_again_are_skipped_one_by_one(spark: Any, tmp_path: Path
                 raise OSError("the power failed")
             return commit(update, *rest)
 
-        db._updates.commit = failing  # type: ignore[method-assign]
+        db._updates.commit = failing
         with pytest.raises(OSError, match="the power failed"):
             play_steps(spark, db, tmp_path)
         assert db.epoch == 3

@@ -86,7 +86,7 @@ def test_files_that_come_together_are_applied_one_by_one(spark: Any, database: s
                 raise OSError("the power failed")
             return commit(update, *rest)
 
-        db._updates.commit = failing  # type: ignore[method-assign]
+        db._updates.commit = failing
         with pytest.raises(OSError, match="the power failed"):
             apply(spark, table, db, tmp_path / "notes")
         assert (db.epoch, len(db["edge"])) == (3, 0)

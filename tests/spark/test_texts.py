@@ -53,7 +53,6 @@ def test_the_facts_are_the_same_and_the_ids_follow_the_order_of_bytes(spark: Any
 def test_texts_do_not_reach_the_driver_row_by_row(spark: Any) -> None:
     schema = elastalog.Program.parse(PROGRAM).checked.relations["item"]
     table = large_facts.numbered_facts(Schema.of(schema), spark.createDataFrame(ROWS * 50, COLUMNS))
-    assert table is not None
     assert [field.type for field in table.schema] == [
         pa.dictionary(pa.int32(), pa.large_string()), pa.int64(), pa.dictionary(pa.int32(), pa.large_string())
     ]  # fmt: skip
@@ -67,7 +66,6 @@ def test_tasks_that_are_repeated_change_no_id(spark: Any) -> None:
 
         yield from batches
         context = TaskContext.get()
-        assert context is not None
         if context.attemptNumber() == 0 and context.partitionId() == 1:
             raise OSError("the first attempt fails after its work")
 
@@ -102,7 +100,7 @@ def test_texts_that_the_driver_has_no_memory_for_lie_in_files(spark: Any, monkey
         known = db._dictionary.symbols._texts
         assert isinstance(known, LargeInterner)
         assert all(map(large_interner.is_mapped, (known._bytes, known._ends, known._index[0])))
-        assert {placement.where for placement in db._backend.placements.values()} == {"tasks"}  # type: ignore[attr-defined]
+        assert {placement.where for placement in db._backend.placements.values()} == {"tasks"}
         assert len(db["named"]) == 3000
         assert set(db["round"]) == {(f"right {i}",) for i in range(0, 3000, 100) if i}
         db.apply({"item": [("left 5", 5, "other"), ("new 00", 1, "newer")]}, {"item": [("left 100", 100, "right 100")]})

@@ -57,7 +57,7 @@ def test_a_server_that_is_slow_and_fails(
         for inserted, deleted in (([(5, 6)], []), ([(6, 1)], [(2, 3)])):
             db.apply({"edge": inserted}, {"edge": deleted})
             local.apply({"edge": inserted}, {"edge": deleted})
-        assert db._backend.kernel.evicted == {"path"}  # type: ignore[attr-defined]
+        assert db._backend.kernel.evicted == {"path"}
         assert levels_of(db) == levels_of(local)
 
 
@@ -66,7 +66,7 @@ def test_what_nobody_needs_is_removed(bucket: Bucket) -> None:
         with elastalog.open(DOUBLING, CYCLE, budget=None, engine="spark", spark=session) as db:
             for i in range(3):
                 db.apply({"edge": [(5 + i, 6 + i)]}, {"edge": [(4 + i, 5 + i)]})
-            current = db._backend.relations.files.current  # type: ignore[attr-defined]
+            current = db._backend.relations.files.current
             known = {file.path.rpartition("/")[2].partition("?")[0] for f in current.values() for file in f.files}
             seen = {key.rpartition("/")[2] for key in bucket.keys("clean") if key.endswith(".parquet")}
             assert seen == known
