@@ -9,6 +9,7 @@ import pytest
 from click.testing import Result
 
 import elastalog
+from elastalog.backends.kernel.compile.warm import warm
 from elastalog.cli import shell
 from elastalog.cli.exits import Console
 from elastalog.cli.shell_commands.registry import BY_NAME, COMMANDS
@@ -19,7 +20,8 @@ from elastalog.diagnostics.source import Source
 from tests.commands import run
 
 PROGRAM = """\
-.decl edge, path(x: number, y: number)
+.decl edge(x: number, y: number)
+.decl path(x: number, y: number)
 edge(1, 2).
 path(x, y) :- edge(x, y).
 path(x, z) :- path(x, y), edge(y, z).
@@ -28,7 +30,10 @@ name(0, "zero").
 """
 
 
-pytestmark = pytest.mark.usefixtures("compiled")
+@pytest.fixture(autouse=True, scope="module")
+def _compiled() -> None:
+    """The kernel, so that no test is told of its compilation."""
+    warm()
 
 
 @pytest.fixture

@@ -20,7 +20,6 @@ from elastalog.storage.administration import check_files
 from elastalog.storage.manifest import Options
 from tests.closures import CLOSURE as REACH
 from tests.engine.judging import facts_of
-from tests.refusals import refused
 from tests.rules.playing import apply, case_of, step_of
 from tests.rules.test_random import is_stratified
 from tests.storage.conftest import folder as folder
@@ -153,8 +152,9 @@ def test_another_program_is_refused(folder: Path) -> None:
     with create(folder / "store") as session:
         go_on(session)
         text = session.program.tree.source.text
-    with refused("E0810"):
+    with pytest.raises(elastalog.ElastalogError) as raised:
         elastalog.open(PROGRAM, store=folder / "store")
+    assert [found.code for found in raised.value.diagnostics] == ["E0810"]
     elastalog.open(text, store=folder / "store").close()
 
 

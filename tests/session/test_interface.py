@@ -20,7 +20,6 @@ from elastalog.analysis.functor_values import INVALID_DATES
 from elastalog.cli.main import cli
 from tests.closures import RIGHT_CLOSURE as PROGRAM
 from tests.commands import run
-from tests.refusals import refused
 
 EDGES = {"edge": [(1, 2), (2, 3)]}
 
@@ -127,12 +126,12 @@ def test_an_epoch_is_undone_by_its_number() -> None:
     with elastalog.open(PROGRAM, EDGES) as db:
         db.apply({"edge": [(3, 4)]})
         assert db.engine.undoing(db.epoch).commit().impact == 4
-        assert db.engine.undoing(db.log()[-1]).commit().impact == 4
+        assert db.engine.undoing(db.log()[-1]).commit().impact == 4  # type: ignore[arg-type]
         for wrong in (1, 7, True, "2"):
             with pytest.raises(TypeError, match="give the number of one, 2 to 4"):
-                db.engine.undoing(wrong)
+                db.engine.undoing(wrong)  # type: ignore[arg-type]
         with pytest.raises(AttributeError, match=r"db\.engine\.undoing\(db\.epoch\)\.commit\(\)"):
-            db.undo()
+            db.undo()  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("strategy", ["elastic", "dredc", "recompute"])
@@ -222,8 +221,9 @@ def test_a_prepared_query_may_have_a_head_and_no_parameters() -> None:
 
 @pytest.mark.parametrize(("text", "code"), [("path(1,", "E0110"), ("pth(1, X)", "E0204"), ("", "E0618")])
 def test_mistakes_in_a_query_are_errors_when_it_is_prepared(text: str, code: str) -> None:
-    with elastalog.open(PROGRAM, EDGES) as db, refused(code):
+    with elastalog.open(PROGRAM, EDGES) as db, pytest.raises(elastalog.ElastalogError) as error:
         db.prepare(text)
+    assert error.value.diagnostics[0].code == code
 
 
 def test_a_prepared_query_wants_all_its_parameters_and_no_others() -> None:
@@ -254,6 +254,7 @@ def test_earlier_names_do_what_they_did(tmp_path: Path) -> None:
             assert db.fact("path(1, 2)") == ("path", (1, 2))
             assert asyncio.run(db.aapply({"edge": [(3, 4)]})).impact == 4
             assert db.prepare() is None
+            assert db._history.store is not None
             assert db._history.store.manifest.options.retention == 7
             assert (db._materialisation.timeout, db._policy.most) == (60, 3)
         with elastalog.open(store=tmp_path / "db", at=1) as db:
@@ -290,7 +291,7 @@ def test_limits_and_stores_are_checked_when_they_are_made() -> None:
         with pytest.raises(elastalog.ElastalogError, match="E0612"):
             make()
     with pytest.raises(TypeError, match="`limits` are `Limits`, not 5"):
-        elastalog.open(PROGRAM, limits=5)
+        elastalog.open(PROGRAM, limits=5)  # type: ignore[arg-type]
 
 
 def test_a_difference_tells_how_the_program_changed(tmp_path: Path) -> None:
@@ -425,7 +426,7 @@ def test_slips_of_a_first_program(program: str, advice: str) -> None:
 
 def test_members_that_one_expects_say_what_to_write() -> None:
     with elastalog.open(PROGRAM_SHOWN, facts={}) as db, pytest.raises(AttributeError, match=r"db\.apply"):
-        db.insert("user", [("a", "b")])
+        db.insert("user", [("a", "b")])  # type: ignore[attr-defined]
 
 
 def test_the_shell_lists_epochs(tmp_path: Path) -> None:
@@ -481,7 +482,8 @@ def test_an_invalid_date_that_is_met_again_is_seldom_judged_again(monkeypatch: p
     )
     monkeypatch.setattr(invalid_dates, "_SPARED", 1e9)
     program = """.decl k(x: symbol, n: number)
-    .decl ok, m(n: number)
+    .decl ok(n: number)
+    .decl m(n: number)
     m(n) :- k(x, n), 1 = month(x), ok(n).
     """
     with elastalog.open(program, {"k": [("", 1)], "ok": [(9,)]}) as db:
@@ -536,4 +538,4 @@ def test_a_file_that_is_there_and_is_not_read_is_told_of(tmp_path: Path) -> None
     assert not told(lambda: elastalog.open(ROADS + 'road("A", "B", 4).', tmp_path))
     db = elastalog.open(ROADS, {"road": tmp_path / "road.csv"})
     with pytest.raises(AttributeError, match=r'write `db\["road"\]`'):
-        db.road  # noqa: B018
+        db.road  # type: ignore[attr-defined]  # noqa: B018

@@ -21,9 +21,10 @@ from elastalog.storage.administration import check_files
 from elastalog.storage.errors import StoreDamaged
 from elastalog.storage.manifest import Options, read_manifest
 from tests.storage.disks import FailingDisk, GatedDisk, use
-from tests.storage.expecting import EXPECTED, require_kept
-from tests.storage.scripted import LAST, UPDATES, create, files_of, go_on, in_child, state_of
+from tests.storage.scripted import LAST, UPDATES, create, expected_states, files_of, go_on, in_child, state_of
 from tests.storage.test_crashes import check_continuation, check_recovery
+
+EXPECTED = expected_states()
 
 
 @pytest.fixture(autouse=True)
@@ -55,6 +56,8 @@ def held_at(path: Path, epoch: int, **options: int) -> tuple[Session, GatedDisk]
 
 
 def is_written(session: Session) -> bool:
+    assert session._history.store is not None
+    assert session._history.store._coming is not None
     session._history.store._coming.wait()
     return True
 
@@ -79,7 +82,8 @@ def test_commits_go_on_while_a_snapshot_is_written(folder: Path) -> None:
         inserted, deleted = UPDATES[epoch - 2]
         session.apply(inserted, deleted, source="script", batch=epoch)
         assert (session.epoch, state_of(session)) == (epoch, EXPECTED[epoch])
-        require_kept(elastalog.Store(path, read_only=True), epoch)
+        with elastalog.open(store=elastalog.Store(path, read_only=True)) as reader:
+            assert (reader.epoch, state_of(reader)) == (epoch, EXPECTED[epoch])
     assert snapshot_epochs(path) == [1], "it is in force only when it has been written"
     assert snapshot_threads() == 1, "no second one is begun"
     disk.gate.set()
@@ -97,7 +101,8 @@ def test_commits_go_on_while_a_snapshot_is_written(folder: Path) -> None:
             assert session.update("script", "5").commit().impact == 0, "batches of all journals are known"
             assert session.epoch == LAST
     for epoch in range(1, LAST + 1):
-        require_kept(elastalog.Store(path, at=epoch), epoch)
+        with elastalog.open(store=elastalog.Store(path, at=epoch)) as earlier:
+            assert (earlier.epoch, state_of(earlier)) == (epoch, EXPECTED[epoch])
 
 
 def test_closing_waits_for_a_snapshot(folder: Path) -> None:
@@ -106,7 +111,8 @@ def test_closing_waits_for_a_snapshot(folder: Path) -> None:
     threading.Timer(0.1, disk.gate.set).start()
     session.close()
     assert (snapshot_epochs(path), journal_epochs(path)) == ([1, 3], [1, 3])
-    require_kept(path, 3)
+    with elastalog.open(store=path) as session:
+        assert state_of(session) == EXPECTED[3]
 
 
 @pytest.mark.usefixtures("uncollected")
@@ -123,7 +129,8 @@ def test_ctrl_c_while_closing_abandons_a_snapshot(folder: Path) -> None:
         assert session.engine.recovery == ()
         assert not list((path / "facts").glob("*-3.parquet")), "what it had written is removed"
         go_on(session)
-    require_kept(path, LAST)
+    with elastalog.open(store=path) as session:
+        assert state_of(session) == EXPECTED[LAST]
 
 
 def test_a_snapshot_now_takes_the_place_of_one_in_the_making(folder: Path) -> None:
@@ -131,11 +138,13 @@ def test_a_snapshot_now_takes_the_place_of_one_in_the_making(folder: Path) -> No
     session, disk = held_at(path, 3)
     session.apply(*UPDATES[2], source="script", batch=4)
     threading.Timer(0.1, disk.gate.set).start()
+    assert session._history.store is not None
     session._history.store.write_snapshot(session._dictionary, session._backend.states.of)
     assert (snapshot_epochs(path), journal_epochs(path)) == ([1, 4], [1, 4])
     go_on(session)
     session.close()
-    require_kept(path, LAST)
+    with elastalog.open(store=path) as session:
+        assert state_of(session) == EXPECTED[LAST]
 
 
 @pytest.mark.parametrize("writes", range(1, 12))
@@ -144,7 +153,7 @@ def test_what_goes_wrong_is_said_at_the_next_commit_and_loses_nothing(
 ) -> None:
     path = folder / "store"
     session, disk = held_at(path, 3)
-    disk._write = FailingDisk(errno.ENOSPC, writes=writes)._write
+    disk._write = FailingDisk(errno.ENOSPC, writes=writes)._write  # type: ignore[method-assign]
     disk.gate.set()
     assert is_written(session)
     said = []
@@ -164,18 +173,20 @@ def test_what_goes_wrong_is_said_at_the_next_commit_and_loses_nothing(
         assert (session.epoch, state_of(session)) == (epoch, EXPECTED[epoch])
         go_on(session)
     assert len(snapshot_epochs(path)) > 1, "a later one succeeds"
-    require_kept(path, LAST)
+    with elastalog.open(store=path) as session:
+        assert state_of(session) == EXPECTED[LAST]
 
 
 def test_what_goes_wrong_is_said_at_the_latest_when_the_store_is_closed(
     folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     session, disk = held_at(folder / "store", 3)
-    disk._fsync = FailingDisk(errno.EIO, fsyncs=1)._fsync
+    disk._fsync = FailingDisk(errno.EIO, fsyncs=1)._fsync  # type: ignore[method-assign]
     disk.gate.set()
     session.close()
     assert ["E0808" in record.getMessage() for record in caplog.records] == [True]
-    require_kept(folder / "store", 3)
+    with elastalog.open(store=folder / "store") as session:
+        assert state_of(session) == EXPECTED[3]
 
 
 def test_a_damaged_snapshot_before_is_said_and_not_built_upon(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -183,9 +194,11 @@ def test_a_damaged_snapshot_before_is_said_and_not_built_upon(folder: Path, capl
     with create(path, journal_epochs=100) as session:
         (file,) = (path / "facts").glob("*-edge-1.parquet")
         file.write_bytes(file.read_bytes()[:-1] + b"x")
+        assert session._history.durable is not None
         for inserted, deleted in UPDATES:
             session.apply(inserted, deleted)
         coming = session._history.durable.store.begin_snapshot(session._dictionary)
+        assert coming is not None
         coming.start()
     assert [file.name in record.getMessage() for record in caplog.records] == [True]
     assert snapshot_epochs(path) == [1]
@@ -198,6 +211,7 @@ def test_damage_between_a_snapshot_and_the_last_journal_is_noticed(folder: Path)
     disk.gate.set()
     assert is_written(session)
     session.apply(*UPDATES[3])
+    assert session._history.store is not None
     session._history.store.abandon_snapshot()  # the next one
     session.close()
     assert journal_epochs(path) == [1, 5]
@@ -215,7 +229,8 @@ def test_damage_between_a_snapshot_and_the_last_journal_is_noticed(folder: Path)
     with pytest.raises(elastalog.ElastalogError, match="E0806"):
         elastalog.open(store=path)
     journal.write_bytes(data)
-    require_kept(path, 5)
+    with elastalog.open(store=path) as session:
+        assert state_of(session) == EXPECTED[5]
 
 
 def test_history_reaches_back_as_far_as_without_threads(folder: Path) -> None:

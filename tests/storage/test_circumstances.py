@@ -18,8 +18,7 @@ from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.evaluation import epochs
 from elastalog.storage import administration, store
 from tests.storage.disks import FailingDisk
-from tests.storage.expecting import EXPECTED
-from tests.storage.scripted import FACTS, LAST, PROGRAM, create, files_of, go_on, lived, state_of
+from tests.storage.scripted import FACTS, LAST, PROGRAM, create, expected_states, files_of, go_on, lived, state_of
 
 
 def codes(error: ElastalogError) -> list[str]:
@@ -79,10 +78,10 @@ def test_a_file_system_without_locks_is_refused(tmp_path: Path, monkeypatch: pyt
             attempt()
         assert codes(raised.value) == ["E0829"]
     with elastalog.open(store=elastalog.Store(path, read_only=True)) as session:
-        assert state_of(session) == EXPECTED[LAST]
+        assert state_of(session) == expected_states()[LAST]
     monkeypatch.undo()
     with elastalog.open(store=path) as session:
-        assert state_of(session) == EXPECTED[LAST]
+        assert state_of(session) == expected_states()[LAST]
     with create(tmp_path / "other") as session:  # what was begun there is done again
         assert session.epoch == 1
 
@@ -100,7 +99,7 @@ def test_nothing_is_made_over_a_store_that_has_lost_its_pointer(tmp_path: Path, 
     assert files_of(path) == before
     (path / "CURRENT").write_bytes(pointer)
     with elastalog.open(store=path) as session:
-        assert state_of(session) == EXPECTED[LAST]
+        assert state_of(session) == expected_states()[LAST]
 
 
 def test_a_session_whose_lock_was_removed_writes_no_more(tmp_path: Path) -> None:
@@ -112,7 +111,7 @@ def test_a_session_whose_lock_was_removed_writes_no_more(tmp_path: Path) -> None
             with pytest.raises(ElastalogError) as raised:
                 first.apply({"edge": [(30, 1)]})
             assert codes(raised.value) == ["E0809"]
-            assert state_of(first) == EXPECTED[LAST]
+            assert state_of(first) == expected_states()[LAST]
     with elastalog.open(store=path) as session:
         assert session.epoch == LAST + 1
         assert (20, 1) in session["edge"]
@@ -157,7 +156,7 @@ def test_files_of_a_copy_are_not_taken_for_those_of_the_first(tmp_path: Path) ->
     for folder, number in ((path, 20), (tmp_path / "copy", 30)):
         with elastalog.open(store=folder) as session:
             session.apply({"edge": [(number, number)]})
-            session._history.store.write_snapshot(session._materialisation.dictionary, session._backend.states.of)
+            session._history.store.write_snapshot(session._materialisation.dictionary, session._backend.states.of)  # type: ignore[union-attr]
     sealed = sorted(path.glob("journal-*.log"))[0]
     shutil.copy(tmp_path / "copy" / sealed.name, sealed)
     with elastalog.open(store=elastalog.Store(path, read_only=True)) as session:
@@ -195,7 +194,7 @@ def test_a_disk_that_fills_up_at_any_write_of_a_new_store(
         is_there = (path / "CURRENT").exists()
         with elastalog.open(store=path) if is_there else elastalog.open(PROGRAM, FACTS, store=path) as db:
             go_on(db)
-            assert state_of(db) == EXPECTED[LAST]
+            assert state_of(db) == expected_states()[LAST]
     assert made == 1
     assert number > 10
 
@@ -218,4 +217,4 @@ def test_a_disk_that_fills_up_while_a_store_is_copied(
                 break
     assert number > 10
     with elastalog.open(store=copy) as session:
-        assert state_of(session) == EXPECTED[LAST]
+        assert state_of(session) == expected_states()[LAST]

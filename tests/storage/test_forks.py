@@ -16,9 +16,9 @@ import elastalog
 from elastalog.session import Session
 from elastalog.storage.store import Store
 from tests.storage.disks import GatedDisk, use
-from tests.storage.expecting import EXPECTED, require_kept
-from tests.storage.scripted import LAST, create, files_of, go_on, state_of
+from tests.storage.scripted import LAST, create, expected_states, files_of, go_on, state_of
 
+EXPECTED = expected_states()
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 
 
@@ -56,7 +56,8 @@ def test_an_update_in_a_forked_child_is_refused_and_the_parent_goes_on(folder: P
         assert told_by_child(lambda: str(session.apply({"edge": [(8, 9)]}))) == "E0819"
         assert files_of(folder / "store") == before
         go_on(session)
-    require_kept(folder / "store", LAST)
+    with elastalog.open(store=folder / "store") as session:
+        assert (session.epoch, state_of(session)) == (LAST, EXPECTED[LAST])
 
 
 def test_the_refusal_says_to_open_the_store_again(folder: Path) -> None:
