@@ -13,7 +13,6 @@ import pytest
 import elastalog
 from elastalog.analysis.program import Base
 from elastalog.backends.spark import consensus, strata, values
-from elastalog.backends.spark.backend import SparkBackend
 from elastalog.backends.spark.consensus import IdConsensus
 from elastalog.backends.spark.jobs import NoBarrier, run_tasks
 from elastalog.backends.spark.placement import EXCHANGE_SETTING
@@ -221,7 +220,6 @@ def third(number: int) -> int | None:
 
 
 def wheres(db: elastalog.Session) -> set[str]:
-    assert isinstance(db._backend, SparkBackend)
     return {placement.where for placement in db._backend.placements.values()}
 
 

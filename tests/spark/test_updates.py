@@ -33,7 +33,6 @@ CYCLE = {"edge": [(1, 2), (2, 3), (3, 4), (4, 2), (4, 5)]}
 
 
 def backend_of(db: elastalog.Session) -> SparkBackend:
-    assert isinstance(db._backend, SparkBackend)
     return db._backend
 
 
