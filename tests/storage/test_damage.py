@@ -20,9 +20,7 @@ from elastalog.storage.errors import StoreDamaged
 from elastalog.storage.filesystem import FileSystem
 from elastalog.storage.manifest import Options, read_manifest, write_manifest
 from elastalog.storage.store import Store
-from tests.refusals import refused
-from tests.storage.expecting import EXPECTED
-from tests.storage.scripted import LAST, files_of, lived, state_of
+from tests.storage.scripted import LAST, expected_states, files_of, lived, state_of
 
 SMALL = """.decl edge(x: number, y: symbol)
 .decl node(y: symbol)
@@ -122,7 +120,7 @@ def test_a_flipped_bit_never_changes_the_answers_of_a_session(folder: Path) -> N
 @pytest.mark.parametrize("step", [3, pytest.param(1, marks=pytest.mark.long)])
 def test_every_truncation_of_the_journal_gives_the_last_whole_epoch(folder: Path, step: int) -> None:
     store = lived(folder / "store", journal_epochs=100)
-    expected = EXPECTED
+    expected = expected_states()
     journal = store / "journal-1.log"
     data = journal.read_bytes()
     epochs: list[int] = []
@@ -219,9 +217,10 @@ def test_a_newer_format_is_refused_and_left_alone(folder: Path) -> None:
     store = small_store(folder / "store")
     (store / "FORMAT").write_text("elastalog store 2\n")
     files = files_of(store)
-    with refused("E0803") as caught:
+    with pytest.raises(elastalog.ElastalogError) as caught:
         elastalog.open(store=store)
     (found,) = caught.value.diagnostics
+    assert found.code == "E0803"
     assert found.message == "the store has format 2, this version of Elastalog knows formats up to 1"
     assert files_of(store) == files
 

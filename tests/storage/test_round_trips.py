@@ -14,8 +14,7 @@ from elastalog.session import Session
 from elastalog.storage import state
 from elastalog.storage.manifest import Options
 from tests.generators.seeded import seeded_case
-from tests.storage.expecting import EXPECTED
-from tests.storage.scripted import LAST, lived, state_of
+from tests.storage.scripted import LAST, expected_states, lived, state_of
 
 
 def whole_state(session: Session) -> dict[str, Any]:
@@ -127,7 +126,7 @@ def test_the_files_of_a_large_store_are_read_ahead(folder: Path, monkeypatch: py
     store = lived(folder / "store")
     monkeypatch.setattr(state, "LARGE", 0)
     with elastalog.open(store=store) as session:
-        assert state_of(session) == EXPECTED[LAST]
+        assert state_of(session) == expected_states()[LAST]
     for file in (store / part).iterdir():
         file.write_bytes(b"")
     with pytest.raises(elastalog.ElastalogError, match="E0805"):

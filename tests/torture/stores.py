@@ -15,19 +15,33 @@ import elastalog
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.storage.store import Store
 from tests.storage.disks import FailingDisk, use
-from tests.storage.expecting import EXPECTED
 from tests.storage.power import Image, put
-from tests.storage.scripted import LAST, UPDATES, create, folder_in_memory, go_on, lived, state_of
+from tests.storage.scripted import (
+    LAST,
+    UPDATES,
+    State,
+    create,
+    expected_states,
+    folder_in_memory,
+    go_on,
+    lived,
+    state_of,
+)
 from tests.torture.power import state_in
+
+
+@cache
+def expected() -> dict[int, State]:
+    return expected_states()
 
 
 def _require_whole(path: Path, least: int) -> None:
     """A store opens at an epoch that was committed, and goes on to the end."""
     with elastalog.open(store=path) as session:
         assert session.epoch >= least
-        assert state_of(session) == EXPECTED[session.epoch]
+        assert state_of(session) == expected()[session.epoch]
         go_on(session)
-        assert state_of(session) == EXPECTED[LAST]
+        assert state_of(session) == expected()[LAST]
 
 
 @cache
@@ -174,7 +188,7 @@ def full_disk(seed: int) -> None:
                     go_on(session)
                 except ElastalogError as error:
                     assert error.diagnostics[0].code in ("E0808", "E0809"), error
-                assert state_of(session) == EXPECTED[session.epoch]
+                assert state_of(session) == expected()[session.epoch]
             epoch = session.epoch
         _require_whole(folder / "store", epoch)
 
@@ -198,5 +212,5 @@ def forks(seed: int) -> None:
                             os._exit(code)
                     assert os.waitpid(child, 0)[1] == 0
                 session.apply(inserted, deleted)
-                assert state_of(session) == EXPECTED[number]
+                assert state_of(session) == expected()[number]
         _require_whole(folder / "store", LAST)
