@@ -82,10 +82,9 @@ def test_rfc4180_quotes_texts(tmp_path):
 @pytest.mark.parametrize(("text", "shown"), [("a\tb", "`a\\tb`"), ("a\nb", "`a\\nb`"), ("a\r", "`a\\r`")])
 def test_a_symbol_that_would_break_its_line_is_refused(tmp_path, text, shown):
     (tmp_path / "edge.csv").write_text("as before\n")
-    with pytest.raises(ElastalogError) as error:
+    with refused("E0516") as error:
         write_facts(EDGE, table(EDGE, [(1, "fine"), (2, text)]), tmp_path / "edge.csv")
     (diagnostic,) = error.value.diagnostics
-    assert diagnostic.code == "E0516"
     assert diagnostic.message == f"symbol {shown} of `edge` cannot be written as plain text"
     assert diagnostic.help == "use rfc4180=true: `.output edge(rfc4180=true)`"
     assert (tmp_path / "edge.csv").read_text() == "as before\n"

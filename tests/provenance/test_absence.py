@@ -14,7 +14,7 @@ import elastalog
 from elastalog import ElastalogError, Session
 from elastalog.analysis.program import Atom, Constant, Rule, Variable
 from elastalog.cli.main import cli
-from elastalog.provenance.absence import Absence, PatternAbsence
+from elastalog.provenance.absence import Absence
 from elastalog.provenance.proof import Proof
 from tests.closures import RIGHT_CLOSURE as EDGES
 from tests.generators.choices import SeededChoices
@@ -310,13 +310,11 @@ def db() -> Session:
 
 
 def near(found: object) -> list[tuple[str, list[str]]]:
-    assert isinstance(found, PatternAbsence)
     return [(found.conclusion(one), [literal.text for literal in one.failing]) for one in found.instantiations]
 
 
 def test_what_stands_in_the_way_of_one_that_does_not_hold(db: Session) -> None:
     found = db.why_not('sees("ann", X)')
-    assert isinstance(found, PatternAbsence)
     assert (found.pattern, found.present) == ('sees("ann", X)', 1)
     assert near(found) == [('sees("ann", "keys")', ['!secret("keys")'])]
     assert str(found.expand()) == str(db.explain('secret("keys")'))
@@ -325,7 +323,6 @@ def test_what_stands_in_the_way_of_one_that_does_not_hold(db: Session) -> None:
 def test_where_no_value_at_all_would_do_it_is_left_open(db: Session) -> None:
     """From 1 one comes to 2 and 3, and from 3 nowhere."""
     found = db.why_not("path(1, X).")
-    assert isinstance(found, PatternAbsence)
     assert (found.pattern, found.present) == ("path(1, X)", 2)
     assert ("path(1, z)", ["edge(3, z)"]) in near(found)
     assert all(conclusion not in ("path(1, 2)", "path(1, 3)") for conclusion, _ in near(found))
@@ -333,7 +330,6 @@ def test_where_no_value_at_all_would_do_it_is_left_open(db: Session) -> None:
 
 def test_the_same_variable_is_the_same_value(db: Session) -> None:
     found = db.why_not("path(X, X)")
-    assert isinstance(found, PatternAbsence)
     assert found.present == 1  # 7
     assert all(_arguments(text)[0] == _arguments(text)[1] or "z" in text or "y" in text for text, _ in near(found))
     assert db.why_not("path(X, Y)").present == len(db["path"])
@@ -345,7 +341,6 @@ def _arguments(text: str) -> list[str]:
 
 def test_values_that_are_computed_are_those_that_would_be(db: Session) -> None:
     found = db.why_not("twice(X, 9)")
-    assert isinstance(found, PatternAbsence)
     assert found.present == 0
     assert sorted(near(found)) == [
         ("twice(1, 9)", ["9 = 1 + 1"]), ("twice(2, 9)", ["9 = 2 + 2"]), ("twice(7, 9)", ["9 = 7 + 7"]),

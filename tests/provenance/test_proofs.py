@@ -10,7 +10,7 @@ import elastalog
 from elastalog.diagnostics.diagnostic import LimitReached
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.metrics import HEIGHT, SIZE, Metric, check_metric
-from elastalog.provenance.proof import AggregatePremise, Proof, nodes_of
+from elastalog.provenance.proof import Proof, nodes_of
 from tests.closures import RIGHT_CLOSURE as EDGES
 from tests.provenance.databases import verdict
 from tests.refusals import refused
@@ -265,7 +265,6 @@ total("x", 8)  (R1)
       └─ sold("x", 5)"""
     )
     best = db.explain('best("x", 5)').children[1]
-    assert isinstance(best, AggregatePremise)
     assert [str(child.fact) for child in best.members[0].children if isinstance(child, Proof)] == ['sold("x", 5)']
     assert best.text == 'max p : { sold("x", p), p > 1 } = 5'
 
@@ -282,7 +281,6 @@ def test_of_very_many_members_the_first_are_listed() -> None:
     db = elastalog.open(SALES, facts={"sold": rows, "shop": [("x",)]})
     proof = db.explain(f'total("x", {sum(range(501))})')
     premise = proof.children[1]
-    assert isinstance(premise, AggregatePremise)
     assert (premise.number, len(premise.members), premise.is_complete) == (500, 100, False)
     assert verdict(proof, db, {"sold": set(rows), "shop": {("x",)}})
 

@@ -207,7 +207,6 @@ def test_every_proof_says_what_superseded_its_premises() -> None:
         (derivation,) = elastalog.open(FALLING, {"start": [(3,)]}).derivations("low(3, 1)")
         for found in (proof, derivation):
             premise = found.children[0]
-            assert isinstance(premise, elastalog.Proof)
             assert str(premise.superseded_by) == "low(3, 1)"
 
 

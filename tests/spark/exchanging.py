@@ -8,9 +8,8 @@ from typing import Any
 
 import elastalog
 from elastalog.backends.spark.placement import EXCHANGE_SETTING
-from tests.engine.judging import judge, levels_of
+from tests.engine.judging import follow, levels_of
 from tests.generators.seeded import seeded_case
-from tests.reference.cases import parse_accepted
 
 EDGES = ".decl edge(x: number, y: number)\n.decl path(x: number, y: number)\n"
 DOUBLING = EDGES + "path(x, y) :- edge(x, y).\npath(x, z) :- path(x, y), path(y, z).\n"
@@ -30,13 +29,9 @@ def by_way(spark: Any, way: str) -> Iterator[Any]:
 
 def follow_random_updates(session: Any, seed: int, most_updates: int = 3) -> None:
     """A random program after random updates has the facts, levels and counts of the definition."""
-    program, updates = seeded_case(seed, most_updates=most_updates)
-    explicit = program.explicit
-    with elastalog.open(program.text, facts=program.facts, budget=None, engine="spark", spark=session) as db:
-        for update in updates:
-            db.apply(update.inserted, update.deleted)
-            explicit = update.apply_to(explicit)
-        judge(db, parse_accepted(program.text), explicit)
+    follow(
+        *seeded_case(seed, most_updates=most_updates), budget=None, engine="spark", spark=session, is_judged_often=False
+    )
 
 
 def follow_a_chain(session: Any) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import elastalog
-from elastalog.backends.spark.backend import SparkBackend
 from tests.engine.judging import facts_of, levels_of
 
 Node = TypeVar("Node", int, str)
@@ -16,7 +15,6 @@ Node = TypeVar("Node", int, str)
 def placed(db: elastalog.Session) -> dict[str, str]:
     """Where and why each stratum was evaluated, by its first relation; of hidden ones, the name up to its number."""
     backend = db._backend
-    assert isinstance(backend, SparkBackend)
     strata = {stratum.number: stratum.relations[0].split(".")[0] for stratum in backend.program.strata}
     return {strata[number]: f"{found.where}: {found.why}" for number, found in backend.placements.items()}
 

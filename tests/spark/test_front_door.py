@@ -14,6 +14,7 @@ from pyarrow import parquet
 import elastalog
 import elastalog.spark
 from elastalog.diagnostics.diagnostic import ElastalogError
+from tests.refusals import refused
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = re.search(r"^```prolog\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)[1]
@@ -73,17 +74,15 @@ def test_a_frame_goes_by_name(spark: Any) -> None:
     frame = spark.createDataFrame([(2, 1)], "to bigint, FROM bigint")
     with elastalog.open(PROGRAM, {"edge": frame}) as db:
         assert list(db["edge"]) == [(1, 2)]
-    with pytest.raises(ElastalogError) as error:
+    with refused("E0518"):
         elastalog.open(PROGRAM, {"edge": spark.createDataFrame([(2, 1)], "to bigint, src bigint")})
-    assert error.value.diagnostics[0].code == "E0518"
 
 
 def test_a_session_of_spark_connect_runs_no_tasks(caplog: pytest.LogCaptureFixture) -> None:
     remote: Any = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session", "conf": {}})()
     text = ".decl a(x: number)\n.decl b(x: number)\nb(x) :- a(x).\n"
-    with pytest.raises(ElastalogError) as raised:
+    with refused("E1120"):
         elastalog.open(text, {"a": [(1,)]}, engine="spark", spark=remote)
-    assert raised.value.diagnostics[0].code == "E1120"
     with caplog.at_level(logging.INFO, "elastalog.placement"):
         db = elastalog.open(text, {"a": [(1,)]}, spark=remote)
     assert set(db["b"]) == {(1,)}

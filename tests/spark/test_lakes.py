@@ -11,15 +11,9 @@ import pytest
 
 import elastalog
 import elastalog.spark as es
+from tests.closures import CLOSURE as PROGRAM
 
 pytestmark = pytest.mark.long
-
-PROGRAM = """
-.decl edge(from: number, to: number)
-.decl path(from: number, to: number)
-path(x, y) :- edge(x, y).
-path(x, z) :- path(x, y), edge(y, z).
-"""
 
 
 def needs(spark: Any, java_class: str, package: str) -> None:

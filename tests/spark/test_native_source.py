@@ -24,6 +24,7 @@ import elastalog.spark
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.spark import stored_rows
 from tests.object_store import Bucket
+from tests.refusals import refused
 from tests.spark.conftest import environment_of_children
 from tests.storage.scripted import write_snapshot
 
@@ -155,9 +156,8 @@ def test_what_is_wrong_with_options_is_told(store: Path, options: dict[str, Any]
     given = elastalog.spark.ElastalogSource(
         {"store": str(store), "relation": "kinds", **{name: str(value) for name, value in options.items()}}
     )
-    with pytest.raises(ElastalogError) as raised:
+    with refused(expected) as raised:
         read(given)
-    assert raised.value.diagnostics[0].code == expected
     assert told in str(raised.value)
 
 
@@ -239,9 +239,8 @@ def test_a_stream_is_of_one_store(store: Path, tmp_path: Path) -> None:
     with elastalog.open(PROGRAM, facts={"kinds": [A]}, store=tmp_path / "other") as db:
         for fact in (B, C, D):
             db.apply({"kinds": [fact]})
-    with pytest.raises(ElastalogError) as raised:
+    with refused("E0873"):
         changes(tmp_path / "other", start, {**start, "epoch": 4})
-    assert raised.value.diagnostics[0].code == "E0873"
 
 
 def test_a_stream_that_has_fallen_behind_is_told(tmp_path: Path) -> None:
@@ -323,16 +322,14 @@ def test_nothing_is_no_epoch(store: Path) -> None:
 def test_what_cannot_be_applied_is_refused_whole(
     store: Path, table: pa.Table, options: dict[str, Any], expected: str
 ) -> None:
-    with pytest.raises(ElastalogError) as raised:
+    with refused(expected):
         write(store, table, **options)
-    assert raised.value.diagnostics[0].code == expected
     assert set(read(source(store))) == EPOCHS[3]
 
 
 def test_a_store_that_is_being_written_says_so(store: Path) -> None:
-    with elastalog.open(store=store), pytest.raises(ElastalogError) as raised:
+    with elastalog.open(store=store), refused("E0804"):
         write(store, ROWS, relation="kinds")
-    assert raised.value.diagnostics[0].code == "E0804"
 
 
 WRITE = """
@@ -374,8 +371,6 @@ def test_a_driver_that_is_killed_at_any_moment_and_begins_again_applies_a_batch_
         [sys.executable, "-c", WRITE, str(store)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         env=environment_of_children(),
     ) as process:  # fmt: skip
-        assert process.stdin is not None
-        assert process.stdout is not None
         for batch in range(1, batches + 1):
             for most in (0.01, 0.03, 0.1, None):
                 print(batch, file=process.stdin, flush=True)

@@ -53,7 +53,6 @@ def test_the_facts_are_the_same_and_the_ids_follow_the_order_of_bytes(spark: Any
 def test_texts_do_not_reach_the_driver_row_by_row(spark: Any) -> None:
     schema = elastalog.Program.parse(PROGRAM).checked.relations["item"]
     table = large_facts.numbered_facts(Schema.of(schema), spark.createDataFrame(ROWS * 50, COLUMNS))
-    assert table is not None
     assert [field.type for field in table.schema] == [
         pa.dictionary(pa.int32(), pa.large_string()), pa.int64(), pa.dictionary(pa.int32(), pa.large_string())
     ]  # fmt: skip
@@ -67,7 +66,6 @@ def test_tasks_that_are_repeated_change_no_id(spark: Any) -> None:
 
         yield from batches
         context = TaskContext.get()
-        assert context is not None
         if context.attemptNumber() == 0 and context.partitionId() == 1:
             raise OSError("the first attempt fails after its work")
 

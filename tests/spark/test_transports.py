@@ -86,8 +86,6 @@ def test_where_no_port_can_be_had_files_are_used(near: Any, made: list[bool], mo
 
 def test_large_blocks_both_ways_at_the_same_time(tmp_path: Path) -> None:
     first, second = linked_all(tmp_path, ["token", "token"])
-    assert first is not None
-    assert second is not None
     block = bytes(8 << 20)
     with ThreadPoolExecutor(2) as pool:
         sent = [pool.submit(first[1].send, b"a", block), pool.submit(second[0].send, block, b"b")]

@@ -30,7 +30,6 @@ def test_without_an_archive_java_gets_no_option(java: Path) -> None:
 
 def test_an_archive_belongs_to_one_java_and_one_pyspark(java: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     archive = archive_of(java)
-    assert archive is not None
     archive.touch()
     assert f"-XX:SharedArchiveFile={archive} " in archive_options(java)
     os.utime(java, (1, 1))

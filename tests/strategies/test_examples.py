@@ -188,10 +188,9 @@ MUTUAL = ".decl e(x: number)\n.decl a(x: number)\n.decl b(x: number)\na(x) :- e(
 
 
 def test_counting_refuses_recursion_and_names_the_cycle() -> None:
-    with pytest.raises(elastalog.ElastalogError) as refusal:
+    with refused("E0901") as refusal:
         elastalog.open(MUTUAL, strategy="counting")
     (found,) = refusal.value.diagnostics
-    assert found.code == "E0901"
     assert "`a` uses `b` uses `a`" in found.message
     assert [MUTUAL[label.span.start : label.span.end] for label in found.labels] == ["a(x) :- b(x).", "b(x) :- a(x)."]
 

@@ -112,10 +112,9 @@ def test_an_operation_may_be_encoded(tmp_path: Path) -> None:
 def test_faults_of_a_table_are_told(tmp_path: Path, text: str, told: str) -> None:
     path = tmp_path / "changes.csv"
     path.write_text(text)
-    with pytest.raises(elastalog.ElastalogError) as fault:
+    with refused("E0904") as fault:
         list(read_stream(path, Program.parse(PROGRAM)))
     (found,) = fault.value.diagnostics
-    assert found.code == "E0904"
     assert told in found.message
 
 

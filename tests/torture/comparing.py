@@ -107,9 +107,10 @@ class Runner:
 
 class Comparison:
     """Sessions of a program. Those that refuse it do so for a reason that the program gives. `epochs` were judged, and
-    so many sessions in all were `compared` in them."""
+    so many sessions in all were `compared` in them. `like`: another one of the same program and updates, which has
+    judged every epoch before this one does."""
 
-    def __init__(self, text: str, facts: Any, ways: Sequence[Way]) -> None:
+    def __init__(self, text: str, facts: Any, ways: Sequence[Way], like: Comparison | None = None) -> None:
         self.tree = parse_accepted(text)
         self.limits = {
             item.relation: int({key: value for key, value, _ in item.parameters}["n"])
@@ -120,6 +121,8 @@ class Comparison:
         self.has_negated_groups = any(True for _ in walk(self.tree, syntax.NegatedGroup))
         self.has_choices = any(program_of(self.tree).choices.values())
         self.numbers: dict[Any, int] = {}
+        self.first = like or self
+        self.annotated: dict[Any, Levels] = {}
         self.epochs = self.compared = 0
         self.runners = []
         checked = Program.parse(text)
@@ -178,9 +181,11 @@ class Comparison:
         return True
 
     def _judge(self, explicit: Facts, kinds: Sequence[Kind]) -> None:
-        known = evaluate(self.tree, explicit, with_text_facts=False, numbers=self.numbers)
+        if self.first is self:
+            self.known = evaluate(self.tree, explicit, with_text_facts=False, numbers=self.numbers)
+            self.annotated = {}
+        known, annotated = self.first.known, self.first.annotated
         wanted = {name: set(map(comparable, facts)) for name, facts in known.items()}
-        annotated: dict[Any, Levels] = {}
         for runner in self.runners:
             found = facts_of(runner.db)
             self._require_place(runner)

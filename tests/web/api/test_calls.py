@@ -18,7 +18,6 @@ import pytest
 
 import elastalog
 from elastalog import ElastalogError
-from elastalog.provenance.absence import PatternAbsence
 from elastalog.web.settings import Limits
 from tests.web.api.conftest import PROGRAM, READ_TOKEN, TOKEN, Running
 
@@ -553,10 +552,8 @@ def test_a_repair_of_the_past_is_not_done_to_the_present(running: Running, past:
 
 def test_patterns_can_be_asked_why_not(running: Running, past: elastalog.Client) -> None:
     found = past.why_not("path(1, X)")
-    assert isinstance(found, PatternAbsence)
     assert (found.pattern, found.present) == ("path(1, X)", 4)
     now = running.connect().why_not("path(1, X)")
-    assert isinstance(now, PatternAbsence)
     assert now.present == 0
     assert str(now) == str(running.session.why_not("path(1, X)"))
 
