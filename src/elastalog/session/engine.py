@@ -114,7 +114,7 @@ class Engine:
         """An update, still to be committed, that takes back what an epoch did to explicit facts and rules. The epoch is
         one that the session remembers, or its store, after the first. What it declared stays."""
         past, now = self._history.past, self._materialisation.epoch
-        number = getattr(epoch, "epoch", epoch)
+        number: Any = getattr(epoch, "epoch", epoch)
         require_whole("an epoch to undo is given by its number", number, "give that of one; `db.log()` lists them")
         if not (oldest := past.oldest) < number <= now:
             raise error("E1004.undo" if oldest < now else "E1004.none", epoch=number, oldest=oldest + 1, now=now)
