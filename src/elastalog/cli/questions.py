@@ -131,7 +131,12 @@ _FLOAT = re.compile(r"[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][+-]
 )  # fmt: skip
 @verbosity_options
 def query(
-    program: str, query: str, parameters: tuple[str, ...], at: int | None, console: Console, options: SessionOptions
+    program: str,
+    query: str,
+    parameters: tuple[str, ...],
+    at: int | str | None,
+    console: Console,
+    options: SessionOptions,
 ) -> None:
     """Answer a query over a program and its fact files, or over a store.
 
@@ -176,7 +181,7 @@ def _answers(
     program: str,
     query: str,
     values: dict[str, int | float | str],
-    at: int | None,
+    at: int | str | None,
     options: SessionOptions,
     console: Console,
 ) -> Relation:
@@ -224,7 +229,7 @@ class ProofOptions:
 @click_option(FORM, "form")
 @verbosity_options
 def explain(
-    program: str, fact: str, at: int | None, wanted: ProofOptions, options: SessionOptions, console: Console
+    program: str, fact: str, at: int | str | None, wanted: ProofOptions, options: SessionOptions, console: Console
 ) -> None:
     """Show why FACT holds in PROGRAM or a store: its proof, down to explicit facts.
 
@@ -280,7 +285,7 @@ class AbsenceOptions:
 @click_option(FORM, "form")
 @verbosity_options
 def whynot(
-    program: str, fact: str, at: int | None, wanted: AbsenceOptions, options: SessionOptions, console: Console
+    program: str, fact: str, at: int | str | None, wanted: AbsenceOptions, options: SessionOptions, console: Console
 ) -> None:
     """Show why FACT does not hold in PROGRAM or a store: the derivations that fail nearest to success.
 
@@ -372,7 +377,7 @@ class Search:
 @options_of(Search, "asked")
 @at_option
 @report_options
-def debug(program: str, options: SessionOptions, asked: Search, at: int | None, console: Console) -> None:
+def debug(program: str, options: SessionOptions, asked: Search, at: int | str | None, console: Console) -> None:
     """Find the smallest part of an update to undo, or the fewest facts to change, so that faults disappear.
 
     A fault is a fact that holds and should not (--unwanted), or one that should hold and does not (--missing). Every
@@ -430,7 +435,7 @@ def _weight(written: str) -> tuple[str, float]:
         raise click.BadParameter(f"'{written}' is not ELEMENT=N, as 'edge(1, 2)=5'", param_hint="--weight") from None
 
 
-def _refuse_contradictions(program: str, asked: Search, at: int | None) -> None:
+def _refuse_contradictions(program: str, asked: Search, at: int | str | None) -> None:
     is_search = asked.reject or asked.weights or asked.over or asked.candidates
     if is_store(program):
         if asked.updates:

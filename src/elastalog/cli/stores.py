@@ -29,6 +29,7 @@ from elastalog.cli.session_options import (
     BAD_ROWS,
     FUNCTORS,
     MAX_BAD_ROWS,
+    Moment,
     SessionOptions,
     announcing,
     at_option,
@@ -262,32 +263,42 @@ def _table(entries: Sequence[LogEntry]) -> list[str]:
         how = "+".join(sorted({stratum.how for stratum in entry.strata})) or "nothing"
         explicit = f"-{entry.deleted:,} +{entry.inserted:,}"
         origin = ["" if word is None else str(word) for word in (entry.source, entry.batch)]
-        cells = (str(entry.epoch), _time(entry), explicit, f"{entry.impact:,}", how, f"{entry.seconds:.3f}", *origin)
+        cells = (
+            str(entry.epoch),
+            entry.shown_time,
+            explicit,
+            f"{entry.impact:,}",
+            how,
+            f"{entry.seconds:.3f}",
+            *origin,
+        )
         rows.append(cells)
     return list(aligned(rows, left=(1, 2, 4, 6, 7)))
 
 
 def _turn_line(turn: Turn) -> str:
     level = "" if turn.level < 0 else f" at level {turn.level}"
-    return f"{turn.epoch:>6}  {_time(turn.entry)}  {turn.what}{level}"
-
-
-def _time(entry: LogEntry) -> str:
-    return entry.time.strftime("%Y-%m-%d %H:%M:%S")
+    return f"{turn.epoch:>6}  {turn.entry.shown_time}  {turn.what}{level}"
 
 
 @click.command()
 @store_argument
-@click.argument("first", type=click.IntRange(1), metavar="A")
-@click.argument("last", type=click.IntRange(1), required=False, metavar="[B]")
+@click.argument("first", type=Moment(1), metavar="A")
+@click.argument("last", type=Moment(1), required=False, metavar="[B]")
 @click.option("--relation", "-r", "wanted", multiple=True, metavar="NAME", help="Only this relation; may be repeated.")
 @click.option("--levels", is_flag=True, help="Include facts whose lowest proof changed its height (~).")
 @click.option("--explicit", is_flag=True, help="Only explicit facts: what `apply` takes to do the same again.")
 @report_options
 def diff(
-    store: str, first: int, last: int | None, wanted: tuple[str, ...], levels: bool, explicit: bool, console: Console
+    store: str,
+    first: int | str,
+    last: int | str | None,
+    wanted: tuple[str, ...],
+    levels: bool,
+    explicit: bool,
+    console: Console,
 ) -> None:
-    """Show how epoch B of a store, by default the last, differs from epoch A.
+    """Show how epoch B of a store, by default the last, differs from epoch A. Either may be a time.
 
     Prints the rules and the facts that went (`-`) and came (`+`), in the form of a diff file, new declarations before
     the rules; with `--levels`, also facts whose lowest proof has another height.
@@ -301,7 +312,8 @@ def diff(
     from elastalog.program import shown_rule
 
     with reading(store) as session:
-        found = session.diff(first, last or session.epoch, explicit=explicit)
+        epoch_at = session.engine.epoch_at
+        found = session.diff(epoch_at(first), epoch_at(last or session.epoch), explicit=explicit)
         if not wanted:
             for sign, texts in (("-", found.removed_rules), ("+", (*found.added_declarations, *found.added_rules))):
                 for text in texts:
@@ -365,7 +377,9 @@ def upgrade(
 @click.option("--explicit", is_flag=True, help="Only the explicit facts, as NAME.facts: what `init` and `run` read.")
 @at_option
 @verbosity_options
-def export(store: str, output: str, wanted: tuple[str, ...], explicit: bool, at: int | None, console: Console) -> None:
+def export(
+    store: str, output: str, wanted: tuple[str, ...], explicit: bool, at: int | str | None, console: Console
+) -> None:
     """Write each relation of a store to a file.
 
     \b

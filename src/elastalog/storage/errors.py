@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from pathlib import Path
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, error, finding
@@ -53,10 +52,6 @@ def epoch_unknown(path: Path | None, epoch: int, first: int, last: int, *, is_pa
     are not looked at."""
     key = "E0813.session" if path is None else "E0813.part" if is_part else "E0813"
     return error(key, location=path, epoch=epoch, first=first, last=last)
-
-
-def before_all(when: datetime, first: int, began: datetime) -> ElastalogError:
-    return error("E0813.before_all", when=when, first=first, began=began)
 
 
 def no_reader() -> ElastalogError:
