@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from io import StringIO
+from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -55,12 +56,8 @@ if TYPE_CHECKING:
 
 _RENDERERS: Final[Mapping[str, Callable[[Proof | Absence], str]]] = {
     "auto": str,
-    "text": lambda shown: shown.to_text(),
-    "tree": lambda shown: shown.to_tree(),
-    "json": lambda shown: shown.to_json(),
-    "dot": lambda shown: shown.to_dot(),
-    "mermaid": lambda shown: shown.to_mermaid(),
-    "html": lambda shown: shown.to_html(page=True),
+    **{form: methodcaller(f"to_{form}") for form in ("text", "tree", "json", "dot", "mermaid")},
+    "html": methodcaller("to_html", page=True),
 }
 FORMS: Final = tuple(_RENDERERS)
 """The forms of explanations; `auto` is text where that is narrow enough and a tree otherwise."""
@@ -77,15 +74,10 @@ def rendered(shown: Proof | Absence, form: str) -> str:
 
 
 def give_explanation(text: str, path: str | None) -> None:
-    """Prints an explanation, or writes it to a file."""
+    """Prints an explanation, or writes it to a file, which appears whole or not at all."""
     if path is None:
         click.echo(text)
-    else:
-        write_explanation(text, path)
-
-
-def write_explanation(text: str, path: str) -> None:
-    """Writes an explanation to a file, which appears whole or not at all."""
+        return
     from elastalog.pipeline.files.paths import replacing
 
     with replacing(Path(path)) as out:

@@ -56,7 +56,6 @@ if TYPE_CHECKING:
     from elastalog.session import Session
     from elastalog.session.pending import PendingUpdate
     from elastalog.storage.entries import LogEntry
-    from elastalog.storage.history import Turn
 
 
 @click.command()
@@ -225,13 +224,16 @@ def log(store: str, last: int | None, fact: str | None, console: Console) -> Non
       elastalog log reach.store --format json
     """
     from elastalog.program import shown_rule
+    from elastalog.storage.administration import read_log
 
     if fact is not None:
         with reading(store) as session:
             for turn in session.history(fact)[::-1][:last]:
-                click.echo(json.dumps(asdict(turn), ensure_ascii=False) if console.form == "json" else _turn_line(turn))
+                level = "" if turn.level < 0 else f" at level {turn.level}"
+                line = f"{turn.epoch:>6}  {turn.entry.shown_time}  {turn.what}{level}"
+                click.echo(json.dumps(asdict(turn), ensure_ascii=False) if console.form == "json" else line)
         return
-    entries = _entries(store)[::-1][:last]
+    entries = read_log(folder_of(store))[::-1][:last]  # no relation is loaded for it
     heads, *lines = _table(entries)
     if console.form != "json":
         click.echo(heads)
@@ -247,13 +249,6 @@ def log(store: str, last: int | None, fact: str | None, console: Console) -> Non
             for stratum in entry.strata:
                 name = ", ".join(stratum.relations)
                 click.echo(f"    {name}: {stratum.how}, {stratum.derivations:,} derivations ({stratum.why})")
-
-
-def _entries(store: str) -> tuple[LogEntry, ...]:
-    """The log alone: no relation is loaded for it."""
-    from elastalog.storage.administration import read_log
-
-    return read_log(folder_of(store))
 
 
 def _table(entries: Sequence[LogEntry]) -> list[str]:
@@ -274,11 +269,6 @@ def _table(entries: Sequence[LogEntry]) -> list[str]:
         )
         rows.append(cells)
     return list(aligned(rows, left=(1, 2, 4, 6, 7)))
-
-
-def _turn_line(turn: Turn) -> str:
-    level = "" if turn.level < 0 else f" at level {turn.level}"
-    return f"{turn.epoch:>6}  {turn.entry.shown_time}  {turn.what}{level}"
 
 
 @click.command()
