@@ -189,9 +189,8 @@ def _converse(state: ShellState, console: Console) -> None:
         epoch = state.session.epoch
         try:
             for statement in statements(Piece(source, 0, len(line))):
-                _execute(state, statement)
-                if state.is_over:
-                    break
+                if not state.is_over:
+                    _execute(state, statement)
         except ElastalogError as error:
             console.show(error.diagnostics)
         except InternalError as error:
