@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -232,3 +233,25 @@ def test_a_stream_tells_of_updates_without_effect(store: Path) -> None:
     (folder / "2.diff").write_text("+edge(7, 8).\n")
     assert run(*words).stderr == "1 of 2 updates changed nothing; `-v` says why\n"
     assert "epoch 1: 1.diff: 0 changes, 1 without effect (edge(1, 2) there already)" in run(*words, "-v").stderr
+
+
+def test_epochs_are_given_by_times(store: Path) -> None:
+    first, last = (str(entry.time) for entry in elastalog.open(store=elastalog.Store(store, read_only=True)).log())
+    assert run("query", store, "path(1, X)", "--at", first).stdout == "2\n3\n"
+    assert run("query", store, "path(1, X)", "--at", "2999-01-01").stdout == ""
+    assert run("show", store, f"edge@{last}").stdout == "edge(2, 3).\nedge(3, 4).\n"
+    assert run("diff", store, first, last).stdout == run("diff", store, 1, 2).stdout
+    assert "there was no epoch at 1999-01-01" in run("explain", store, "path(2, 3)", "--at", "1999-01-01").stderr
+    told = run("query", store, "path(1, X)", "--at", "yesterday")
+    assert (told.exit_code, "a time such as 2026-11-18T09:30" in told.stderr) == (2, True)
+
+
+def test_sessions_are_asked_for_times(store: Path) -> None:
+    with elastalog.open(store=store) as db:
+        times = [entry.time for entry in db.log()]
+        for moment in (times[0], str(times[0]), times[0].isoformat()):
+            assert db.at(moment).epoch == 1
+        assert db.at(times[1].date() + timedelta(1)).epoch == 2
+        for wrong in ("1", "yesterday", None):
+            with pytest.raises(TypeError, match="an epoch is a number"):
+                db.at(wrong)  # type: ignore[arg-type]

@@ -76,7 +76,7 @@ SLIPS: list[tuple[Callable[[Session], object], str, str]] = [
     (lambda db: db.why_not("path(4, 1)", bindings={"z": np.bool_(True)}), "E0711", "`z` is a number"),
     (lambda db: db.why_not("path(4, 1)", bindings={"x": np.array([1])}), "E0711", "`x` is a number"),
     (lambda db: db.why_not("path(4, 1)").expand("0"), "E0617", "a position is a number, not '0' (str)"),
-    (lambda db: db.at("1"), "E0617", "an epoch is a number, not '1' (str)"),
+    (lambda db: db.at("1"), "E0617", "an epoch is a number, or the one in force at a time, not '1' (str)"),
     (lambda db: db.at(1.5), "E0617", "an epoch is a number, not 1.5 (float)"),
     (lambda db: db.at(True), "E0617", "an epoch is a number, not True (bool)"),
     (lambda db: db.diff(1, None), "E0617", "an epoch is a number, not None"),

@@ -255,7 +255,7 @@ def test_a_key_stands_for_one_update_of_its_source() -> None:
         assert ("a", "key old " + "2" * 32) in known
         for source, batch in (("a", one), ("b", other), ("a", "key old " + "2" * 32), ("a", "K"), ("a", 7)):
             known.refuse_other(source, batch)
-        with pytest.raises(ElastalogError, match="the key `K` came with another update of this source before"):
+        with pytest.raises(ElastalogError, match="the key `K` has been used for another update of this source"):
             known.refuse_other("a", other)
 
 

@@ -130,12 +130,10 @@ def _fail_on(diagnostics: tuple[object, ...]) -> None:
 def _facts(store: str, wanted: str) -> Iterator[str]:
     """The facts of a relation of a store, `NAME` or `NAME@EPOCH`."""
     from elastalog.cli.reports import fact_lines
-    from elastalog.cli.session_options import reading
+    from elastalog.cli.session_options import Moment, reading
 
     name, _, epoch = wanted.partition("@")
-    if epoch and not epoch.isdecimal():
-        raise click.UsageError(f"'{wanted}' is not NAME or NAME@EPOCH.")
-    with reading(store, int(epoch) if epoch else None) as session:
+    with reading(store, Moment(1).convert(epoch, None, None) if epoch else None) as session:
         yield from fact_lines(session[name])
 
 

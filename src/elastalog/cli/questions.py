@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from io import StringIO
+from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -55,12 +56,8 @@ if TYPE_CHECKING:
 
 _RENDERERS: Final[Mapping[str, Callable[[Proof | Absence], str]]] = {
     "auto": str,
-    "text": lambda shown: shown.to_text(),
-    "tree": lambda shown: shown.to_tree(),
-    "json": lambda shown: shown.to_json(),
-    "dot": lambda shown: shown.to_dot(),
-    "mermaid": lambda shown: shown.to_mermaid(),
-    "html": lambda shown: shown.to_html(page=True),
+    **{form: methodcaller(f"to_{form}") for form in ("text", "tree", "json", "dot", "mermaid")},
+    "html": methodcaller("to_html", page=True),
 }
 FORMS: Final = tuple(_RENDERERS)
 """The forms of explanations; `auto` is text where that is narrow enough and a tree otherwise."""
@@ -77,15 +74,10 @@ def rendered(shown: Proof | Absence, form: str) -> str:
 
 
 def give_explanation(text: str, path: str | None) -> None:
-    """Prints an explanation, or writes it to a file."""
+    """Prints an explanation, or writes it to a file, which appears whole or not at all."""
     if path is None:
         click.echo(text)
-    else:
-        write_explanation(text, path)
-
-
-def write_explanation(text: str, path: str) -> None:
-    """Writes an explanation to a file, which appears whole or not at all."""
+        return
     from elastalog.pipeline.files.paths import replacing
 
     with replacing(Path(path)) as out:
@@ -131,7 +123,12 @@ _FLOAT = re.compile(r"[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][+-]
 )  # fmt: skip
 @verbosity_options
 def query(
-    program: str, query: str, parameters: tuple[str, ...], at: int | None, console: Console, options: SessionOptions
+    program: str,
+    query: str,
+    parameters: tuple[str, ...],
+    at: int | str | None,
+    console: Console,
+    options: SessionOptions,
 ) -> None:
     """Answer a query over a program and its fact files, or over a store.
 
@@ -176,7 +173,7 @@ def _answers(
     program: str,
     query: str,
     values: dict[str, int | float | str],
-    at: int | None,
+    at: int | str | None,
     options: SessionOptions,
     console: Console,
 ) -> Relation:
@@ -224,7 +221,7 @@ class ProofOptions:
 @click_option(FORM, "form")
 @verbosity_options
 def explain(
-    program: str, fact: str, at: int | None, wanted: ProofOptions, options: SessionOptions, console: Console
+    program: str, fact: str, at: int | str | None, wanted: ProofOptions, options: SessionOptions, console: Console
 ) -> None:
     """Show why FACT holds in PROGRAM or a store: its proof, down to explicit facts.
 
@@ -280,7 +277,7 @@ class AbsenceOptions:
 @click_option(FORM, "form")
 @verbosity_options
 def whynot(
-    program: str, fact: str, at: int | None, wanted: AbsenceOptions, options: SessionOptions, console: Console
+    program: str, fact: str, at: int | str | None, wanted: AbsenceOptions, options: SessionOptions, console: Console
 ) -> None:
     """Show why FACT does not hold in PROGRAM or a store: the derivations that fail nearest to success.
 
@@ -372,7 +369,7 @@ class Search:
 @options_of(Search, "asked")
 @at_option
 @report_options
-def debug(program: str, options: SessionOptions, asked: Search, at: int | None, console: Console) -> None:
+def debug(program: str, options: SessionOptions, asked: Search, at: int | str | None, console: Console) -> None:
     """Find the smallest part of an update to undo, or the fewest facts to change, so that faults disappear.
 
     A fault is a fact that holds and should not (--unwanted), or one that should hold and does not (--missing). Every
@@ -430,7 +427,7 @@ def _weight(written: str) -> tuple[str, float]:
         raise click.BadParameter(f"'{written}' is not ELEMENT=N, as 'edge(1, 2)=5'", param_hint="--weight") from None
 
 
-def _refuse_contradictions(program: str, asked: Search, at: int | None) -> None:
+def _refuse_contradictions(program: str, asked: Search, at: int | str | None) -> None:
     is_search = asked.reject or asked.weights or asked.over or asked.candidates
     if is_store(program):
         if asked.updates:

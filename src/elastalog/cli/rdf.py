@@ -166,7 +166,7 @@ def check(ontology: str, data: tuple[str, ...], base: str | None, imports: tuple
 @click.option("--explicit", is_flag=True, help="Only the given triples.")
 @at_option
 @verbosity_options
-def export(store: str, path: str, explicit: bool, at: int | None, console: Console) -> None:
+def export(store: str, path: str, explicit: bool, at: int | str | None, console: Console) -> None:
     """Write the triples of a store to a file.
 
     The name of the file determines the format.
@@ -209,7 +209,7 @@ def apply(store: str, patches: tuple[str, ...], console: Console) -> None:
 @click.argument("text", metavar="SPARQL")
 @at_option
 @verbosity_options
-def query(store: str, text: str, at: int | None, console: Console) -> None:
+def query(store: str, text: str, at: int | str | None, console: Console) -> None:
     """Query a store in SPARQL.
 
     Prints one solution per line, values separated by tabs.
@@ -233,7 +233,7 @@ def query(store: str, text: str, at: int | None, console: Console) -> None:
 @click.argument("triple")
 @at_option
 @verbosity_options
-def explain(store: str, triple: str, at: int | None, console: Console) -> None:
+def explain(store: str, triple: str, at: int | str | None, console: Console) -> None:
     """Show why a triple holds, or what it lacks.
 
     \b

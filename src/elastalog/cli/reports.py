@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from elastalog.relations.facts import Relation
     from elastalog.session import Session
     from elastalog.session.questions import Statistics
-    from elastalog.storage.entries import LogEntry
 
 
 def fact_text(relation: str, values: Iterable[Value]) -> str:
@@ -126,7 +125,7 @@ def profile_lines(statistics: Statistics) -> Iterator[str]:
 def profile_json(session: Session) -> str:
     """The profile as JSON, with what every stratum of the latest epoch cost."""
     statistics = session.statistics()
-    entry = latest_entry(session)
+    entry = session.log()[-1]
     return json.dumps(
         {
             "epoch": session.epoch,
@@ -140,11 +139,6 @@ def profile_json(session: Session) -> str:
         },
         indent=2,
     )
-
-
-def latest_entry(session: Session) -> LogEntry:
-    """What the latest epoch was and cost."""
-    return session.log()[-1]
 
 
 def aligned(rows: Sequence[Sequence[str]], left: Container[int] = ()) -> Iterator[str]:

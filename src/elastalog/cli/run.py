@@ -234,9 +234,7 @@ def _write_profile(session: Session, path: Path) -> None:
 
 
 def _summary(session: Session, files: list[Path]) -> str:
-    from elastalog.cli.reports import latest_entry
-
     text = counted(sum(len(session[name]) for name in session), "fact")
-    entry = latest_entry(session)
+    entry = session.log()[-1]
     text += f", {counted(entry.derivations, 'derivation')}, evaluated in {entry.seconds:.2f} s"
     return f"{text}; {counted(len(files), 'file')} written" if files else text

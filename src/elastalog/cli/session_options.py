@@ -6,6 +6,7 @@ import logging
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -244,17 +245,39 @@ def tell_facts(session: Session, console: Console) -> None:
 
 store_argument: Final = click.argument("store", type=click.Path(), metavar="STORE")
 
+
+class Moment(click.IntRange):
+    """The number of an epoch, or a time at which it was in force, which stays a text."""
+
+    name = "epoch"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if isinstance(value, str) and not value.isdecimal():
+            try:
+                datetime.fromisoformat(value)
+            except ValueError:
+                self.fail(f"'{value}' is no epoch: give its number, or a time such as 2026-11-18T09:30.", param, ctx)
+            return value
+        return super().convert(value, param, ctx)
+
+
 at_option: Final = click.option(
-    "--at", type=click.IntRange(1), metavar="N", help="The epoch to read.  [default: the last]"
-)
+    "--at", type=Moment(1), metavar="N|TIME",
+    help="The epoch to read, or that which was in force at a time.  [default: the last]",
+)  # fmt: skip
 
 
 def reading(
-    store: str, at: int | None = None, functors: str | None = None, timeout: float | None = None
+    store: str, at: int | str | None = None, functors: str | None = None, timeout: float | None = None
 ) -> AbstractContextManager[Session]:
     """A read-only session of a store, at its last epoch or an earlier one."""
     import elastalog
 
+    if isinstance(at, str):
+        from elastalog.storage.administration import read_log
+        from elastalog.storage.entries import epoch_in_force
+
+        at = epoch_in_force(read_log(folder_of(store)), at)
     return elastalog.open(
         store=elastalog.Store(store, read_only=True, at=at), limits=elastalog.Limits(time=timeout),
         functors=functions_in(functors), libraries=libraries_asked_for(),
@@ -283,7 +306,9 @@ def tell_unread_facts(store: str, console: Console) -> None:
         console.say(f"warning: {store} has its own facts, so -F was not read; `elastalog apply` adds and removes facts")
 
 
-def opened_at(path: str, at: int | None, options: SessionOptions, console: Console) -> AbstractContextManager[Session]:
+def opened_at(
+    path: str, at: int | str | None, options: SessionOptions, console: Console
+) -> AbstractContextManager[Session]:
     """A session of the program at a path as the options have it, or of the store there, read-only, at its last epoch or
     an earlier one. A folder that is no store is an error that says so."""
     if is_address(path) or Path(path).is_dir():

@@ -169,7 +169,7 @@ def _at_line(error: ElastalogError, statement: Piece) -> ElastalogError:
 
 def _converse(state: ShellState, console: Console) -> None:
     """Reads commands from a person. Errors and Ctrl-C end the command only; Ctrl-D ends the shell."""
-    from elastalog.cli.shell_commands.state import Piece, is_open
+    from elastalog.cli.shell_commands.state import Piece, is_open, statements
 
     read = make_prompt(state)
     if not console.is_quiet:
@@ -188,7 +188,9 @@ def _converse(state: ShellState, console: Console) -> None:
         source = Source("<shell>", line)
         epoch = state.session.epoch
         try:
-            _execute_line(state, Piece(source, 0, len(line)))
+            for statement in statements(Piece(source, 0, len(line))):
+                if not state.is_over:
+                    _execute(state, statement)
         except ElastalogError as error:
             console.show(error.diagnostics)
         except InternalError as error:
@@ -201,15 +203,6 @@ def _converse(state: ShellState, console: Console) -> None:
         sys.stdout.flush()
     if state.pending:
         click.echo(_not_committed(state), err=True)
-
-
-def _execute_line(state: ShellState, line: Piece) -> None:
-    from elastalog.cli.shell_commands.state import statements
-
-    for statement in statements(line):
-        _execute(state, statement)
-        if state.is_over:
-            return
 
 
 def _not_committed(state: ShellState) -> str:

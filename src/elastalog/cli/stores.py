@@ -29,6 +29,7 @@ from elastalog.cli.session_options import (
     BAD_ROWS,
     FUNCTORS,
     MAX_BAD_ROWS,
+    Moment,
     SessionOptions,
     announcing,
     at_option,
@@ -55,7 +56,6 @@ if TYPE_CHECKING:
     from elastalog.session import Session
     from elastalog.session.pending import PendingUpdate
     from elastalog.storage.entries import LogEntry
-    from elastalog.storage.history import Turn
 
 
 @click.command()
@@ -227,13 +227,16 @@ def log(store: str, last: int | None, fact: str | None, console: Console) -> Non
       elastalog log reach.store --format json
     """
     from elastalog.program import shown_rule
+    from elastalog.storage.administration import read_log
 
     if fact is not None:
         with reading(store) as session:
             for turn in session.history(fact)[::-1][:last]:
-                click.echo(json.dumps(asdict(turn), ensure_ascii=False) if console.form == "json" else _turn_line(turn))
+                level = "" if turn.level < 0 else f" at level {turn.level}"
+                line = f"{turn.epoch:>6}  {turn.entry.shown_time}  {turn.what}{level}"
+                click.echo(json.dumps(asdict(turn), ensure_ascii=False) if console.form == "json" else line)
         return
-    entries = _entries(store)[::-1][:last]
+    entries = read_log(folder_of(store))[::-1][:last]  # no relation is loaded for it
     heads, *lines = _table(entries)
     if console.form != "json":
         click.echo(heads)
@@ -251,13 +254,6 @@ def log(store: str, last: int | None, fact: str | None, console: Console) -> Non
                 click.echo(f"    {name}: {stratum.how}, {stratum.derivations:,} derivations ({stratum.why})")
 
 
-def _entries(store: str) -> tuple[LogEntry, ...]:
-    """The log alone: no relation is loaded for it."""
-    from elastalog.storage.administration import read_log
-
-    return read_log(folder_of(store))
-
-
 def _table(entries: Sequence[LogEntry]) -> list[str]:
     """The heads of the columns, and a line for each epoch."""
     rows: list[tuple[str, ...]] = [("epoch", "time", "explicit", "changes", "how", "seconds", "source", "batch")]
@@ -265,32 +261,37 @@ def _table(entries: Sequence[LogEntry]) -> list[str]:
         how = "+".join(sorted({stratum.how for stratum in entry.strata})) or "nothing"
         explicit = f"-{entry.deleted:,} +{entry.inserted:,}"
         origin = ["" if word is None else str(word) for word in (entry.source, entry.batch)]
-        cells = (str(entry.epoch), _time(entry), explicit, f"{entry.impact:,}", how, f"{entry.seconds:.3f}", *origin)
+        cells = (
+            str(entry.epoch),
+            entry.shown_time,
+            explicit,
+            f"{entry.impact:,}",
+            how,
+            f"{entry.seconds:.3f}",
+            *origin,
+        )
         rows.append(cells)
     return list(aligned(rows, left=(1, 2, 4, 6, 7)))
 
 
-def _turn_line(turn: Turn) -> str:
-    level = "" if turn.level < 0 else f" at level {turn.level}"
-    return f"{turn.epoch:>6}  {_time(turn.entry)}  {turn.what}{level}"
-
-
-def _time(entry: LogEntry) -> str:
-    return entry.time.strftime("%Y-%m-%d %H:%M:%S")
-
-
 @click.command()
 @store_argument
-@click.argument("first", type=click.IntRange(1), metavar="A")
-@click.argument("last", type=click.IntRange(1), required=False, metavar="[B]")
+@click.argument("first", type=Moment(1), metavar="A")
+@click.argument("last", type=Moment(1), required=False, metavar="[B]")
 @click.option("--relation", "-r", "wanted", multiple=True, metavar="NAME", help="Only this relation; may be repeated.")
 @click.option("--levels", is_flag=True, help="Include facts whose lowest proof changed its height (~).")
 @click.option("--explicit", is_flag=True, help="Only explicit facts: what `apply` takes to do the same again.")
 @report_options
 def diff(
-    store: str, first: int, last: int | None, wanted: tuple[str, ...], levels: bool, explicit: bool, console: Console
+    store: str,
+    first: int | str,
+    last: int | str | None,
+    wanted: tuple[str, ...],
+    levels: bool,
+    explicit: bool,
+    console: Console,
 ) -> None:
-    """Show how epoch B of a store, by default the last, differs from epoch A.
+    """Show how epoch B of a store, by default the last, differs from epoch A. Either may be a time.
 
     Prints the rules and the facts that went (`-`) and came (`+`), in the form of a diff file, new declarations before
     the rules; with `--levels`, also facts whose lowest proof has another height.
@@ -304,7 +305,8 @@ def diff(
     from elastalog.program import shown_rule
 
     with reading(store) as session:
-        found = session.diff(first, last or session.epoch, explicit=explicit)
+        epoch_at = session.engine.epoch_at
+        found = session.diff(epoch_at(first), epoch_at(last or session.epoch), explicit=explicit)
         if not wanted:
             for sign, texts in (("-", found.removed_rules), ("+", (*found.added_declarations, *found.added_rules))):
                 for text in texts:
@@ -368,7 +370,9 @@ def upgrade(
 @click.option("--explicit", is_flag=True, help="Only the explicit facts, as NAME.facts: what `init` and `run` read.")
 @at_option
 @verbosity_options
-def export(store: str, output: str, wanted: tuple[str, ...], explicit: bool, at: int | None, console: Console) -> None:
+def export(
+    store: str, output: str, wanted: tuple[str, ...], explicit: bool, at: int | str | None, console: Console
+) -> None:
     """Write each relation of a store to a file.
 
     \b

@@ -54,9 +54,10 @@ class RelationChanges:
 
     def to_polars(self) -> polars.DataFrame:
         """As `to_pandas`, a polars data frame."""
-        polars = require_package("polars")
-        frame = polars.concat([self.deleted.to_polars(), self.inserted.to_polars()])
-        return frame.insert_column(0, polars.Series("op", self._signs, dtype=polars.String))
+        frames = require_package("polars")
+        frame = frames.concat([self.deleted.to_polars(), self.inserted.to_polars()])
+        found: polars.DataFrame = frame.insert_column(0, frames.Series("op", self._signs, dtype=frames.String))
+        return found
 
     @property
     def _signs(self) -> list[str]:
@@ -147,11 +148,13 @@ class Changes(Renamed, Mapping[str, RelationChanges]):
     def to_pandas(self) -> pandas.DataFrame:
         """A pandas data frame with a row for each fact: columns `op` (`+` or `-`), `relation`, and its values `a1`,
         `a2`, …, as a stream of updates has them. `changes["path"].to_pandas()` has the attributes of a relation."""
-        return frame_of(self)
+        frame: pandas.DataFrame = frame_of(self)
+        return frame
 
     def to_polars(self) -> polars.DataFrame:
         """As `to_pandas`, a polars data frame; where relations have values of different types in a place, texts."""
-        return frame_of(self, "polars")
+        frame: polars.DataFrame = frame_of(self, "polars")
+        return frame
 
     def _repr_html_(self) -> str:
         rows = [(name, f"+{len(came):,}", f"-{len(went):,}") for name, (came, went) in self._words.items()]

@@ -85,11 +85,13 @@ class Differences(Mapping[str, Difference]):
 
     def to_pandas(self) -> pandas.DataFrame:
         """The facts that came and went, as `Changes.to_pandas` gives them."""
-        return frame_of(self)
+        frame: pandas.DataFrame = frame_of(self)
+        return frame
 
     def to_polars(self) -> polars.DataFrame:
         """The facts that came and went, as `Changes.to_polars` gives them."""
-        return frame_of(self, "polars")
+        frame: polars.DataFrame = frame_of(self, "polars")
+        return frame
 
     def _repr_html_(self) -> str:
         rows = [(n, f"+{len(d.inserted):,}", f"-{len(d.deleted):,}", f"{d.moved.num_rows:,}") for n, d in self.items()]

@@ -228,7 +228,8 @@ class Relation(Renamed):
     def filter(self, keep: Callable[..., object]) -> Relation:
         """The facts for which a function is true, which is called with their values: `lambda x, y: x < y`."""
         if not callable(keep):
-            advice = f"write `relation.filter(lambda {', '.join(self.schema.names)}: …)`, or ask `db.query`"
+            names = ", ".join(self.schema.names)  # type: ignore[unreachable]  # not if types are checked
+            advice = f"write `relation.filter(lambda {names}: …)`, or ask `db.query`"
             raise wrong_kind("what facts are filtered by is a function of their values", keep, advice)
         words = self._fetch().words
         kept = np.fromiter((bool(keep(*fact)) for fact in self._of(words)), np.bool_, len(words))

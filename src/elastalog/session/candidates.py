@@ -26,7 +26,7 @@ from elastalog.session.questions import warn_of_names, warn_of_values
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from elastalog.analysis.program import CheckedProgram, Expression, Rule, Value
+    from elastalog.analysis.program import CheckedProgram, Expression, Rule, Value, Wildcard
     from elastalog.debugging.history import Past
     from elastalog.provenance.absence import Absence
     from elastalog.provenance.explain import Explainer
@@ -174,7 +174,7 @@ def _ranged_over(rule: Rule) -> Iterator[Atom]:
     return (inner for body in bodies for inner in body if isinstance(inner, Atom))
 
 
-def _term(argument: Expression, bindings: Mapping[str, Value]) -> Value | Free:
+def _term(argument: Expression | Wildcard, bindings: Mapping[str, Value]) -> Value | Free:
     """The value that an argument of an atom must have, as far as it is known."""
     if isinstance(argument, Constant):
         return argument.value

@@ -25,7 +25,7 @@ from elastalog.session.history import History
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
-    from datetime import datetime
+    from datetime import date
     from pathlib import Path
 
     from elastalog.analysis.program import Value
@@ -114,7 +114,7 @@ class Engine:
         """An update, still to be committed, that takes back what an epoch did to explicit facts and rules. The epoch is
         one that the session remembers, or its store, after the first. What it declared stays."""
         past, now = self._history.past, self._materialisation.epoch
-        number = getattr(epoch, "epoch", epoch)
+        number: Any = getattr(epoch, "epoch", epoch)
         require_whole("an epoch to undo is given by its number", number, "give that of one; `db.log()` lists them")
         if not (oldest := past.oldest) < number <= now:
             raise error("E1004.undo" if oldest < now else "E1004.none", epoch=number, oldest=oldest + 1, now=now)
@@ -149,8 +149,8 @@ class Engine:
         """What opening the store found and repaired after a crash: nothing, as a rule."""
         return () if self._history.store is None else tuple(self._history.store.discarded)
 
-    def epoch_at(self, moment: int | datetime) -> int:
-        """The epoch of a number, or that which was in force at a time (without a time zone: of this machine)."""
+    def epoch_at(self, moment: int | date | str) -> int:
+        """The epoch of a number, or that which was in force at a time (see `Session.at`)."""
         return self._history.epoch_at(moment)
 
     def changed_rules(self, first: int, last: int) -> RuleTexts:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from datetime import datetime
+from datetime import date
 from functools import cached_property
-from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,7 +24,7 @@ from elastalog.provenance.fact import Fact
 from elastalog.relations.pairs import Rows, written_out
 from elastalog.session.materialisation import Materialisation
 from elastalog.storage import errors
-from elastalog.storage.entries import Batches, LogEntry, in_utc
+from elastalog.storage.entries import Batches, LogEntry, epoch_in_force
 from elastalog.storage.manifest import RETENTION, Options
 
 if TYPE_CHECKING:
@@ -143,20 +142,12 @@ class History:
         with self._materialisation.lock, self._stored() as store:
             return store.log()
 
-    def epoch_at(self, moment: int | datetime) -> int:
+    def epoch_at(self, moment: int | date | str) -> int:
         """The epoch of a number, or the one that was in force at a time."""
-        given: object = moment
-        if not isinstance(given, datetime):
-            _require_epochs(given)
-            return moment  # type: ignore[return-value]
-        when = in_utc(given)
-        entries = self.log()
-        # A clock may have gone backwards: no epoch was in force before the one before it.
-        since = accumulate((entry.time for entry in entries), max)  # in microseconds, as people name times
-        known = [entry.epoch for entry, began in zip(entries, since, strict=True) if began <= when]
-        if not known:
-            raise ElastalogError.of("E0813.before_all", when=given, first=entries[0].epoch, began=entries[0].time)
-        return known[-1]
+        if isinstance(moment, date | str):
+            return epoch_in_force(self.log(), moment)
+        _require_epochs(moment)
+        return moment
 
     def net_changes(self, epoch: int) -> ChangedWords:
         """The facts that came and went in the epochs after one, all together."""
@@ -177,7 +168,7 @@ class History:
 
             return back_up(store.root, to, files)
 
-    def at(self, moment: int | datetime) -> tuple[Materialisation, History]:
+    def at(self, moment: int | date | str) -> tuple[Materialisation, History]:
         """An earlier epoch and its own past. They are only to be read: closing them closes nothing else."""
         epoch = self.epoch_at(moment)
         now = self._materialisation

@@ -140,12 +140,13 @@ class Reader:
 
         now = self._materialisation
         sides: dict[str, tuple[list[tuple[int, ...]], list[tuple[int, ...]]]] = {}
-        for (name, row), came in net_changes(past.updates(min(first, last), max(first, last))).items():
-            sides.setdefault(name, ([], []))[came == (first > last)].append(row)
+        for (name, row), has_come in net_changes(past.updates(min(first, last), max(first, last))).items():
+            sides.setdefault(name, ([], []))[has_come == (first > last)].append(row)
         words = {}
-        for name, (came, went) in sides.items():
+        for name, both in sides.items():
             width = max(1, now.schema(name).arity)
-            words[name] = np.array(came, np.int32).reshape(-1, width), np.array(went, np.int32).reshape(-1, width)
+            came, went = (np.array(rows, np.int32).reshape(-1, width) for rows in both)
+            words[name] = came, went
         return Changes(words, now.schemas, now.dictionary, make_frame)
 
     def only(self, written: Written, if_none: str = "E0608.none") -> Fact:

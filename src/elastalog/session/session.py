@@ -25,7 +25,7 @@ from elastalog.session.updating import Updates
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from datetime import datetime
+    from datetime import date
 
     from elastalog.analysis.program import Value
     from elastalog.database import PreparedQuery, Written
@@ -444,9 +444,9 @@ class Session(Renamed):
 
     # --- other epochs ------------------------------------------------------------------------------------------------
 
-    def at(self, epoch: int | datetime) -> Session:
+    def at(self, epoch: int | date | str) -> Session:
         """A read-only session of an earlier epoch, kept by the store back to its retention: by its number, or by a time
-        (without a time zone: of this machine) at which it was in force."""
+        at which it was in force, also as a text, `2026-11-18 09:30` (without a time zone: of this machine)."""
         return Session(*self._history.at(epoch))
 
     def refresh(self) -> bool:

@@ -14,14 +14,16 @@ import bisect
 import json
 import re
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, field
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, time
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
 from elastalog.backends.protocol import GONE, StateChanges
+from elastalog.diagnostics.arguments import wrong_kind
 from elastalog.diagnostics.diagnostic import error
 from elastalog.diagnostics.messages import counted
 from elastalog.late import dataclass
@@ -69,6 +71,26 @@ def in_utc(moment: datetime) -> datetime:
         return moment.replace(tzinfo=UTC)
 
 
+def epoch_in_force(entries: Sequence[LogEntry], moment: datetime | date | str) -> int:
+    """The epoch that was in force at a time, which may be a text as ISO 8601 has it; a day is its beginning."""
+    given: object = moment
+    if isinstance(moment, str):
+        try:
+            moment = datetime.fromisoformat(moment)
+        except ValueError:
+            advice = "give the number of one, or a time such as `2026-11-18 09:30`"
+            raise wrong_kind("an epoch is a number, or the one in force at a time", given, advice) from None
+    elif not isinstance(moment, datetime):
+        moment = datetime.combine(moment, time())
+    when = in_utc(moment)
+    # A clock may have gone backwards: no epoch was in force before the one before it.
+    since = accumulate((entry.time for entry in entries), max)  # in microseconds, as people name times
+    known = [entry.epoch for entry, began in zip(entries, since, strict=True) if began <= when]
+    if not known:
+        raise error("E0813.before_all", when=moment, first=entries[0].epoch, began=entries[0].time)
+    return known[-1]
+
+
 @dataclass(frozen=True, slots=True)
 class StratumEntry:
     """What was done to one stratum; see `evaluation.strategies.protocol.StratumWork`."""
@@ -111,6 +133,14 @@ class LogEntry:
             return (datetime.max if self.timestamp > 0 else datetime.min).replace(tzinfo=UTC)
 
     @property
+    def shown_time(self) -> str:
+        """When it was committed, for people: in the zone of this machine, as times without one are understood."""
+        try:
+            return f"{self.time.astimezone():%Y-%m-%d %H:%M:%S}"
+        except (OverflowError, ValueError):
+            return f"{self.time:%Y-%m-%d %H:%M:%S}"
+
+    @property
     def derivations(self) -> int:
         return sum(stratum.derivations for stratum in self.strata)
 
@@ -119,7 +149,7 @@ class LogEntry:
         rules = f", {len(self.added_rules)} rules added, {len(self.removed_rules)} removed"
         given = f"{self.inserted:,} inserted, {self.deleted:,} deleted"
         return (
-            f"epoch {self.epoch}, {self.time:%Y-%m-%d %H:%M:%S}{by}: {given}"
+            f"epoch {self.epoch}, {self.shown_time}{by}: {given}"
             f"{rules if self.removed_rules or self.added_rules else ''}; {counted(self.impact, 'change')} in all,"
             f" {self.seconds:.3f} s"
         )

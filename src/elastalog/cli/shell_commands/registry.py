@@ -8,7 +8,7 @@ from typing import Final
 
 from elastalog.analysis.listing import show_value
 from elastalog.analysis.values import sort_key
-from elastalog.cli.reports import latest_entry, profile_lines
+from elastalog.cli.reports import profile_lines
 from elastalog.cli.shell_commands.state import Command, Piece, ShellState, require_some, sorted_facts
 from elastalog.cli.shell_commands.updates import UPDATES
 from elastalog.cli.shell_commands.why import DEBUGGING, EXPLAINING
@@ -55,7 +55,7 @@ _READING: Final = (
 
 
 def _stats(state: ShellState, arguments: Piece) -> None:
-    entry = latest_entry(state.session)
+    entry = state.session.log()[-1]
     state.say(
         f"epoch {entry.epoch}, strategy {state.strategy}: {entry.derivations:,} derivations"
         f" in {entry.seconds * 1000:.1f} ms"

@@ -141,11 +141,12 @@ def _undo(state: ShellState, arguments: Piece) -> None:
     _refuse_pending(state, arguments)
     if arguments.text and not arguments.text.isdecimal():
         raise arguments.error("E0652", "an epoch is a number", advice="write `undo 3`; `log` lists the epochs")
-    if not arguments.text and state.last is None:
+    epoch = int(arguments.text) if arguments.text else state.last
+    if epoch is None:
         advice = "`undo` takes back what `commit` or `apply` did here, `undo 3` an earlier epoch"
         raise arguments.error("E0652", "there is nothing to undo", advice=advice)
     with arguments.placing():
-        update = state.session.engine.undoing(int(arguments.text) if arguments.text else state.last)
+        update = state.session.engine.undoing(epoch)
     _committed(state, update)
 
 
