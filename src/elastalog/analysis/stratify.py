@@ -16,7 +16,6 @@ from elastalog.analysis.draft import Draft, Outcome, TypedRule
 from elastalog.analysis.findings import Findings, secondary
 from elastalog.analysis.program import Aggregation, Atom, CheckedProgram, Literal, Negation, Rule, atoms_in, literals_in
 from elastalog.analysis.subsumptions import MARK, is_of_pairs, keeping_best
-from elastalog.diagnostics.diagnostic import Label
 from elastalog.diagnostics.messages import quoted
 from elastalog.diagnostics.source import Span
 from elastalog.late import dataclass
@@ -44,7 +43,10 @@ def stratify(draft: Draft) -> Outcome:
         reported[component] += 1
         steps = _shortest_path(use.body, use.head, dependencies.uses, set(ordered[component]))
         shown.update([use.span, *(span for _, _, span in steps)])
-        _report(use, steps, _improving(use, draft), findings)
+        labels = [secondary(span, f"{quoted(user)} uses {quoted(used)} here") for user, used, span in steps]
+        key = "E0412" if use.manner == "negation" else "E0413"
+        values = {"head": use.head, "body": use.body, "instead": _improving(use, draft)}
+        findings.error(key, use.span, *labels[:_MOST_LABELS], **values)
     return replace(draft, components=tuple(ordered)), findings.diagnostics
 
 
@@ -87,16 +89,6 @@ def _improving(use: Use, draft: Draft) -> str | None:
         declared = keeping_best(head.relation, columns, places[0], aggregate.operator)
         return f"{declared}` and `{print_clause(rule)}"
     return None
-
-
-def _report(use: Use, steps: list[tuple[str, str, Span]], instead: str | None, findings: Findings) -> None:
-    labels: list[Label] = [
-        secondary(span, f"{quoted(user)} uses {quoted(used)} here") for user, used, span in steps[:_MOST_LABELS]
-    ]
-    if use.manner == "negation":
-        findings.error("E0412", use.span, *labels, head=use.head, body=use.body)
-    else:
-        findings.error("E0413", use.span, *labels, head=use.head, body=use.body, instead=instead)
 
 
 Manner: TypeAlias = OneOf["positive", "negation", "aggregate"]

@@ -1,5 +1,5 @@
-"""Two passes: clauses with several heads, alternatives or aggregates become clauses with one head and one conjunction,
-and those are refused that planning would take for ever over: every literal is a place where an update can begin.
+"""Pass: clauses with several heads, alternatives or aggregates become clauses with one head and one conjunction, and
+those are refused that planning would take for ever over: every literal is a place where an update can begin.
 
 Of records that only equations of a rule speak of no column says the type; but their parts are equal, and the records
 themselves are left out.
@@ -41,7 +41,7 @@ def take_apart(draft: Draft) -> Outcome:
                 _check_plan(clause.plan, body, findings)
         else:
             flat.extend(_take_clause_apart(clause, shape, findings))
-    return replace(draft, flat_clauses=tuple(flat)), findings.diagnostics
+    return replace(draft, flat_clauses=tuple(_limited(flat, findings))), findings.diagnostics
 
 
 def _take_clause_apart(clause: tree.Clause, shape: Shape, findings: Findings) -> list[FlatClause]:
@@ -87,19 +87,17 @@ def _check_plan(plan: tree.Plan, body: FlatBody, findings: Findings) -> None:
         return
 
 
-def limit_rules(draft: Draft) -> Outcome:
-    """Leaves rules out that are too long (E0227)."""
-    findings = Findings(draft.tree.source)
-    kept = []
+def _limited(clauses: list[FlatClause], findings: Findings) -> Iterator[FlatClause]:
+    """Without rules that are too long (E0227)."""
     told = set()
-    for clause in draft.flat_clauses:
+    for clause in clauses:
         longest = len(clause.body) if clause.is_flat else max(map(len, _bodies(clause.body)))
         if longest <= MOST_LITERALS:
-            kept.append(clause)
+            yield clause
         elif clause.span not in told:
             told.add(clause.span)
+            findings.instance = clause.instance
             findings.error("E0227", clause.span, longest=longest, most=MOST_LITERALS)
-    return replace(draft, flat_clauses=tuple(kept)), findings.diagnostics
 
 
 def _bodies(body: FlatBody) -> Iterator[FlatBody]:

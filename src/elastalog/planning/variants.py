@@ -382,20 +382,11 @@ def _take_apart(goal: Test, apart: Apart, slots: dict[str, int]) -> steps.Action
 def _test_action(goal: Test, binds: str | None, slots: dict[str, int], drops_errors: bool) -> steps.Action:
     if binds is None:
         return steps.Keep(goal.operator, goal.base, goal.left, goal.right, drops_errors)
-    expression: Expression = goal.right if _is_variable(goal.left, binds) else goal.left
+    is_left = isinstance(goal.left, Variable) and goal.left.name == binds
+    expression: Expression = goal.right if is_left else goal.left
     if isinstance(expression, Apply) and expression.functor == "range":
         return steps.Generate(slots[binds], expression, drops_errors)
     return steps.Compute(slots[binds], expression, drops_errors)
-
-
-def _is_variable(expression: Expression, name: str) -> bool:
-    match expression:
-        case Variable():
-            return expression.name == name
-        case Constant() | Apply():
-            return False
-        case _:
-            assert_never(expression)
 
 
 # --- alternative plans -----------------------------------------------------------------------------------------------
