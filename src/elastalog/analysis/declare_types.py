@@ -141,6 +141,7 @@ def _report_cycle(cycle: list[TypeDeclaration], findings: Findings) -> None:
 
 def _structured_types(meanings: dict[str, TypeMeaning]) -> Mapping[str, StructuredType]:
     """The types made of parts, by every name that leads to one."""
+    names = {name: meaning.structure.name for name, meaning in meanings.items() if meaning.structure is not None}
     made: dict[str, StructuredType] = {}
     for name, meaning in meanings.items():
         structure = meaning.structure
@@ -148,18 +149,12 @@ def _structured_types(meanings: dict[str, TypeMeaning]) -> Mapping[str, Structur
             continue
         if structure.name not in made:
             branches = {
-                functor: tuple([_part(field, meanings) for field in fields])
+                functor: tuple([Part(f.name, of := f.type_name, meanings[of].base, names.get(of)) for f in fields])
                 for functor, fields in structure.branches.items()
             }
             made[structure.name] = StructuredType(structure.name, MappingProxyType(branches))
         made[name] = made[structure.name]
     return MappingProxyType(made)
-
-
-def _part(field: Field, meanings: dict[str, TypeMeaning]) -> Part:
-    meaning = meanings[field.type_name]
-    structure = None if meaning.structure is None else meaning.structure.name
-    return Part(field.name, field.type_name, meaning.base, structure)
 
 
 def _check_branches(known: dict[str, TypeDeclaration], findings: Findings) -> None:
