@@ -259,7 +259,7 @@ class _Inliner:
             if type(wanted) is tree.Variable and wanted.name not in terms:
                 terms[wanted.name] = given
             elif type(given) is not tree.Wildcard:
-                meant = substitute(wanted, terms, _wildcard)
+                meant = substitute(wanted, terms)
                 equal.append(tree.Comparison("=", given, meant, given.span, given.span))
         times = Counter(v.name for v in nodes_of(tree.Variable, (head, body)))
         alone = {
@@ -277,7 +277,7 @@ class _Inliner:
         for variable in nodes_of(tree.Variable, body):  # those inside aggregates
             if variable.name not in terms:
                 terms[variable.name] = self.fresh(variable.name, variable.span)
-        return (*equal, *substitute(body, terms, _wildcard))
+        return (*equal, *substitute(body, terms))
 
     def fresh(self, name: str, span: Span) -> tree.Variable:
         """A variable with a name that the clause does not use. It begins with `_`, so that it may occur only once."""
@@ -288,10 +288,6 @@ class _Inliner:
             if new not in self.used:
                 self.used.add(new)
                 return tree.Variable(new, span)
-
-
-def _wildcard(name: str, span: Span) -> tree.Wildcard:
-    return tree.Wildcard(span)
 
 
 # --- reports ---------------------------------------------------------------------------------------------------------

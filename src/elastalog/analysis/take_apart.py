@@ -17,7 +17,6 @@ from elastalog.analysis.negation import alternatives_of, report_too_large
 from elastalog.analysis.scopes import ScopeSeparator, TooLargeError
 from elastalog.analysis.variables import substitute, variables_of
 from elastalog.diagnostics.messages import counted
-from elastalog.diagnostics.source import Span
 from elastalog.syntax import tree
 
 MOST_LITERALS: Final = 256
@@ -136,15 +135,8 @@ def _simpler(head: tree.Atom, body: Sequence[tree.Literal]) -> list[tree.Literal
         # The variable is that record, if nothing but equations with others like it reads it.
         uses = [literal for literal in others if _reads(literal, name)]
         if all(_is_equation(use, name) for use in uses):
-            return [
-                substitute(literal, {name.name: record}, _as_it_is) if literal in uses else literal
-                for literal in others
-            ]
+            return [substitute(literal, {name.name: record}) if literal in uses else literal for literal in others]
     return None
-
-
-def _as_it_is(_: str, span: Span) -> tree.Wildcard:
-    return tree.Wildcard(span)
 
 
 def _reads(node: tree.Term | tree.Literal, name: tree.Variable) -> bool:

@@ -38,7 +38,7 @@ class Reading:
     @cached_property
     def occurrences(self) -> tuple[Occurrence, ...]:
         """Every name with what it means, in the order of their places."""
-        return tuple(sorted(occurrences_in(self.tree, self.top), key=lambda found: found.span))
+        return tuple(sorted(_Walk(self.source).items(self.tree.items, self.top), key=lambda found: found.span))
 
     def at(self, file: str, offset: int) -> Occurrence | None:
         """The name at a place of a file; just behind it counts too."""
@@ -92,12 +92,9 @@ class Occurrence:
     clause: Clause | Subsumption | None = None
 
 
-def occurrences_in(program: Tree, top: Scope) -> Iterator[Occurrence]:
-    """All of them, declarations included. Names that mean nothing are left out."""
-    return _Walk(program.source).items(program.items, top)
-
-
 class _Walk:
+    """Finds every name of a program, declarations included. Names that mean nothing are left out."""
+
     def __init__(self, source: Source) -> None:
         self.source = source
 
