@@ -72,8 +72,10 @@ def test_where_variables_may_stand_the_help_says_so() -> None:
         parse_pattern('path("a", X)', PROGRAM)
     with pytest.raises(ElastalogError) as fact:
         parse_fact('path("a", 2)', PROGRAM)
-    helps = [raised.value.diagnostics[0].help for raised in (pattern, fact)]
-    assert helps == ["write a number, a variable, or `_`", "write a number"]
+    with pytest.raises(ElastalogError) as fraction:
+        parse_fact("path(1.5, 2)", PROGRAM)
+    helps = [raised.value.diagnostics[0].help for raised in (pattern, fact, fraction)]
+    assert helps == ["write a number, a variable, or `_`", "write a number", "write a whole number"]
 
 
 def test_a_relation_alone_is_told_its_attributes() -> None:

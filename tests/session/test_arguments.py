@@ -52,6 +52,8 @@ SLIPS: list[tuple[Callable[[Session], object], str, str]] = [
     (opened(on_progress="x"), "E0617", "`on_progress` is a function, not 'x' (str)"),
     (opened(spark="local"), "E0617", "`spark` is a Spark session, not 'local' (str)"),
     (opened(strategy=1), "E0612", "`1` is not a known strategy"),
+    (opened(levels="globl"), "E0612", "`globl` is not a known value of `levels`"),
+    (lambda db: db.suggest(unwanted=["path(1, 4)"], over="fact"), "E0612", "`fact` is not a known value of `over`"),
     (opened(metric=["size"]), "E0612", "`['size']` is not a known metric"),
     ((lambda _: elastalog.Store(retention="9")), "E0612", "`retention` cannot be '9'"),
     (opened(bad_rows=elastalog.BadRows("skip", None)), "E0612", "`most` cannot be None"),

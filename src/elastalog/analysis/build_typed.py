@@ -94,8 +94,11 @@ class TypedBuilder:
     def rule(self, clause: FlatClause) -> TypedRule | None:
         """The rule, or None when it has faults. A literal at fault does not hide those of the others."""
         body = self.body(clause.body)
-        head = self.atom_or_none(clause.head)
-        if head is None or not self.is_sound:
+        try:
+            head = self.atom(clause.head, is_negated=False)
+        except ClauseAtFaultError:
+            return None
+        if not self.is_sound:
             return None
         return TypedRule(head, (*body, *self.definitions), clause.plan, clause.span, clause.instance)
 
@@ -111,12 +114,6 @@ class TypedBuilder:
             self.definitions.clear()
         self.definitions = around
         return tuple(built)
-
-    def atom_or_none(self, atom: tree.Atom) -> Atom | None:
-        try:
-            return self.atom(atom, is_negated=False)
-        except ClauseAtFaultError:
-            return None
 
     def literal(self, literal: FlatLiteral) -> Literal:
         match literal:

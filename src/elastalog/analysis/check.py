@@ -5,7 +5,7 @@ relations.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Final, TypeAlias
@@ -32,7 +32,7 @@ from elastalog.analysis.program import (
 from elastalog.analysis.resolve_names import resolve_names
 from elastalog.analysis.stratify import stratify
 from elastalog.analysis.subsumptions import MARK, is_of_pairs, with_lattices, with_pairs
-from elastalog.analysis.take_apart import limit_rules, take_apart
+from elastalog.analysis.take_apart import take_apart
 from elastalog.diagnostics.diagnostic import Diagnostic
 from elastalog.diagnostics.messages import quoted
 from elastalog.diagnostics.quota import look
@@ -82,8 +82,8 @@ def number_rules(draft: Draft) -> Outcome:
             recursive.add(stratum)
     strata = tuple(
         [
-            Stratum(number, component, tuple(own), number in recursive)
-            for number, (component, own) in enumerate(zip(_without_pairs(draft.components), rules_of, strict=True))
+            Stratum(number, tuple([n for n in component if not is_of_pairs(n)]), tuple(own), number in recursive)
+            for number, (component, own) in enumerate(zip(draft.components, rules_of, strict=True))
         ]
     )
     program = CheckedProgram(
@@ -99,12 +99,6 @@ def number_rules(draft: Draft) -> Outcome:
     )
     _warn_about_empty_relations(draft, count_of, strata, findings)
     return replace(draft, program=program), findings.diagnostics
-
-
-def _without_pairs(components: tuple[tuple[str, ...], ...]) -> Iterator[tuple[str, ...]]:
-    for component in components:
-        has_pairs = any(map(is_of_pairs, component))
-        yield tuple([name for name in component if not is_of_pairs(name)]) if has_pairs else component
 
 
 def _check_numbering(typed: TypedRule, is_recursive: bool, findings: Findings) -> None:
@@ -182,7 +176,6 @@ _BEFORE_THE_LAST: Final[tuple[tuple[Pass, frozenset[Pass]], ...]] = (
     (declare_relations, frozenset()),
     (resolve_names, frozenset()),
     (take_apart, frozenset()),
-    (limit_rules, frozenset()),
     (infer_types, _DECLARED),
     (check_grounded, _DECLARED),
     (stratify, _DECLARED),

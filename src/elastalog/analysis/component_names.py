@@ -8,7 +8,7 @@ innermost there is; elsewhere it is the only one that ends so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
 from typing import Final
@@ -25,6 +25,13 @@ class Definition:
     component: Component
     outer: Definition | None
     nested: dict[str, Definition] = field(default_factory=dict)
+
+    def outwards(self) -> Iterator[Definition]:
+        """The component and those around it."""
+        definition: Definition | None = self
+        while definition is not None:
+            yield definition
+            definition = definition.outer
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +93,8 @@ def look_up(name: str, inside: Definition | None, binding: Binding, top: Mapping
             return binding[name].definition
         name = binding[name].type_name
     seen: set[int] = set()
-    while inside is not None:
-        found = _inherited(name, inside, top, seen)
-        if found is not None:
-            return found
-        inside = inside.outer
-    return top.get(name)
+    found = (_inherited(name, each, top, seen) for each in inside.outwards()) if inside is not None else ()
+    return next((each for each in found if each is not None), top.get(name))
 
 
 def _inherited(name: str, inside: Definition, top: Mapping[str, Definition], seen: set[int]) -> Definition | None:
@@ -126,22 +129,13 @@ def inherits_from_itself(definition: Definition, top: Mapping[str, Definition]) 
 
 def parameters_around(definition: Definition) -> frozenset[str]:
     """The parameters of a component and of those around it."""
-    names: set[str] = set()
-    current: Definition | None = definition
-    while current is not None:
-        names |= {name for name, _ in current.component.parameters}
-        current = current.outer
-    return frozenset(names)
+    return frozenset(name for each in definition.outwards() for name, _ in each.component.parameters)
 
 
 def is_open(definition: Definition | None) -> bool:
     """Whether a component or one around it inherits from a parameter, so that what it holds is not known yet."""
-    while definition is not None:
-        names = parameters_around(definition)
-        if any(base.name in names for base in definition.component.bases):
-            return True
-        definition = definition.outer
-    return False
+    around = definition.outwards() if definition is not None else ()
+    return any(base.name in parameters_around(each) for each in around for base in each.component.bases)
 
 
 _PLAIN: Final = frozenset((tree.Variable, tree.Wildcard, tree.Integer, tree.Float, tree.String))

@@ -4,13 +4,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import Final
 
-from elastalog.analysis.declare_types import BASE_TYPES, report_unknown_type
+from elastalog.analysis.declare_types import BASE_TYPES, report_twice, report_unknown_type
 from elastalog.analysis.draft import Draft, Outcome
 from elastalog.analysis.findings import Findings
 from elastalog.analysis.program import Attribute, Base, Directive, Relation
@@ -51,12 +51,13 @@ def declare_relations(draft: Draft) -> Outcome:
                 findings.declared_twice("E0201", f"relation {quoted(item.name)}", item.name_span, first)
                 continue
             if item.name in draft.types and item.name not in BASE_TYPES:
-                _report_clash(item, draft, findings)
+                types = [t for t in draft.tree.items if type(t) is TypeDeclaration and t.name == item.name]
+                report = findings.error if draft.is_strict else findings.warning
+                report("E0249", item.name_span, *(declared.name_span for declared in types[:1]), name=item.name)
             declarations[item.name] = item
             attributes[item.name] = _attributes(item, draft, findings)
             if item.qualifiers:
-                _check_qualifiers(item, noted, findings.error if draft.is_strict else findings.warning)
-                _note_hints(item, noted, findings)
+                _check_qualifiers(item, noted, draft.is_strict, findings)
                 _check_equivalence(item, findings)
         elif type(item) is Pragma:
             findings.instance = None
@@ -68,7 +69,10 @@ def declare_relations(draft: Draft) -> Outcome:
         name: Relation(
             name,
             attributes[name],
-            (*_deprecated_directives(item), *directives.get(name, ())),
+            (
+                *(Directive(text, MappingProxyType({}), span) for text, span in item.qualifiers if text in DIRECTIVES),
+                *directives.get(name, ()),
+            ),
             tuple([text for text, _ in item.qualifiers]),
             item.name_span,
             _choices(item, findings) if item.choices else (),
@@ -81,35 +85,26 @@ def declare_relations(draft: Draft) -> Outcome:
     return outcome, findings.diagnostics
 
 
-def _report_clash(item: RelationDeclaration, draft: Draft, findings: Findings) -> None:
-    types = [t for t in draft.tree.items if type(t) is TypeDeclaration and t.name == item.name]
-    report = findings.error if draft.is_strict else findings.warning
-    report("E0249", item.name_span, *(declared.name_span for declared in types[:1]), name=item.name)
-
-
-def _check_qualifiers(item: RelationDeclaration, noted: set[Span], report: Callable[..., None]) -> None:
-    """No qualifier twice, and none that contradicts another."""
+def _check_qualifiers(item: RelationDeclaration, noted: set[Span], is_strict: bool, findings: Findings) -> None:
+    """No qualifier twice, and none that contradicts another; and that some are only hints."""
     first: dict[str, tuple[str, Span]] = {}
     for text, span in item.qualifiers:
         previous = first.setdefault(_SIDES.get(text, text), (text, span))
         if previous[1] != span and span not in noted:
             noted.add(span)
             key = "E0250.twice" if previous[0] == text else "E0250.contradiction"
+            report = findings.error if is_strict else findings.warning
             report(key, span, previous[1], text=text, first=previous[0])
+        elif text in HINTS and span not in noted:
+            noted.add(span)
+            findings.note("E0220", span, text=text)
 
 
 def _attributes(item: RelationDeclaration, draft: Draft, findings: Findings) -> tuple[Attribute, ...]:
-    seen: dict[str, Span] = {}
     attributes = []
     types = draft.types
+    report_twice(item.attributes, f"relation {quoted(item.name)} has", "attributes", findings)
     for attribute in item.attributes:
-        if attribute.name in seen:
-            findings.error(
-                "E0210", attribute.name_span, seen[attribute.name],
-                owner=f"relation {quoted(item.name)} has", kind="attributes", name=attribute.name,
-            )  # fmt: skip
-        else:
-            seen[attribute.name] = attribute.name_span
         meaning = types.get(attribute.type_name)
         if meaning is None:
             report_unknown_type(attribute.type_name, attribute.type_span, list(types), findings)
@@ -143,17 +138,6 @@ def _choices(item: RelationDeclaration, findings: Findings) -> tuple[tuple[int, 
                     near=findings.nearest(name, columns), attributes=", ".join(columns),
                 )  # fmt: skip
     return tuple([tuple([columns[name] for name, _ in key if name in columns]) for key in item.choices])
-
-
-def _note_hints(item: RelationDeclaration, noted: set[Span], findings: Findings) -> None:
-    for text, span in item.qualifiers:
-        if text in HINTS and span not in noted:
-            noted.add(span)
-            findings.note("E0220", span, text=text)
-
-
-def _deprecated_directives(item: RelationDeclaration) -> list[Directive]:
-    return [Directive(text, MappingProxyType({}), span) for text, span in item.qualifiers if text in DIRECTIVES]
 
 
 # --- directives ------------------------------------------------------------------------------------------------------
@@ -215,7 +199,8 @@ def read_directives(
             continue
         if item.relation not in declarations:
             if item.relation not in used:  # otherwise that is told where the types of its columns can be seen
-                _report_unknown(item, declarations, findings)
+                near = findings.nearest(item.relation, declarations)
+                findings.error("E0204", item.relation_span, name=item.relation, near=near)
             continue
         parameters = _parameters(item, findings)
         before = seen.setdefault((item.relation, item.kind), [])
@@ -243,12 +228,6 @@ def _is_another(kind: str, parameters: Mapping[str, str]) -> bool:
     return kind == "output" or (
         kind == "input" and not parameters.keys().isdisjoint(("IO", "filename", "dbname", "name"))
     )
-
-
-def _report_unknown(
-    item: tree.Directive, declarations: Mapping[str, tree.RelationDeclaration], findings: Findings
-) -> None:
-    findings.error("E0204", item.relation_span, name=item.relation, near=findings.nearest(item.relation, declarations))
 
 
 def _parameters(item: tree.Directive, findings: Findings) -> dict[str, str]:

@@ -11,7 +11,7 @@ from elastalog.analysis.findings import Findings, secondary
 from elastalog.analysis.program import Base, Part, StructuredType, UserFunctor
 from elastalog.diagnostics.messages import quoted
 from elastalog.diagnostics.source import Span
-from elastalog.syntax.tree import BranchDeclaration, FunctorDeclaration, Tree, TypeDeclaration
+from elastalog.syntax.tree import Attribute, BranchDeclaration, FunctorDeclaration, Tree, TypeDeclaration
 
 BASE_TYPES: dict[str, TypeMeaning] = {
     base.value: TypeMeaning(base.value, base, ()) for base in Base if base is not Base.RECORD
@@ -141,6 +141,7 @@ def _report_cycle(cycle: list[TypeDeclaration], findings: Findings) -> None:
 
 def _structured_types(meanings: dict[str, TypeMeaning]) -> Mapping[str, StructuredType]:
     """The types made of parts, by every name that leads to one."""
+    names = {name: meaning.structure.name for name, meaning in meanings.items() if meaning.structure is not None}
     made: dict[str, StructuredType] = {}
     for name, meaning in meanings.items():
         structure = meaning.structure
@@ -148,7 +149,7 @@ def _structured_types(meanings: dict[str, TypeMeaning]) -> Mapping[str, Structur
             continue
         if structure.name not in made:
             branches = {
-                functor: tuple([_part(field, meanings) for field in fields])
+                functor: tuple([Part(f.name, of := f.type_name, meanings[of].base, names.get(of)) for f in fields])
                 for functor, fields in structure.branches.items()
             }
             made[structure.name] = StructuredType(structure.name, MappingProxyType(branches))
@@ -156,45 +157,35 @@ def _structured_types(meanings: dict[str, TypeMeaning]) -> Mapping[str, Structur
     return MappingProxyType(made)
 
 
-def _part(field: Field, meanings: dict[str, TypeMeaning]) -> Part:
-    meaning = meanings[field.type_name]
-    structure = None if meaning.structure is None else meaning.structure.name
-    return Part(field.name, field.type_name, meaning.base, structure)
-
-
 def _check_branches(known: dict[str, TypeDeclaration], findings: Findings) -> None:
     """A branch is found by its name alone, and a field by its name within a branch."""
     seen: dict[str, BranchDeclaration] = {}
     for declaration in known.values():
         for branch in declaration.branches:
-            _check_fields(branch, findings)
+            report_twice(branch.fields, "there are", "fields", findings)
             if branch.name and branch.name in seen:
                 findings.error("E0240", branch.name_span, seen[branch.name].name_span, name=branch.name)
             seen.setdefault(branch.name, branch)
 
 
-def _check_fields(branch: BranchDeclaration, findings: Findings) -> None:
+def report_twice(attributes: Iterable[Attribute], owner: str, kind: str, findings: Findings) -> None:
+    """E0210, of attributes or fields that have the name of an earlier one."""
     seen: dict[str, Span] = {}
-    for field in branch.fields:
-        if field.name in seen:
-            findings.error(
-                "E0210", field.name_span, seen[field.name], owner="there are", kind="fields", name=field.name
-            )
-        seen.setdefault(field.name, field.name_span)
-
-
-def _structure(declaration: TypeDeclaration) -> Structure:
-    branches = {
-        f"${branch.name}" if branch.name else "[]": tuple(Field(f.name, f.type_name) for f in branch.fields)
-        for branch in declaration.branches
-    }
-    return Structure(declaration.name, MappingProxyType(branches))
+    for attribute in attributes:
+        first = seen.setdefault(attribute.name, attribute.name_span)
+        if first is not attribute.name_span:
+            findings.error("E0210", attribute.name_span, first, owner=owner, kind=kind, name=attribute.name)
 
 
 def _resolve(declaration: TypeDeclaration, meanings: dict[str, TypeMeaning], findings: Findings) -> None:
     findings.instance = declaration.instance
     if declaration.branches:
-        meanings[declaration.name] = TypeMeaning(declaration.name, Base.RECORD, (), structure=_structure(declaration))
+        branches = {
+            f"${branch.name}" if branch.name else "[]": tuple(Field(f.name, f.type_name) for f in branch.fields)
+            for branch in declaration.branches
+        }
+        structure = Structure(declaration.name, MappingProxyType(branches))
+        meanings[declaration.name] = TypeMeaning(declaration.name, Base.RECORD, (), structure=structure)
         return
     parents = [(meanings[name], span) for name, span in declaration.parents if name in meanings]
     if len(parents) < len(declaration.parents) or not parents:

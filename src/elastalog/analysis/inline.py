@@ -29,7 +29,8 @@ def inline(program: tree.Tree) -> tuple[tree.Tree, tuple[Diagnostic, ...]]:
     have been checked. Variables of a rule that takes the place of an atom get names of their own."""
     findings = Findings(program.source)
     inlined = {item.name: item for item in program.items if type(item) is tree.RelationDeclaration and item.is_inline}
-    records = _record_types(program)
+    declared_types = (item for item in program.items if type(item) is tree.TypeDeclaration)
+    records = types_below(program, [t.name for t in declared_types if any(not branch.name for branch in t.branches)])
     types = {
         name: [a.type_name if a.type_name in records else None for a in item.attributes]
         for name, item in inlined.items()
@@ -100,12 +101,6 @@ def _rewritten(
                 yield item
 
 
-def _record_types(program: tree.Tree) -> set[str]:
-    """The names of types that come down to records."""
-    declared = (item for item in program.items if type(item) is tree.TypeDeclaration)
-    return types_below(program, [item.name for item in declared if any(not branch.name for branch in item.branches)])
-
-
 class _Inliner:
     """Rewrites one clause."""
 
@@ -136,14 +131,16 @@ class _Inliner:
         return replace(item, body=self.body_of((item.dominated, item.dominating), item.body))
 
     def body_of(self, head: object, body: tree.Body) -> tree.Body:
+        self.begin(head, body)
+        return self.body(body)
+
+    def begin(self, head: object, body: tree.Body) -> None:
         self.number = 0
         self.used = {variable.name for variable in nodes_of(tree.Variable, (head, body))}
-        return self.body(body)
 
     def alternatives(self, head: tree.Atom, body: tree.Body) -> Iterator[_Rule]:
         """A rule as others use it. What is a witness in it, and what a group, does not depend on these."""
-        self.number = 0
-        self.used = {variable.name for variable in nodes_of(tree.Variable, (head, body))}
+        self.begin(head, body)
         if not any(aggregate.operator in ("min", "max") for aggregate in nodes_of(tree.Aggregate, body)):
             yield head, self.body(body)
             return
@@ -193,14 +190,17 @@ class _Inliner:
     # --- one atom --------------------------------------------------------------------------------------------------
 
     def positive(self, atom: tree.Atom) -> tree.Body:
-        alternatives = [self.instance(atom, head, body) or (_true(atom),) for head, body in self.rules(atom)]
+        alternatives = [
+            self.instance(atom, head, body) or (tree.Truth(True, atom.span),)
+            for head, body in self.expanded[atom.relation]
+        ]
         if not alternatives:
             return (tree.Truth(False, atom.span),)
         return alternatives[0] if len(alternatives) == 1 else (tree.Disjunction(tuple(alternatives), atom.span),)
 
     def negative(self, atom: tree.Atom, span: Span) -> tree.Body:
         found: list[tree.Literal] = []
-        for head, body in self.rules(atom):
+        for head, body in self.expanded[atom.relation]:
             instance = self.negated_instance(atom, head, body)
             if instance is not None:
                 found.extend(negate(instance, span))
@@ -208,9 +208,6 @@ class _Inliner:
             with self.inside(None):
                 found.append(none_of(self.instance(atom, head, body), span))
         return tuple(found) or (tree.Truth(True, span),)
-
-    def rules(self, atom: tree.Atom) -> list[_Rule]:
-        return self.expanded[atom.relation]
 
     def typed(self, atom: tree.Atom) -> list[tree.Term]:
         """The arguments of an atom, those that are records with their types."""
@@ -237,9 +234,12 @@ class _Inliner:
                     equal.append(tree.Comparison("=", variable, meant, given.span, given.span))
         own = [v for v in nodes_of(tree.Variable, (head, body)) if v.name not in terms]
         counts = own or any(True for _ in nodes_of(tree.Wildcard, body))
-        counts = counts or (self.aggregate == AUTOINC and len(self.rules(atom)) > 1)
+        counts = counts or (self.aggregate == AUTOINC and len(self.expanded[atom.relation]) > 1)
         if self.aggregate not in (None, "min", "max") and counts:
-            _report_changed_aggregate(atom, self.aggregate, head, self.findings)
+            self.findings.error(
+                "E0226.aggregate", atom.span, head.span, name=atom.relation, operator=self.aggregate,
+                does="numbers" if self.aggregate == AUTOINC else "ranges over",
+            )  # fmt: skip
         for variable in own:
             if variable.name not in terms:
                 terms[variable.name] = self.fresh(variable.name, variable.span)
@@ -259,7 +259,7 @@ class _Inliner:
             if type(wanted) is tree.Variable and wanted.name not in terms:
                 terms[wanted.name] = given
             elif type(given) is not tree.Wildcard:
-                meant = substitute(wanted, terms, _wildcard)
+                meant = substitute(wanted, terms)
                 equal.append(tree.Comparison("=", given, meant, given.span, given.span))
         times = Counter(v.name for v in nodes_of(tree.Variable, (head, body)))
         alone = {
@@ -277,7 +277,7 @@ class _Inliner:
         for variable in nodes_of(tree.Variable, body):  # those inside aggregates
             if variable.name not in terms:
                 terms[variable.name] = self.fresh(variable.name, variable.span)
-        return (*equal, *substitute(body, terms, _wildcard))
+        return (*equal, *substitute(body, terms))
 
     def fresh(self, name: str, span: Span) -> tree.Variable:
         """A variable with a name that the clause does not use. It begins with `_`, so that it may occur only once."""
@@ -288,14 +288,6 @@ class _Inliner:
             if new not in self.used:
                 self.used.add(new)
                 return tree.Variable(new, span)
-
-
-def _true(atom: tree.Atom) -> tree.Truth:
-    return tree.Truth(True, atom.span)
-
-
-def _wildcard(name: str, span: Span) -> tree.Wildcard:
-    return tree.Wildcard(span)
 
 
 # --- reports ---------------------------------------------------------------------------------------------------------
@@ -317,14 +309,6 @@ def _report_cycle(members: list[tree.RelationDeclaration], uses: Mapping[str, Sp
         "E0226.itself" if len(members) == 1 else "E0226.circle", _place(first),
         *(secondary(span, f"{quoted(name)} uses it here") for name, span in list(uses.items())[:8]),
         name=first.name, names=", ".join(quoted(member.name) for member in members[:8]),
-    )  # fmt: skip
-
-
-def _report_changed_aggregate(atom: tree.Atom, operator: str, head: tree.Atom, findings: Findings) -> None:
-    """E0226."""
-    findings.error(
-        "E0226.aggregate", atom.span, head.span, name=atom.relation, operator=operator,
-        does="numbers" if operator == "autoinc" else "ranges over",
     )  # fmt: skip
 
 

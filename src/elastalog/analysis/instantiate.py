@@ -59,7 +59,7 @@ class _Instantiation:
         self.program = program
         self.findings = findings
         self.top: dict[str, Definition] = {}
-        self.types = _types(program.items)
+        self.types = _declared(program.items, TypeDeclaration)
         self.active: list[tuple[int, tuple[Argument, ...]]] = []
         self.items: list[Item] = []
         self.layers = 0
@@ -69,7 +69,7 @@ class _Instantiation:
     def flat(self, is_strict: bool) -> list[Item]:
         items = self.program.items
         self._define(items, None, self.top)
-        scope = Scope("", _relations(items), self.types, _instances(items, self.findings), None)
+        scope = Scope("", _declared(items, RelationDeclaration), self.types, _instances(items, self.findings), None)
         for item in items:
             if type(item) is Init:
                 self._init(item, scope, None, {}, None)
@@ -211,8 +211,12 @@ class _Instantiation:
         parts = [layer.definition.component.items for layer in layers]
         own = Scope(
             instance.name + ".",
-            frozenset().union(*map(_relations, parts)),
-            frozenset(_called(name, layer) for layer, own in zip(layers, parts, strict=True) for name in _types(own)),
+            frozenset().union(*(_declared(items, RelationDeclaration) for items in parts)),
+            frozenset(
+                _called(name, layer)
+                for layer in layers
+                for name in _declared(layer.definition.component.items, TypeDeclaration)
+            ),
             frozenset().union(*(_instances(items, self.findings) for items in parts)),
             scope,
         )
@@ -275,12 +279,8 @@ def _called(name: str, layer: _Layer) -> str:
     return layer.binding[name].type_name if name in layer.binding else name
 
 
-def _relations(items: tuple[Item, ...]) -> frozenset[str]:
-    return frozenset([item.name for item in items if type(item) is RelationDeclaration])
-
-
-def _types(items: tuple[Item, ...]) -> frozenset[str]:
-    return frozenset([item.name for item in items if type(item) is TypeDeclaration])
+def _declared(items: tuple[Item, ...], kind: type[RelationDeclaration | TypeDeclaration]) -> frozenset[str]:
+    return frozenset([item.name for item in items if isinstance(item, kind)])
 
 
 def _instances(items: tuple[Item, ...], findings: Findings) -> frozenset[str]:

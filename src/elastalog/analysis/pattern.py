@@ -148,15 +148,14 @@ def _term(
 ) -> Value | Free:
     attribute = relation.attributes[position]
     base = attribute.base
-    if base is Base.FLOAT and (number := _named(argument, named)) is not None:
-        return number
-    if isinstance(argument, syntax.Variable | syntax.Wildcard):
-        return Free(getattr(argument, "name", None))
-    is_record = base is Base.RECORD
-    structures = attribute.structures or {}
-    value = _record(argument, attribute.type_name, structures) if is_record else constant_value(argument, base)
+    if base is Base.RECORD:
+        value = _record(argument, attribute.type_name, attribute.structures or {})
+    else:
+        value = _plain(argument, base, named)
     if value is not None:
         return value
+    if isinstance(argument, syntax.Variable | syntax.Wildcard):
+        return Free(getattr(argument, "name", None))
     raise error(
         "E0610", argument.span, source=source, attribute=attribute.name, relation=relation.name, kind=base.article,
         otherwise=or_else, bare=_unquoted(argument, base),
@@ -172,14 +171,14 @@ def _unquoted(argument: syntax.Term, base: Base) -> str | None:
     return argument.value if is_whole and argument.value.isascii() else None
 
 
-def _named(term: syntax.Term, named: Mapping[str, float]) -> float | None:
-    """The float that a term names, with or without a minus before it; None if it names none."""
+def _plain(term: syntax.Term, base: Base, named: Mapping[str, float]) -> Value | None:
+    """The value of a base type that a term spells, a float also by its name, with or without a minus before it."""
     match term:
         case syntax.Variable(name=name):
-            return named.get(name)
-        case syntax.Call(functor="neg", arguments=(syntax.Variable(name=name),)) if name in named:
-            return -named[name]
-    return None
+            return named.get(name) if base is Base.FLOAT else None
+        case syntax.Call(functor="neg", arguments=(syntax.Variable(name=name),)) if base is Base.FLOAT:
+            return -named[name] if name in named else None
+    return constant_value(term, base)
 
 
 def _record(term: syntax.Term, type_name: str, structures: Mapping[str, StructuredType]) -> Value | None:
@@ -193,15 +192,12 @@ def _record(term: syntax.Term, type_name: str, structures: Mapping[str, Structur
     if fields is None or len(fields) != len(term.arguments):
         return None
     parts = [
-        _part(argument, field.base) if field.structure is None else _record(argument, field.structure, structures)
+        _plain(argument, field.base, _NAMED)
+        if field.structure is None
+        else _record(argument, field.structure, structures)
         for field, argument in zip(fields, term.arguments, strict=True)
     ]
     if any(part is None for part in parts):
         return None
     record = Record(parts, tuple([field.base for field in fields]))
     return record if term.functor == "[]" else Branch.of(term.functor[1:], record)
-
-
-def _part(term: syntax.Term, base: Base) -> Value | None:
-    named = _named(term, _NAMED) if base is Base.FLOAT else None
-    return constant_value(term, base) if named is None else named

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from numbers import Integral, Real
@@ -20,7 +20,7 @@ from elastalog.analysis.pattern import written_atom
 from elastalog.analysis.program import CheckedProgram, Value, variables_in
 from elastalog.analysis.values import NIL, Branch, Record
 from elastalog.analysis.variables import variables_of
-from elastalog.diagnostics.arguments import wrong_kind
+from elastalog.diagnostics.arguments import require_text, wrong_kind
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label, error
 from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.diagnostics.source import Source, Span
@@ -79,7 +79,11 @@ def check_query(text: str, types: syntax.Tree, program: CheckedProgram, paramete
     if not shift and clause.heads[0].relation in program.relations and not list(nodes_of(syntax.Atom, clause.body)):
         raise _wrong(text, "E0618.head", form=", ".join(part.strip() for part in text.split(":-", 1)))
     clause = _bound(clause, parameters, text, shift)
-    columns, clause = _columns_of_body(clause) if shift else _columns_of_head(clause)
+    if shift:
+        found_names = sorted((v.span.start, v.name) for v in variables_of(clause.body, is_deep=False))
+        columns: tuple[str, ...] = tuple(dict.fromkeys(name for _, name in found_names))
+    else:
+        columns, clause = _columns_of_head(clause)
     clause = replace(clause, heads=(syntax.Atom(name, (), _NOWHERE, _NOWHERE),), plan=None)
     asked = _checked(_declared(name, ()), clause, source, text, shift, types, program)
     return _with_columns(asked, name, columns, text)
@@ -127,8 +131,10 @@ def _checked(
     program: CheckedProgram,
 ) -> CheckedProgram:
     """A clause as the only one of a program, which defines what is declared."""
-    declarations = (*_types(types), *_declarations(program), declared)
-    asked, found = check(syntax.Tree(source, (*declarations, clause)))
+    others = (syntax.RelationDeclaration, syntax.Directive, syntax.Pragma, syntax.Clause, syntax.Subsumption)
+    items: list[syntax.Item] = [item for item in types.items if not isinstance(item, others)]
+    items += [_declared(relation.name, relation.attributes) for relation in program.relations.values()]
+    asked, found = check(syntax.Tree(source, (*items, declared, clause)))
     _refuse(found, text, shift, program)
     assert asked is not None
     return asked
@@ -156,12 +162,6 @@ def _only_clause(tree: syntax.Tree, text: str) -> syntax.Clause:
         case (syntax.Clause(heads=(_,)) as clause,):
             return clause
     raise _wrong(text, "E0618.several")
-
-
-def _columns_of_body(clause: syntax.Clause) -> tuple[tuple[str, ...], syntax.Clause]:
-    """The variables of a body, by place, and the clause."""
-    found = sorted((v.span.start, v.name) for v in variables_of(clause.body, is_deep=False))
-    return tuple(dict.fromkeys(name for _, name in found)), clause
 
 
 def _columns_of_head(clause: syntax.Clause) -> tuple[tuple[str, ...], syntax.Clause]:
@@ -227,16 +227,6 @@ def constant(value: Value | tuple[Any, ...] | None, span: Span) -> syntax.Term:
 
 
 # --- what it means -------------------------------------------------------------------------------------------------
-
-
-def _types(tree: syntax.Tree) -> list[syntax.Item]:
-    others = (syntax.RelationDeclaration, syntax.Directive, syntax.Pragma, syntax.Clause, syntax.Subsumption)
-    return [item for item in tree.items if not isinstance(item, others)]
-
-
-def _declarations(program: CheckedProgram) -> Iterator[syntax.RelationDeclaration]:
-    for relation in program.relations.values():
-        yield _declared(relation.name, relation.attributes)
 
 
 def _declared(name: str, attributes: tuple[checked.Attribute, ...]) -> syntax.RelationDeclaration:
@@ -311,13 +301,9 @@ def _wrong(text: str, key: str, span: Span | None = None, **values: Any) -> Elas
 
 def parameter_values(parameters: Mapping[str, object]) -> dict[str, Value]:
     """The values of parameters by name, without the question mark, as the language has them."""
-    return {_parameter_name(name): _parameter(name, value) for name, value in parameters.items()}
-
-
-def _parameter_name(name: object) -> str:
-    if isinstance(name, str):
-        return name.removeprefix("?")
-    raise wrong_kind("a parameter is named by a text", name, 'give a mapping, such as `parameters={"from": 1}`')
+    for name in parameters:
+        require_text("a parameter is named by a text", name, 'give a mapping, such as `parameters={"from": 1}`')
+    return {name.removeprefix("?"): _parameter(name, value) for name, value in parameters.items()}
 
 
 def _parameter(name: str, value: object) -> Value:

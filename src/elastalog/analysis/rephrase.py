@@ -62,7 +62,7 @@ def _with_members(rule: tree.Clause, nodes: Sequence[tree.Literal], depth: int) 
             for variable in variables_of(aggregate.body, is_deep=True)
             if variable.name not in around
         }
-        body = substitute(aggregate.body, renamed, lambda _, span: tree.Wildcard(span))
+        body = substitute(aggregate.body, renamed)
         for members in alternatives_of(body, 1, rule.span, Findings(Source("<rule>", ""))):
             wide = replace(rule, body=(*rule.body, *members), plan=None)
             yield wide

@@ -307,15 +307,11 @@ def _taken_apart(
     inner = {name: fresh(name, aggregate.span) for name in sorted(witnesses)}
     over = replace(
         aggregate,
-        target=substitute(aggregate.target, inner, _wildcard),
-        body=substitute(aggregate.body, inner, _wildcard),
+        target=substitute(aggregate.target, inner),
+        body=substitute(aggregate.body, inner),
     )
     yield replace(literal, left=result, right=over)
     copies = {name: fresh(name, aggregate.span) for name in sorted(own)}
-    yield from substitute(aggregate.body, copies, _wildcard)
-    target = substitute(aggregate.target, copies, _wildcard)
+    yield from substitute(aggregate.body, copies)
+    target = substitute(aggregate.target, copies)
     yield replace(literal, left=target, right=result)
-
-
-def _wildcard(_: str, span: Span) -> tree.Term:
-    return tree.Wildcard(span)

@@ -1,6 +1,6 @@
 """Pass: the strata, and no relation that depends on its own negation or on an aggregate over itself.
 
-Strata are the components of relations that depend on each other (`Dependencies`).
+Strata are the components of relations that depend on each other.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from elastalog.analysis.draft import Draft, Outcome, TypedRule
 from elastalog.analysis.findings import Findings, secondary
 from elastalog.analysis.program import Aggregation, Atom, CheckedProgram, Literal, Negation, Rule, atoms_in, literals_in
 from elastalog.analysis.subsumptions import MARK, is_of_pairs, keeping_best
-from elastalog.diagnostics.diagnostic import Label
 from elastalog.diagnostics.messages import quoted
 from elastalog.diagnostics.source import Span
 from elastalog.late import dataclass
@@ -30,21 +29,24 @@ _MOST_LABELS: Final = 30
 def stratify(draft: Draft) -> Outcome:
     """Order the components of relations; report every cycle through a negation or an aggregate."""
     findings = Findings(draft.tree.source)
-    dependencies = collect_dependencies(draft.relations, draft.typed_rules)
-    ordered = in_order(components(dependencies.uses), dependencies.uses)
+    uses, strict_uses = collect_dependencies(draft.relations, draft.typed_rules)
+    ordered = in_order(components(uses), uses)
     component_of = {name: index for index, component in enumerate(ordered) for name in component}
     reported: Counter[int] = Counter()
     shown: set[Span] = set()  # every cycle once, whichever of its uses is at fault
-    for use in dependencies.strict_uses:
+    for use in strict_uses:
         component = component_of[use.head]
         if component_of[use.body] != component:
             continue
         if use.span in shown or reported[component] >= _MOST_REPORTS_PER_COMPONENT:
             continue
         reported[component] += 1
-        steps = _shortest_path(use.body, use.head, dependencies.uses, set(ordered[component]))
+        steps = _shortest_path(use.body, use.head, uses, set(ordered[component]))
         shown.update([use.span, *(span for _, _, span in steps)])
-        _report(use, steps, _improving(use, draft), findings)
+        labels = [secondary(span, f"{quoted(user)} uses {quoted(used)} here") for user, used, span in steps]
+        key = "E0412" if use.manner == "negation" else "E0413"
+        values = {"head": use.head, "body": use.body, "instead": _improving(use, draft)}
+        findings.error(key, use.span, *labels[:_MOST_LABELS], **values)
     return replace(draft, components=tuple(ordered)), findings.diagnostics
 
 
@@ -89,16 +91,6 @@ def _improving(use: Use, draft: Draft) -> str | None:
     return None
 
 
-def _report(use: Use, steps: list[tuple[str, str, Span]], instead: str | None, findings: Findings) -> None:
-    labels: list[Label] = [
-        secondary(span, f"{quoted(user)} uses {quoted(used)} here") for user, used, span in steps[:_MOST_LABELS]
-    ]
-    if use.manner == "negation":
-        findings.error("E0412", use.span, *labels, head=use.head, body=use.body)
-    else:
-        findings.error("E0413", use.span, *labels, head=use.head, body=use.body, instead=instead)
-
-
 Manner: TypeAlias = OneOf["positive", "negation", "aggregate"]
 
 
@@ -115,16 +107,11 @@ class Use:
 Uses: TypeAlias = dict[str, dict[str, Span]]
 
 
-@dataclass(frozen=True, slots=True)
-class Dependencies:
-    """The first place of every use: all of them by head and body relation, and those that need the body complete."""
-
-    uses: Uses
-    strict_uses: tuple[Use, ...]
-
-
-def collect_dependencies(relations: Mapping[str, object], rules: Sequence[TypedRule | Rule]) -> Dependencies:
-    """Read the uses off the rules. A use inside an aggregate, or negated, needs the relation complete."""
+def collect_dependencies(
+    relations: Mapping[str, object], rules: Sequence[TypedRule | Rule]
+) -> tuple[Uses, Iterable[Use]]:
+    """The first place of every use, by head and body relation; and those that need the body complete: inside an
+    aggregate, or negated."""
     uses: Uses = {name: {} for name in relations}
     strict: dict[tuple[str, str, Manner], Use] = {}
     for rule in rules:
@@ -144,7 +131,7 @@ def collect_dependencies(relations: Mapping[str, object], rules: Sequence[TypedR
         # A relation is complete only when what is dominated has left it.
         base = name.removesuffix(MARK)
         uses[base].setdefault(name, next(iter(uses[name].values()), Span(0, 0)))
-    return Dependencies(uses, tuple(strict.values()))
+    return uses, strict.values()
 
 
 def needed_for(program: CheckedProgram, names: Iterable[str]) -> set[str]:

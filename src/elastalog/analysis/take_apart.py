@@ -1,5 +1,5 @@
-"""Two passes: clauses with several heads, alternatives or aggregates become clauses with one head and one conjunction,
-and those are refused that planning would take for ever over: every literal is a place where an update can begin.
+"""Pass: clauses with several heads, alternatives or aggregates become clauses with one head and one conjunction, and
+those are refused that planning would take for ever over: every literal is a place where an update can begin.
 
 Of records that only equations of a rule speak of no column says the type; but their parts are equal, and the records
 themselves are left out.
@@ -17,7 +17,6 @@ from elastalog.analysis.negation import alternatives_of, report_too_large
 from elastalog.analysis.scopes import ScopeSeparator, TooLargeError
 from elastalog.analysis.variables import substitute, variables_of
 from elastalog.diagnostics.messages import counted
-from elastalog.diagnostics.source import Span
 from elastalog.syntax import tree
 
 MOST_LITERALS: Final = 256
@@ -41,7 +40,7 @@ def take_apart(draft: Draft) -> Outcome:
                 _check_plan(clause.plan, body, findings)
         else:
             flat.extend(_take_clause_apart(clause, shape, findings))
-    return replace(draft, flat_clauses=tuple(flat)), findings.diagnostics
+    return replace(draft, flat_clauses=tuple(_limited(flat, findings))), findings.diagnostics
 
 
 def _take_clause_apart(clause: tree.Clause, shape: Shape, findings: Findings) -> list[FlatClause]:
@@ -87,19 +86,17 @@ def _check_plan(plan: tree.Plan, body: FlatBody, findings: Findings) -> None:
         return
 
 
-def limit_rules(draft: Draft) -> Outcome:
-    """Leaves rules out that are too long (E0227)."""
-    findings = Findings(draft.tree.source)
-    kept = []
+def _limited(clauses: list[FlatClause], findings: Findings) -> Iterator[FlatClause]:
+    """Without rules that are too long (E0227)."""
     told = set()
-    for clause in draft.flat_clauses:
+    for clause in clauses:
         longest = len(clause.body) if clause.is_flat else max(map(len, _bodies(clause.body)))
         if longest <= MOST_LITERALS:
-            kept.append(clause)
+            yield clause
         elif clause.span not in told:
             told.add(clause.span)
+            findings.instance = clause.instance
             findings.error("E0227", clause.span, longest=longest, most=MOST_LITERALS)
-    return replace(draft, flat_clauses=tuple(kept)), findings.diagnostics
 
 
 def _bodies(body: FlatBody) -> Iterator[FlatBody]:
@@ -138,15 +135,8 @@ def _simpler(head: tree.Atom, body: Sequence[tree.Literal]) -> list[tree.Literal
         # The variable is that record, if nothing but equations with others like it reads it.
         uses = [literal for literal in others if _reads(literal, name)]
         if all(_is_equation(use, name) for use in uses):
-            return [
-                substitute(literal, {name.name: record}, _as_it_is) if literal in uses else literal
-                for literal in others
-            ]
+            return [substitute(literal, {name.name: record}) if literal in uses else literal for literal in others]
     return None
-
-
-def _as_it_is(_: str, span: Span) -> tree.Wildcard:
-    return tree.Wildcard(span)
 
 
 def _reads(node: tree.Term | tree.Literal, name: tree.Variable) -> bool:

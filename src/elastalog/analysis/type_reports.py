@@ -7,6 +7,7 @@ passed along variables, and names from variables.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import NoReturn
 
@@ -29,6 +30,8 @@ _CONVERSIONS = {
     Base.FLOAT: "to_float",
     Base.SYMBOL: "to_string",
 }
+_NUMERIC = re.compile(r"(?=.{1,20}$)-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)")
+"""A string that spells a number."""
 
 
 class ClauseAtFaultError(Exception):
@@ -127,7 +130,7 @@ class TypeReports:
         text = self.text(term)
         if type(term) is tree.Integer and expected is Base.SYMBOL:
             return f'write it as a symbol: `"{text[:40]}"`'
-        if type(term) is tree.String and _looks_numeric(term.value):
+        if type(term) is tree.String and _NUMERIC.fullmatch(term.value):
             return f"write it without quotes: `{term.value}`"
         if type(term) is tree.Float and expected is not Base.SYMBOL:
             return "write a whole number, or make the other side a float"
@@ -161,11 +164,6 @@ class TypeReports:
             "E0311", cast.type_span, *self.origin(cast.term, found), type=cast.type_name, found=found,
             expected=expected, advice=advice,
         )  # fmt: skip
-
-
-def _looks_numeric(text: str) -> bool:
-    """Whether a string spells a number."""
-    return len(text) <= 20 and text.isascii() and text.removeprefix("-").replace(".", "", 1).isdigit()
 
 
 def _conversion_advice(found: Kind, expected: Kind, text: str) -> str:

@@ -170,17 +170,17 @@ def sort_key(value: Any) -> Any:
 
 def public_value(value: Any) -> Any:
     """A value as users meet it: records are plain tuples, nil is `None`."""
-    if value is NIL:
-        return None
-    if isinstance(value, Branch):
-        return Branch(value.name, *map(public_value, value.parts))
-    return tuple(map(public_value, value)) if isinstance(value, tuple) else value
+    return _with_nil(value, NIL, None)
 
 
 def private_value(value: Any) -> Any:
     """A value from users, as proofs have it: nil is `NIL`."""
-    if value is None:
-        return NIL
+    return _with_nil(value, None, NIL)
+
+
+def _with_nil(value: Any, before: Nil | None, after: Nil | None) -> Any:
+    if value is before:
+        return after
     if isinstance(value, Branch):
-        return Branch(value.name, *map(private_value, value.parts))
-    return tuple(map(private_value, value)) if isinstance(value, tuple) else value
+        return Branch(value.name, *(_with_nil(part, before, after) for part in value.parts))
+    return tuple([_with_nil(part, before, after) for part in value]) if isinstance(value, tuple) else value

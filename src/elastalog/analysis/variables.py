@@ -153,7 +153,12 @@ Fresh = Callable[[str, Span], tree.Term]
 _Node = TypeVar("_Node")
 
 
-def substitute(tree_of: _Node, terms: Mapping[str, tree.Term], wildcard: Fresh) -> _Node:
+def same_wildcard(_: str, span: Span) -> tree.Term:
+    """A wildcard as it was."""
+    return tree.Wildcard(span)
+
+
+def substitute(tree_of: _Node, terms: Mapping[str, tree.Term], wildcard: Fresh = same_wildcard) -> _Node:
     """A body, literal or term with terms in the place of variables. A wildcard of a positive atom becomes what
     `wildcard` makes; one of a negated atom stays."""
 

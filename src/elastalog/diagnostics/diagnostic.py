@@ -190,7 +190,7 @@ def render_text(diagnostic: Diagnostic, *, color: bool = False) -> str:
     if diagnostic.source is not None and diagnostic.labels:
         by_source, ways = _by_source(diagnostic.source, diagnostic.labels)
         notes += ways
-        ends = [(source, max(_last_offset(label.span) for label in labels)) for source, labels in by_source]
+        ends = [(source, max(max(at.span.start, at.span.end - 1) for at in labels)) for source, labels in by_source]
         gutter = max(len(str(source.locate(end)[0])) for source, end in ends)
         for source, labels in by_source:
             line, column = source.locate(_main_label(labels).span.start)
@@ -230,11 +230,6 @@ def _clip(source: Source, span: Span) -> Span:
     """The span within the text; the end is never before the start."""
     start = min(max(span.start, 0), len(source.text))
     return Span(start, min(max(span.end, start), len(source.text)))
-
-
-def _last_offset(span: Span) -> int:
-    """The offset of the last character of a span."""
-    return max(span.start, span.end - 1)
 
 
 def _main_label(labels: list[Label]) -> Label:

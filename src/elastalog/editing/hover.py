@@ -4,14 +4,24 @@ an outline, and in colours."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from elastalog.analysis.functors import FUNCTORS
 from elastalog.analysis.program import variables_in
 from elastalog.diagnostics.source import Source, Span
 from elastalog.editing.reading import Occurrence, Reading
-from elastalog.editing.scopes import Kind, Place, Scope, Symbol, file_of, offset_in, place_of, verbatim_place
+from elastalog.editing.scopes import (
+    Kind,
+    Place,
+    Scope,
+    Symbol,
+    declared_by,
+    file_of,
+    offset_in,
+    place_of,
+    verbatim_place,
+)
 from elastalog.syntax import tree
 from elastalog.syntax.keywords import DIRECTIVES
 from elastalog.syntax.printer import print_item
@@ -56,9 +66,7 @@ def _declaration(reading: Reading, found: Occurrence) -> str:
         case tree.RelationDeclaration() | tree.TypeDeclaration() | tree.FunctorDeclaration() | tree.Init():
             return print_item(symbol.item)
         case tree.Component() if symbol.kind is Kind.COMPONENT:
-            return print_item(tree.Component(
-                symbol.item.name, symbol.item.parameters, symbol.item.bases, (), symbol.item.name_span, symbol.item.span
-            )).replace("{\n}", "{ … }")  # fmt: skip
+            return print_item(replace(symbol.item, items=())).replace("{\n}", "{ … }")
         case tree.Component():
             return f"{symbol.name}: a parameter of {symbol.item.name}"
         case tree.BranchDeclaration():
@@ -191,26 +199,16 @@ def outline(reading: Reading, file: str) -> tuple[Entry, ...]:
 
 def _entries(reading: Reading, file: str, items: tuple[Item, ...]) -> Iterator[Entry]:
     for item in items:
-        match item:
-            case tree.RelationDeclaration():
-                columns = ", ".join(f"{each.name}: {each.written_type}" for each in item.attributes)
-                entry = Entry(Kind.RELATION, item.name, f"({columns})", item.span, item.name_span)
-            case tree.TypeDeclaration():
-                entry = Entry(Kind.TYPE, item.name, item.kind, item.span, item.name_span)
-            case tree.FunctorDeclaration():
-                entry = Entry(Kind.FUNCTOR, item.name, item.result[0], item.span, item.name_span)
-            case tree.Init():
-                entry = Entry(Kind.INSTANCE, item.name, item.component.name, item.span, item.name_span)
-            case tree.Component():
-                inner = tuple(_entries(reading, file, item.items))
-                entry = Entry(Kind.COMPONENT, item.name, "", item.span, item.name_span, inner)
-            case _:
-                continue
-        whole, name = place_of(reading.source, entry.span), place_of(reading.source, entry.name_span)
+        declared = declared_by(item)
+        if declared is None:
+            continue
+        kind, named, detail = declared
+        whole, name = place_of(reading.source, named.span), place_of(reading.source, named.name_span)
         if whole.file == file == name.file:
             # An editor insists on a name that lies within the whole, which a macro may break.
             covering = Span(min(whole.span.start, name.span.start), max(whole.span.end, name.span.end))
-            yield Entry(entry.kind, entry.name, entry.detail, covering, name.span, entry.inner)
+            inner = tuple(_entries(reading, file, item.items)) if isinstance(item, tree.Component) else ()
+            yield Entry(kind, named.name, detail, covering, name.span, inner)
 
 
 def coloured(reading: Reading, file: str) -> tuple[tuple[Place, Kind], ...]:

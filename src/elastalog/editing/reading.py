@@ -10,7 +10,7 @@ from typing import Final
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.source import Source, Span
-from elastalog.editing.scopes import Kind, Scope, Symbol, file_of, offset_in, place_of, scopes_of
+from elastalog.editing.scopes import Kind, Scope, Symbol, declared_by, file_of, offset_in, place_of, scopes_of
 from elastalog.program import Program
 from elastalog.program.preprocessing import Preprocessing, preprocess
 from elastalog.program.program import examine
@@ -38,7 +38,7 @@ class Reading:
     @cached_property
     def occurrences(self) -> tuple[Occurrence, ...]:
         """Every name with what it means, in the order of their places."""
-        return tuple(sorted(occurrences_in(self.tree, self.top), key=lambda found: found.span))
+        return tuple(sorted(_Walk(self.source).items(self.tree.items, self.top), key=lambda found: found.span))
 
     def at(self, file: str, offset: int) -> Occurrence | None:
         """The name at a place of a file; just behind it counts too."""
@@ -92,12 +92,9 @@ class Occurrence:
     clause: Clause | Subsumption | None = None
 
 
-def occurrences_in(program: Tree, top: Scope) -> Iterator[Occurrence]:
-    """All of them, declarations included. Names that mean nothing are left out."""
-    return _Walk(program.source).items(program.items, top)
-
-
 class _Walk:
+    """Finds every name of a program, declarations included. Names that mean nothing are left out."""
+
     def __init__(self, source: Source) -> None:
         self.source = source
 
@@ -106,25 +103,24 @@ class _Walk:
             yield from self.item(item, scope)
 
     def item(self, item: Item, scope: Scope) -> Iterator[Occurrence]:
+        declared = declared_by(item)
+        if declared is not None:
+            yield from self.name(declared[0], declared[1].name, declared[1].name_span, scope)
         match item:
             case tree.RelationDeclaration():
-                yield from self.name(Kind.RELATION, item.name, item.name_span, scope)
                 yield from self.attributes(item.attributes, scope)
             case tree.TypeDeclaration():
-                yield from self.name(Kind.TYPE, item.name, item.name_span, scope)
                 for name, span in item.parents:
                     yield from self.name(Kind.TYPE, name, span, scope)
                 for branch in item.branches:
                     yield from self.name(Kind.BRANCH, branch.name, branch.name_span, scope)
                     yield from self.attributes(branch.fields, scope)
             case tree.FunctorDeclaration():
-                yield from self.name(Kind.FUNCTOR, item.name, item.name_span, scope)
                 yield from self.attributes(item.parameters, scope)
                 yield from self.name(Kind.TYPE, *item.result, scope)
             case tree.Directive() | tree.Override():
                 yield from self.name(Kind.RELATION, item.relation, item.relation_span, scope)
             case tree.Init():
-                yield from self.name(Kind.INSTANCE, item.name, item.name_span, scope)
                 yield from self.component_type(item.component, scope)
             case tree.Component():
                 yield from self.component(item, scope)
@@ -139,7 +135,6 @@ class _Walk:
                 pass
 
     def component(self, item: tree.Component, scope: Scope) -> Iterator[Occurrence]:
-        yield from self.name(Kind.COMPONENT, item.name, item.name_span, scope)
         inner = scope.inner[item.name]
         for name, span in item.parameters:
             yield from self.name(Kind.PARAMETER, name, span, inner)

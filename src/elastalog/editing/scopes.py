@@ -127,12 +127,10 @@ class Scope:
     def find(self, kind: Kind, name: str) -> Symbol | None:
         """What a name means here. A relation may be qualified by instances, `i.r`."""
         first, dot, rest = name.partition(".")
-        scope: Scope | None = self
-        while scope is not None:
+        for scope in self._outwards():
             found = scope._own(Kind.INSTANCE if dot else kind, first)
             if found is not None:
-                return found if not dot else self._member(found, kind, rest)
-            scope = scope.outer
+                return self._member(found, kind, rest) if dot else found
         return None
 
     def _member(self, instance: Symbol, kind: Kind, name: str) -> Symbol | None:
@@ -143,19 +141,21 @@ class Scope:
         found = scope._own(Kind.INSTANCE if dot else kind, first)
         return found if found is None or not dot else scope._member(found, kind, rest)
 
+    def _outwards(self) -> Iterator[Scope]:
+        """The scope and those around it."""
+        scope: Scope | None = self
+        while scope is not None:
+            yield scope
+            scope = scope.outer
+
     def scope_of(self, instance: Symbol) -> Scope | None:
         """The component that an instance is made of."""
         return self.scope(instance.item.component.name) if isinstance(instance.item, tree.Init) else None
 
     def scope(self, component: str) -> Scope | None:
         """The component of a name; a parameter stands for none."""
-        scope: Scope | None = self
-        while scope is not None:
-            for each in scope.lineage():
-                if component in each.inner:
-                    return each.inner[component]
-            scope = scope.outer
-        return None
+        known = (each.inner for scope in self._outwards() for each in scope.lineage())
+        return next((inner[component] for inner in known if component in inner), None)
 
     def lineage(self) -> Iterator[Scope]:
         """The component and those that it inherits from."""
@@ -169,17 +169,8 @@ class Scope:
             yield scope
             bases = scope.component.bases if scope.component is not None else ()
             for base in bases:
-                found = scope.outer._enclosing(base.name) if scope.outer is not None else None
-                if found is not None:
-                    waiting.append(found)
-
-    def _enclosing(self, component: str) -> Scope | None:
-        scope: Scope | None = self
-        while scope is not None:
-            if component in scope.inner:
-                return scope.inner[component]
-            scope = scope.outer
-        return None
+                around = (each.inner for each in scope._outwards() if each is not scope)
+                waiting += [inner[base.name] for inner in around if base.name in inner][:1]
 
     def _own(self, kind: Kind, name: str) -> Symbol | None:
         for scope in self.lineage():
@@ -191,14 +182,36 @@ class Scope:
     def visible(self, kind: Kind) -> dict[str, Symbol]:
         """All that can be named here without qualification."""
         found: dict[str, Symbol] = {}
-        scope: Scope | None = self
-        while scope is not None:
-            for each in scope.lineage():
-                for (own, name), symbol in each.symbols.items():
-                    if own is kind:
-                        found.setdefault(name, symbol)
-            scope = scope.outer
+        for each in (each for scope in self._outwards() for each in scope.lineage()):
+            for (own, name), symbol in each.symbols.items():
+                if own is kind:
+                    found.setdefault(name, symbol)
         return found
+
+
+Named: TypeAlias = (
+    tree.RelationDeclaration | tree.TypeDeclaration | tree.FunctorDeclaration | tree.Init | tree.Component
+)
+
+
+def declared_by(item: Item) -> tuple[Kind, Named, str] | None:
+    """What an item declares, if it does, and what is said of it beside its name."""
+    match item:
+        case tree.RelationDeclaration():
+            return (
+                Kind.RELATION,
+                item,
+                f"({', '.join(f'{each.name}: {each.written_type}' for each in item.attributes)})",
+            )
+        case tree.TypeDeclaration():
+            return Kind.TYPE, item, item.kind
+        case tree.FunctorDeclaration():
+            return Kind.FUNCTOR, item, item.result[0]
+        case tree.Init():
+            return Kind.INSTANCE, item, item.component.name
+        case tree.Component():
+            return Kind.COMPONENT, item, ""
+    return None
 
 
 def scopes_of(source: Source, program: Tree) -> Scope:
@@ -214,23 +227,16 @@ def _declare(source: Source, items: tuple[Item, ...], scope: Scope, top: Scope) 
         where.symbols.setdefault((kind, name), symbol)
 
     for item in items:
-        match item:
-            case tree.RelationDeclaration():
-                add(Kind.RELATION, item.name, item.name_span, item)
-            case tree.TypeDeclaration():
-                add(Kind.TYPE, item.name, item.name_span, item)
-                for branch in item.branches:
-                    if branch.name:
-                        add(Kind.BRANCH, branch.name, branch.name_span, branch)
-            case tree.FunctorDeclaration():
-                add(Kind.FUNCTOR, item.name, item.name_span, item, top)
-            case tree.Init():
-                add(Kind.INSTANCE, item.name, item.name_span, item)
-            case tree.Component():
-                add(Kind.COMPONENT, item.name, item.name_span, item)
-                inner = scope.inner.setdefault(item.name, Scope(item, scope))
-                for name, span in item.parameters:
-                    add(Kind.PARAMETER, name, span, item, inner)
-                _declare(source, item.items, inner, top)
-            case _:
-                pass
+        declared = declared_by(item)
+        if declared is not None:
+            kind, named, _ = declared
+            add(kind, named.name, named.name_span, item, top if kind is Kind.FUNCTOR else scope)
+        if isinstance(item, tree.TypeDeclaration):
+            for branch in item.branches:
+                if branch.name:
+                    add(Kind.BRANCH, branch.name, branch.name_span, branch)
+        elif isinstance(item, tree.Component):
+            inner = scope.inner.setdefault(item.name, Scope(item, scope))
+            for name, span in item.parameters:
+                add(Kind.PARAMETER, name, span, item, inner)
+            _declare(source, item.items, inner, top)

@@ -48,7 +48,8 @@ class Workspace:
         gone = [root for root, reading in self._readings.items() if file in reading.files or reading.program is None]
         for root in gone:
             del self._readings[root]
-        self._includes = None if self._includes is None else self._includes | self._includes_of(file)
+        if self._includes is not None:
+            self._includes |= includes_in((), (file,), self._text_or_none, self.options.include)
 
     # --- what is there ---------------------------------------------------------------------------------------------
 
@@ -76,21 +77,15 @@ class Workspace:
 
     def readings(self, file: str) -> tuple[Reading, ...]:
         """All programs that hold a file."""
-        return tuple(self._read(root) for root in roots_of(file, self._all_includes()))
+        if self._includes is None:
+            self._includes = includes_in(self.folders, self._texts, self._text_or_none, self.options.include)
+        return tuple(self._read(root) for root in roots_of(file, self._includes))
 
     def _read(self, root: str) -> Reading:
         known = self._readings.get(root)
         if known is None:
             known = self._readings[root] = read(root, self.text, self.options)
         return known
-
-    def _all_includes(self) -> Mapping[str, frozenset[str]]:
-        if self._includes is None:
-            self._includes = includes_in(self.folders, self._texts, self._text_or_none, self.options.include)
-        return self._includes
-
-    def _includes_of(self, file: str) -> dict[str, frozenset[str]]:
-        return includes_in((), (file,), self._text_or_none, self.options.include)
 
     def _text_or_none(self, file: str) -> str | None:
         try:

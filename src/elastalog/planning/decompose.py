@@ -125,7 +125,12 @@ def _preserved_arguments(
             continue
         missing = next((name for name in stratum.relations if name not in chosen), None)
         if missing is None:
-            score = sum(_shared_goals(clause, clause.head_terms[chosen[clause.head]]) for clause in stratum.clauses)
+            score = sum(
+                clause.head_terms[chosen[clause.head]] in goal.terms
+                for clause in stratum.clauses
+                for goal in clause.goals
+                if not isinstance(goal, Test)
+            )
             if best is None or score > best[0]:
                 best = score, chosen
             continue
@@ -147,10 +152,6 @@ def _is_preserved(clause: Clause, chosen: Mapping[str, int]) -> bool:
         if goal.relation in chosen and goal.terms[chosen[goal.relation]] != pivot:
             return False
     return bool(recursive) or any(pivot in scan.terms for scan in clause.scans)
-
-
-def _shared_goals(clause: Clause, pivot: str | Constant) -> int:
-    return sum(not isinstance(goal, Test) and pivot in goal.terms for goal in clause.goals)
 
 
 def _widths(stratum: LogicalStratum) -> dict[str, int]:
@@ -177,16 +178,15 @@ def _folded(stratum: LogicalStratum, rule: AggregateRule, program: LogicalProgra
     names, beside = (rule.relation, *rule.reads), tuple[LogicalStratum, ...]()
     if rule.is_numbering:
         column, why = None, "facts are numbered one after the other"
-        others = (other for other in program.strata if other is not stratum)
-        beside = tuple(_by_itself(other, found) for other in others if (found := other.numbering) is not None)
+        # Of these only the facts matter: as strata, they read no other.
+        beside = tuple(
+            replace(other, aggregate=replace(found, members=found.relation, domain=None))
+            for other in program.strata
+            if other is not stratum and (found := other.numbering) is not None
+        )
         names += tuple(name for other in beside for name in other.relations)
     copies = tuple(Copy(name, name, column) for name in dict.fromkeys(names))
     return SharePlan(stratum, {} if column is None else {rule.relation: column}, why, (), copies, beside)
-
-
-def _by_itself(stratum: LogicalStratum, rule: AggregateRule) -> LogicalStratum:
-    """A stratum of which only the facts matter: it reads no other."""
-    return replace(stratum, aggregate=replace(rule, members=rule.relation, domain=None))
 
 
 def whole_plan(stratum: LogicalStratum, why: str) -> SharePlan:

@@ -314,7 +314,7 @@ def _connected(head: Atom, literals: Sequence[Literal]) -> Iterator[Literal]:
 def _assembled(program: CheckedProgram, rules: Sequence[Rule]) -> CheckedProgram:
     """A program with other rules: their numbers and strata."""
     pairs = {rule.head.relation: None for rule in program.subsumptions}
-    uses = collect_dependencies({**program.relations, **pairs}, (*rules, *program.subsumptions)).uses
+    uses, _ = collect_dependencies({**program.relations, **pairs}, (*rules, *program.subsumptions))
     ordered = in_order(components(uses), uses)
     component_of = {name: number for number, component in enumerate(ordered) for name in component}
     rules_of: list[list[Rule]] = [[] for _ in ordered]

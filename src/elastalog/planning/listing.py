@@ -3,7 +3,7 @@ indexes."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import assert_never
 
 from elastalog.analysis.listing import show_expression, show_value
@@ -131,8 +131,8 @@ def _term(term: str | Constant | None) -> str:
     return term if isinstance(term, str) else show_value(term.value)
 
 
-def _action(action: steps.Action, slots: object) -> str:
-    names = {slot: name for name, slot in slots.items()} if isinstance(slots, dict) else {}
+def _action(action: steps.Action, slots: Mapping[str, int]) -> str:
+    names: dict[object, object] = {slot: name for name, slot in slots.items()}
     match action:
         case steps.Fill():
             return f"let {names.get(action.slot, f'column {action.slot}')} = {show_value(action.constant.value)}"

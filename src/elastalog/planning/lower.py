@@ -6,9 +6,10 @@ derivation.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import count
+from typing import Any
 
 from elastalog.analysis import program as checked
 from elastalog.analysis.program import Base, CheckedProgram, Constant, Rule, Variable
@@ -37,11 +38,7 @@ class _ProgramLowering(Lowering):
 
     def run(self) -> logical.LogicalProgram:
         for number in sorted(self.guarded):
-            guard = logical.guard_of(number)
-            self.relations[guard] = logical.StoredRelation(
-                guard, (Base.NUMBER,), is_hidden=True, is_flat=True, rule=number
-            )
-            self.add_stratum((guard,))
+            self.add_stratum((self.hidden(logical.guard_of(number), (), number, is_flat=True),))
         for stratum in self.program.strata:
             self.lower_stratum(stratum)
         return logical.LogicalProgram(self.program, self.relations, tuple(self.strata))
@@ -59,20 +56,18 @@ class _ProgramLowering(Lowering):
             for clause in self.lower_rule(rule, own)
         ]
         inside, above = (self.needed, []) if dominance else ([], self.needed)
-        clauses += [self.handing_on(clause.head.removesuffix(MARK)) for clause in _one_each(dominance)]
+        clauses += [self.handing_on(head.removesuffix(MARK)) for head in dict.fromkeys(c.head for c in dominance[::-1])]
         relations = (*own, *(needed.relation for needed in inside))
         clauses += [self.needing(needed, own) for needed in inside]
         merges = tuple(logical.EquivalenceRule(logical.classes_of(name), name) for name in own if name in self.merged)
         is_recursive = stratum.is_recursive and (not by_classes or bool(merges))
         ranked, why = self.rank(relations, clauses, dominance)
-        self.add_stratum(
-            relations, clauses, is_recursive=is_recursive, dominance=dominance, merges=merges, ranked=ranked, why=why
-        )
+        kept: dict[str, Any] = {"dominance": tuple(dominance), "ranked": ranked, "why_in_rounds": why}
+        self.add_stratum(relations, clauses, is_recursive=is_recursive, merges=merges, **kept)
         for name in by_classes - self.merged:
             self.add_classes(name)
-            self.add_stratum(
-                (logical.classes_of(name),), equivalence=logical.EquivalenceRule(logical.classes_of(name), name)
-            )
+            classes = logical.classes_of(name)
+            self.add_stratum((classes,), equivalence=logical.EquivalenceRule(classes, name))
         for needed in above:
             self.add_stratum((needed.relation,), [self.needing(needed, ())])
         self.needed.clear()
@@ -101,9 +96,9 @@ class _ProgramLowering(Lowering):
 
     def handing_on(self, relation: str) -> logical.Clause:
         """The clause that hands explicit facts of a relation on to it."""
-        given, stored = logical.GIVEN + relation, self.relations[relation]
+        stored = self.relations[relation]
+        given = self.hidden(logical.GIVEN + relation, stored.bases)
         self.relations[relation] = replace(stored, given=given)
-        self.relations[given] = logical.StoredRelation(given, stored.bases, is_hidden=True)
         self.add_stratum((given,))
         terms = tuple(f"x{column}" for column in range(stored.width))
         return self.clause(relation, terms, (logical.Scan(given, terms),))
@@ -118,15 +113,9 @@ class _ProgramLowering(Lowering):
         number = clause.rule.number
         relation = next(n for i in count(1) if (n := f"{logical.LINKS}{number}.{i}") not in self.relations)
         bases = bases_of(goals, self.relations)
-        columns = tuple(bases[name] for name in names) or (Base.NUMBER,)
-        self.relations[relation] = logical.StoredRelation(relation, columns, is_hidden=True, rule=number)
+        self.hidden(relation, (bases[name] for name in names), number)
         self.add_stratum((relation,), [self.clause(relation, tuple(names) or (ZERO,), goals)])
         return relation
-
-
-def _one_each(clauses: list[logical.Clause]) -> Iterable[logical.Clause]:
-    """The first clause for each head."""
-    return {clause.head: clause for clause in reversed(clauses)}.values()
 
 
 def _recursive(goals: tuple[logical.Goal, ...], own: tuple[str, ...]) -> tuple[int, ...]:
@@ -183,19 +172,14 @@ def _numbers(
 ) -> logical.Scan:
     """Collects the derivations of a rule, gives them numbers, and reads the number of one."""
     label = lowering.label(rule)
-    derivations, name = f"{logical.HIDDEN}derivations.{label}", f"{logical.HIDDEN}{logical.AUTOINC}.{label}"
     bases = tuple(columns.values()) or (Base.NUMBER,)
     terms: tuple[str | Constant, ...] = tuple(columns) or (ZERO,)
-    number = rule.number or None
-    lowering.relations[derivations] = logical.StoredRelation(
-        derivations, bases, is_hidden=True, is_flat=True, rule=number
-    )
+    derivations = lowering.hidden(f"{logical.HIDDEN}derivations.{label}", bases, rule.number, is_flat=True)
     guard = lowering.guard(rule)
     clauses = [lowering.clause(derivations, terms, (*goals, *guard)) for goals in conjunctions]
     lowering.add_stratum((derivations,), clauses)
-    lowering.relations[name] = logical.StoredRelation(
-        name, (*bases, Base.NUMBER), is_hidden=True, is_flat=True, rule=number
-    )
+    name = f"{logical.HIDDEN}{logical.AUTOINC}.{label}"
+    lowering.hidden(name, (*bases, Base.NUMBER), rule.number, is_flat=True)
     numbering = logical.AggregateRule(
         name, derivations, len(bases), logical.AUTOINC, None, Base.NUMBER, Base.NUMBER, rule
     )

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from itertools import product
-from typing import Final, assert_never
+from typing import Final
 
 from elastalog.analysis import program as checked
 from elastalog.analysis.program import Base, CheckedProgram, Constant, Rule, Value, Variable, names_of
@@ -22,7 +22,7 @@ from elastalog.analysis.variables import is_implied_name, written_name
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label, finding
 from elastalog.late import dataclass
 from elastalog.planning.goals import assigned_variables, grounded
-from elastalog.planning.logical import HIDDEN, Absent, AggregateRule, Goal, Origin, Scan, StoredRelation, Term, Test
+from elastalog.planning.logical import HIDDEN, Absent, AggregateRule, Goal, Origin, Scan, Term, Test
 from elastalog.planning.lower_literals import NOWHERE, ZERO, Lowering
 from elastalog.planning.needed_groups import Scope, await_groups
 
@@ -152,7 +152,8 @@ class _BodyWithAggregates:
         }
         number = sum(self.scope.binding(names) is None for names in lists)
         if number > MOST_JUDGED and self.rule.head.relation.endswith(MARK):
-            raise ElastalogError([_too_many_groupings(self.lowering.program, self.rule, number)])
+            source = self.lowering.program.source
+            raise ElastalogError([finding("E0228", self.rule.span, source=source, number=number, most=MOST_JUDGED)])
         return number > MOST_GROUPINGS and not self.rule.head.relation.endswith(MARK)
 
     def _in_order(self) -> Iterable[int]:
@@ -172,9 +173,11 @@ class _BodyWithAggregates:
         for i, literal in self.aggregations.items():
             names = tuple(group.name for group in literal.groups)
             if names in absent and i in self.groupings[names]:
-                is_first = i == min(self.groupings[names])
+                is_first, result = i == min(self.groupings[names]), literal.result
                 goals[i] = [Absent(self.present[names], names or (ZERO,))] if is_first else []
-                goals[i].append(Test("=", literal.result.base, literal.result, _zero(literal)))
+                goals[i].append(
+                    Test("=", result.base, result, Constant(_BLANK[result.base], result.base, literal.span))
+                )
         return _conjunction(self.body, goals)
 
     # --- folding ---------------------------------------------------------------------------------------------------
@@ -187,8 +190,7 @@ class _BodyWithAggregates:
         members, target = found
         target_base = Base.NUMBER if literal.target is None else literal.target.base
         name = f"{HIDDEN}{literal.operator}.{label}"
-        bases = (*(group.base for group in literal.groups), literal.result.base)
-        lowering.relations[name] = StoredRelation(name, bases, is_hidden=True, rule=rule.number or None)
+        lowering.hidden(name, (*(group.base for group in literal.groups), literal.result.base), rule.number)
         aggregate = AggregateRule(
             name, members, len(literal.groups), literal.operator, target, target_base, literal.result.base, rule,
             is_total, domain,
@@ -207,10 +209,8 @@ class _BodyWithAggregates:
             return
         found = {i: self._members(i, labels[i]) for i in together}
         name = f"{HIDDEN}present.{lowering.rule_label(self.rule)}.{','.join(names)}"
-        bases = tuple(group.base for group in self.aggregations[together[0]].groups)
-        lowering.relations[name] = StoredRelation(
-            name, bases, is_hidden=True, is_flat=True, rule=self.rule.number or None
-        )
+        groups = self.aggregations[together[0]].groups
+        lowering.hidden(name, (group.base for group in groups), self.rule.number, is_flat=True)
         clauses = []
         for members, _ in found.values():
             terms: tuple[Term, ...] = tuple(
@@ -250,10 +250,7 @@ class _BodyWithAggregates:
         is_tagged = len(shapes) > 1
         if is_tagged:
             bases.append(Base.NUMBER)
-        members = f"{HIDDEN}members.{label}"
-        lowering.relations[members] = StoredRelation(
-            members, tuple(bases) or (Base.NUMBER,), is_hidden=True, rule=rule.number or None
-        )
+        members = lowering.hidden(f"{HIDDEN}members.{label}", bases, rule.number)
         clauses = []
         for each in ranges:
             alternative = each.alternative
@@ -262,7 +259,7 @@ class _BodyWithAggregates:
                 domain = self._required_domain(literal, unbound)
                 alternative = alternative.behind(Scan(domain, unbound))
             head: list[str | Constant] = [
-                Constant(_blank(base), base, NOWHERE) if name in columns and name not in each.variables else name
+                Constant(_BLANK[base], base, NOWHERE) if name in columns and name not in each.variables else name
                 for name, base in schema.items()
             ]
             if is_tagged:
@@ -283,9 +280,7 @@ class _BodyWithAggregates:
             if goals is None:
                 return None
             bases = {group.name: group.base for group in literal.groups}
-            lowering.relations[name] = StoredRelation(
-                name, tuple(bases[n] for n in names), is_hidden=True, is_flat=True, rule=rule.number or None
-            )
+            lowering.hidden(name, (bases[n] for n in names), rule.number, is_flat=True)
             lowering.add_stratum((name,), [lowering.clause(name, names, (*goals, *lowering.guard(rule)))])
         return name
 
@@ -293,38 +288,23 @@ class _BodyWithAggregates:
         """The domain of an aggregate, if need be of the values that recursion will have found."""
         is_known = self.scope.binding(names) is not None
         if not is_known and not await_groups(self.lowering, self.rule, self.scope, names):
-            raise ElastalogError([self._unbound_group(literal, names)])
+            own = self.lowering.own_of(self.rule)
+            recursive = [atom for atom in self.rule.body if isinstance(atom, checked.Atom) and atom.relation in own]
+            unbound = [name for name in names if self.scope.binding((name,)) is None]
+            raise ElastalogError([_unbound_group(self.lowering.program, literal, unbound, recursive)])
         domain = self._domain(literal, names)
         assert domain is not None
         return domain
 
-    def _unbound_group(self, literal: checked.Aggregation, unbound: tuple[str, ...]) -> Diagnostic:
-        own = self.lowering.own_of(self.rule)
-        recursive = [atom for atom in self.rule.body if isinstance(atom, checked.Atom) and atom.relation in own]
-        names = [name for name in unbound if self.scope.binding((name,)) is None]
-        return _unbound_group(self.lowering.program, literal, names, recursive)
 
-
-def _zero(literal: checked.Aggregation) -> Constant:
-    return Constant(0.0 if literal.result.base is Base.FLOAT else 0, literal.result.base, literal.span)
-
-
-def _blank(base: Base) -> Value:
-    match base:
-        case Base.NUMBER | Base.UNSIGNED:
-            return 0
-        case Base.FLOAT:
-            return 0.0
-        case Base.SYMBOL:
-            return ""
-        case Base.RECORD:
-            return NIL
-        case _:
-            assert_never(base)
-
-
-def _too_many_groupings(program: CheckedProgram, rule: Rule, number: int) -> Diagnostic:
-    return finding("E0228", rule.span, source=program.source, number=number, most=MOST_JUDGED)
+_BLANK: Final[dict[Base, Value]] = {
+    Base.NUMBER: 0,
+    Base.UNSIGNED: 0,
+    Base.FLOAT: 0.0,
+    Base.SYMBOL: "",
+    Base.RECORD: NIL,
+}
+"""What stands in a column of members that have no value there, and what nothing adds up to."""
 
 
 def _unbound_group(

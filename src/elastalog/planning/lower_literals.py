@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import assert_never
+from typing import Any, assert_never
 
 from elastalog.analysis import program as checked
 from elastalog.analysis.negation import may_lack_value
@@ -51,7 +51,12 @@ class Lowering:
         """The equivalences whose classes are formed in their own recursion."""
         for name in self.merged:
             self.add_classes(name)
-        self.stratum_of = {name: self.with_merged(s.relations) for s in program.strata for name in s.relations}
+        # The relations of the stratum of each, and the classes that are formed in it.
+        self.stratum_of = {
+            name: (*s.relations, *(logical.classes_of(other) for other in s.relations if other in self.merged))
+            for s in program.strata
+            for name in s.relations
+        }
         self.clauses = 0
         self.aggregates = 0
         self.fresh = 0
@@ -60,33 +65,27 @@ class Lowering:
         self.needed: list[Needed] = []
         """What rules of the stratum that is being lowered need."""
 
-    def with_merged(self, relations: tuple[str, ...]) -> tuple[str, ...]:
-        """The relations of a stratum, and the classes that are formed in it."""
-        return (*relations, *(logical.classes_of(name) for name in relations if name in self.merged))
-
     def add_stratum(
         self,
         relations: tuple[str, ...],
         clauses: Iterable[logical.Clause] = (),
         aggregate: logical.AggregateRule | None = None,
         is_recursive: bool = False,
-        dominance: Iterable[logical.Clause] = (),
-        equivalence: logical.EquivalenceRule | None = None,
-        merges: tuple[logical.EquivalenceRule, ...] = (),
-        ranked: logical.Ranked | None = None,
-        why: str = "",
+        **more: Any,
     ) -> None:
-        number, own = len(self.strata), tuple(clauses)
-        self.strata.append(
-            logical.LogicalStratum(
-                number, relations, own, aggregate, is_recursive, tuple(dominance), equivalence, merges, ranked, why
-            )
-        )
+        """`more`: see `LogicalStratum`."""
+        stratum = logical.LogicalStratum(len(self.strata), relations, tuple(clauses), aggregate, is_recursive, **more)
+        self.strata.append(stratum)
+
+    def hidden(self, name: str, bases: Iterable[Base], rule: int | None = None, **more: Any) -> str:
+        """Makes a hidden relation, for a rule if one is given; `more`: see `StoredRelation`."""
+        columns = tuple(bases) or (Base.NUMBER,)
+        self.relations[name] = logical.StoredRelation(name, columns, is_hidden=True, rule=rule or None, **more)
+        return name
 
     def add_classes(self, relation: str) -> None:
         """The relation of the classes of an equivalence."""
-        classes = logical.classes_of(relation)
-        self.relations[classes] = logical.StoredRelation(classes, self.relations[relation].bases, is_hidden=True)
+        self.hidden(logical.classes_of(relation), self.relations[relation].bases)
 
     def own_of(self, rule: Rule) -> tuple[str, ...]:
         """The relations of the stratum of a rule's head."""
@@ -212,10 +211,7 @@ class Lowering:
         name = f"{logical.HIDDEN}{relation}/{','.join(map(str, columns))}"
         if name not in self.relations:
             source = self.relations[relation]
-            bases = tuple(source.bases[c] for c in columns)
-            self.relations[name] = logical.StoredRelation(
-                name, bases or (Base.NUMBER,), is_hidden=True, rule=source.rule
-            )
+            self.hidden(name, (source.bases[c] for c in columns), source.rule)
             terms: tuple[logical.Term, ...] = tuple(f"x{c}" if c in columns else None for c in range(source.width))
             head = tuple(f"x{c}" for c in columns) or (ZERO,)
             self.add_stratum((name,), [self.clause(name, head, (logical.Scan(relation, terms),))])

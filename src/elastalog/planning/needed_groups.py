@@ -20,7 +20,7 @@ from elastalog.analysis.program import Aggregation, CheckedProgram, Rule
 from elastalog.analysis.subsumptions import MARK
 from elastalog.late import dataclass
 from elastalog.planning.goals import assigned_variables, grounded, variables_in
-from elastalog.planning.logical import HIDDEN, Goal, Scan, StoredRelation, Test
+from elastalog.planning.logical import HIDDEN, Goal, Scan, Test
 from elastalog.planning.lower_literals import Lowering, Needed
 
 
@@ -39,12 +39,10 @@ def await_groups(lowering: Lowering, rule: Rule, scope: Scope, names: Collection
     found = grounded((*outermost.goals, *outermost.recursive)) & bases.keys() - grounded(scope.known)
     awaited = scope.awaited(names, found)
     label = f"{lowering.rule_label(rule)}.{','.join(awaited)}"
-    handled, needed = f"{HIDDEN}handled.{label}", f"{HIDDEN}needed.{label}"
-    columns, number = tuple(bases[name] for name in awaited), rule.number or None
-    lowering.relations[handled] = StoredRelation(
-        handled, columns, is_hidden=True, is_flat=True, rule=number, needed=needed
-    )
-    lowering.relations[needed] = StoredRelation(needed, columns, is_hidden=True, is_flat=True, rule=number)
+    columns = tuple(bases[name] for name in awaited)
+    needed = f"{HIDDEN}needed.{label}"
+    handled = lowering.hidden(f"{HIDDEN}handled.{label}", columns, rule.number, is_flat=True, needed=needed)
+    lowering.hidden(needed, columns, rule.number, is_flat=True)
     lowering.add_stratum((handled,))
     lowering.needed.append(Needed(needed, awaited, (*outermost.asking(awaited), *lowering.guard(rule))))
     outermost.goals.append(Scan(handled, awaited))

@@ -206,24 +206,18 @@ def _ready_tests(clause: Clause, waiting: list[int], bound: set[str], solves: bo
             found = _doable(i, test, bound)
             if found is not None:
                 break
-        else:
-            solved = _first_solved(clause, tests, bound) if solves else None
-            if solved is None:
+        else:  # none can be done as it stands: the first that can be solved for a variable
+            for i, test in tests if solves else ():
+                solution = solve_equation(test, bound, clause.wraps)
+                if solution is not None:
+                    found = Solve(i, solution)
+                    break
+            else:
                 return tuple(ready)
-            i, test, found = solved
         ready.append(found)
         tests.remove((i, test))
         waiting.remove(i)
         bound.update(variable.name for variable in given_by(found))
-
-
-def _first_solved(clause: Clause, tests: list[tuple[int, Test]], bound: set[str]) -> tuple[int, Test, Ready] | None:
-    """The first test that can be solved for a variable, now that none can be done as it stands."""
-    for i, test in tests:
-        solution = solve_equation(test, bound, clause.wraps)
-        if solution is not None:
-            return i, test, Solve(i, solution)
-    return None
 
 
 def _doable(i: int, test: Test, bound: set[str]) -> Ready | None:

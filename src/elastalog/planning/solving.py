@@ -35,17 +35,14 @@ def solve_equation(equation: Test | Comparison, known: Container[str], wraps: bo
         return None
     for side, other in ((equation.left, equation.right), (equation.right, equation.left)):
         unknown = _unknown_in(side, known)
-        if len(unknown) == 1 and not _unknown_in(other, known) and not _has_many(other):
+        has_many = isinstance(other, Apply) and other.functor == "range"
+        if len(unknown) == 1 and not _unknown_in(other, known) and not has_many:
             return _solve(side, other, unknown[0], wraps)
     return None
 
 
 def _unknown_in(expression: Expression, known: Container[str]) -> list[Variable]:
     return [variable for variable in variables_of(expression) if variable.name not in known]
-
-
-def _has_many(expression: Expression) -> bool:
-    return isinstance(expression, Apply) and expression.functor == "range"
 
 
 def _solve(side: Expression, value: Expression, unknown: Variable, wraps: bool) -> Solution | None:

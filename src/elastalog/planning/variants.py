@@ -38,7 +38,8 @@ from elastalog.settings import SETTINGS
 
 def plan_from_goal(clause: Clause, goal: int, statistics: Statistics, *, with_rows: bool = False) -> steps.Variant:
     """The variant that starts at the facts of one goal, a scan or a negated atom."""
-    return _plan(clause, goal, set(), statistics, _results(clause, with_rows), hint=_hint(clause, goal))
+    results = (*clause.head_terms, *_rows(clause, with_rows))
+    return _plan(clause, goal, set(), statistics, results, hint=_hint(clause, goal))
 
 
 def plan_again(variant: steps.Variant, statistics: Statistics) -> steps.Variant:
@@ -77,10 +78,7 @@ def plan_full(clause: Clause, statistics: Statistics) -> steps.Variant:
 def plan_backward(clause: Clause, statistics: Statistics, *, with_rows: bool = False) -> steps.Variant:
     """The variant that starts at facts of the head; its results begin with the head's row number."""
     bound = {term for term in clause.head_terms if isinstance(term, str)}
-    results: tuple[str | Constant, ...] = (HEAD_ROW,)
-    if with_rows:
-        results += tuple(body_row(i) for i in range(len(clause.scans)))
-    return _plan(clause, None, bound, statistics, results, from_head=True)
+    return _plan(clause, None, bound, statistics, (HEAD_ROW, *_rows(clause, with_rows)), from_head=True)
 
 
 def plan_wanted(clause: Clause, wanted: Scan, statistics: Statistics) -> steps.Variant:
@@ -92,9 +90,8 @@ def plan_wanted(clause: Clause, wanted: Scan, statistics: Statistics) -> steps.V
     return _plan(asking, 0, set(), statistics, asking.head_terms, is_sought=True)
 
 
-def _results(clause: Clause, with_rows: bool) -> tuple[str | Constant, ...]:
-    rows = tuple(body_row(i) for i in range(len(clause.scans))) if with_rows else ()
-    return (*clause.head_terms, *rows)
+def _rows(clause: Clause, with_rows: bool) -> tuple[str, ...]:
+    return tuple([body_row(i) for i in range(len(clause.scans))]) if with_rows else ()
 
 
 def _hint(clause: Clause, goal: int | None) -> tuple[int, ...]:
@@ -382,20 +379,11 @@ def _take_apart(goal: Test, apart: Apart, slots: dict[str, int]) -> steps.Action
 def _test_action(goal: Test, binds: str | None, slots: dict[str, int], drops_errors: bool) -> steps.Action:
     if binds is None:
         return steps.Keep(goal.operator, goal.base, goal.left, goal.right, drops_errors)
-    expression: Expression = goal.right if _is_variable(goal.left, binds) else goal.left
+    is_left = isinstance(goal.left, Variable) and goal.left.name == binds
+    expression: Expression = goal.right if is_left else goal.left
     if isinstance(expression, Apply) and expression.functor == "range":
         return steps.Generate(slots[binds], expression, drops_errors)
     return steps.Compute(slots[binds], expression, drops_errors)
-
-
-def _is_variable(expression: Expression, name: str) -> bool:
-    match expression:
-        case Variable():
-            return expression.name == name
-        case Constant() | Apply():
-            return False
-        case _:
-            assert_never(expression)
 
 
 # --- alternative plans -----------------------------------------------------------------------------------------------

@@ -120,8 +120,10 @@ class _File:
             done = position = found.end()
             span = self.span(found)
             if found["dot"]:
-                if self.is_active:
-                    self.dot_line(found["file"], span)
+                if self.is_active and found["file"] is None:
+                    self.run.once.add(_identity(self.path))
+                elif self.is_active:
+                    self.include(found["file"][1:-1], True, span)
             else:
                 rest = re.sub(r"\\\r?\n", "", found["rest"])
                 self.hash_line(found["word"], rest, span, done)
@@ -163,14 +165,6 @@ class _File:
             run.expansion.replace(source, span, use.text, (way, *self.notes))
             done = use.span.end
         run.expansion.copy(source, done - shift, end - shift, self.notes)
-
-    # --- lines that begin with a dot -------------------------------------------------------------------------------
-
-    def dot_line(self, file: str | None, span: Span) -> None:
-        if file is None:
-            self.run.once.add(_identity(self.path))
-        else:
-            self.include(file[1:-1], True, span)
 
     # --- lines that begin with `#` ---------------------------------------------------------------------------------
 

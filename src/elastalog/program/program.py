@@ -133,7 +133,8 @@ def examine(source: Source, *, is_strict: bool = True) -> tuple[Tree, Program | 
     with without_collection():
         written, found = parse(source)
         if not is_strict:
-            found = tuple([_accepted_before(fault) for fault in found])
+            # Errors that earlier versions did not know are warnings.
+            found = tuple([replace(f, severity="warning") if f.code in ("E0122", "E0129") else f for f in found])
         flat = written
         if not _has_errors(found):
             flat, more = flatten(written, is_strict=is_strict)
@@ -157,11 +158,6 @@ def _divisions_by_zero(tree: Tree) -> Iterator[Diagnostic]:
 
 
 _BY_ZERO = re.compile(r"[/%]\s*0")
-
-
-def _accepted_before(fault: Diagnostic) -> Diagnostic:
-    """A warning instead of an error that earlier versions did not know."""
-    return replace(fault, severity="warning") if fault.code in ("E0122", "E0129") else fault
 
 
 def _has_errors(diagnostics: tuple[Diagnostic, ...]) -> bool:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 
-from elastalog.analysis.program import Relation, Value
+from elastalog.analysis.program import Value
 from elastalog.diagnostics.diagnostic import ElastalogError, finding
 from elastalog.late import dataclass
 from elastalog.program.program import Program
@@ -36,10 +35,16 @@ class ProgramDifference:
 def difference(before: Program, after: Program) -> ProgramDifference:
     """What leads from one program to another. Raises ElastalogError when a relation is declared in another way."""
     old, new = before.checked.relations, after.checked.relations
-    changed = [name for name in new if name in old and _is_otherwise(new[name], old[name])]
+    changed = [
+        n for n, r in new.items() if n in old and (r.attributes, r.choices) != (old[n].attributes, old[n].choices)
+    ]
     if changed:
         raise ElastalogError([finding("E0820", name=name) for name in changed])
-    gone = {print_item(i) for i in _subsumptions(before)} - {print_item(i) for i in _subsumptions(after)}
+    old_items, new_items = (
+        {print_item(item) for item in program.tree.items if isinstance(item, Subsumption)}
+        for program in (before, after)
+    )
+    gone = old_items - new_items
     if gone:
         raise ElastalogError([finding("E0820.subsumption", subsumption=text) for text in sorted(gone)])
     old_rules, new_rules = (Counter(map(shown_rule, rule_texts(program))) for program in (before, after))
@@ -51,32 +56,17 @@ def difference(before: Program, after: Program) -> ProgramDifference:
         and not (isinstance(item, RelationDeclaration) and item.name in old)
         and print_item(item) not in written
     )
+    facts = (item for item in after.tree.items if isinstance(item, Clause) and not item.body)
     old_facts, new_facts = (
         {(fact.relation, fact.values) for fact in program.checked.facts} for program in (before, after)
     )
+    deleted: Facts = {}
+    for relation, values in sorted(old_facts - new_facts, key=repr):
+        deleted.setdefault(relation, []).append(values)
     return ProgramDifference(
         declarations,
         tuple((new_rules - old_rules).elements()),
-        tuple(text for text in map(print_item, _facts_in(after)) if text not in written),
+        tuple(text for text in map(print_item, facts) if text not in written),
         tuple((old_rules - new_rules).elements()),
-        _by_relation(old_facts - new_facts),
+        deleted,
     )
-
-
-def _is_otherwise(new: Relation, old: Relation) -> bool:
-    return new.attributes != old.attributes or new.choices != old.choices
-
-
-def _subsumptions(program: Program) -> Iterator[Subsumption]:
-    return (item for item in program.tree.items if isinstance(item, Subsumption))
-
-
-def _facts_in(program: Program) -> Iterator[Clause]:
-    return (item for item in program.tree.items if isinstance(item, Clause) and not item.body)
-
-
-def _by_relation(facts: set[tuple[str, tuple[Value, ...]]]) -> Facts:
-    found: Facts = {}
-    for relation, values in sorted(facts, key=repr):
-        found.setdefault(relation, []).append(values)
-    return found

@@ -50,10 +50,7 @@ class ClauseParser(LiteralParser):
                 break
             else:
                 raise self.after_head()
-        if texts[self.position] == ".":
-            self.position += 1
-        else:
-            self.end_without_dot()
+        self.end()
         clause = Clause(tuple(heads), body, None, self.span_from(first))
         if self.operators > MOST_NESTED:
             self.check_depth(clause)
@@ -123,8 +120,10 @@ class ClauseParser(LiteralParser):
             self.kinds[index] == NAME and self.texts[index + 1] == "(" and self.is_first_on_line(index)
         )
 
-    def end_without_dot(self) -> None:
-        """Reports a missing `.` when only that is missing, and fails otherwise."""
+    def end(self) -> None:
+        """Reads the `.`; reports it when only that is missing, and fails otherwise."""
+        if self.skip_if("."):
+            return
         index = self.position
         if self.texts[index] == ";":
             self.report_habit(index, "a clause ends in `.`, not `;`", ".")
@@ -151,10 +150,7 @@ class ClauseParser(LiteralParser):
         self.expect(":-", "after the second head of a subsumption", advice="write `R(x, a) <= R(x, b) :- b < a.`")
         self.inner_annotations()
         body = self.body()
-        if self.texts[self.position] == ".":
-            self.position += 1
-        else:
-            self.end_without_dot()
+        self.end()
         into.append(Subsumption(dominated, dominating, body, self.span_from(first)))
         if self.texts[self.position] in (".plan", ".strict"):
             self.plan()

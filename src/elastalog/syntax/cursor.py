@@ -147,7 +147,7 @@ class Cursor:
             grouped = "group with an aggregate: `total(x, n) :- item(x, _), n = count : { item(x, _) }.`"
             return grouped if word == "group" else "a relation is a set: order and cut where its facts are read"
         is_double = self.texts[index] in ("<", ">") and self.texts[index] == self.texts[index + 1]
-        meant = _OPERATOR_HABITS.get(self.texts[index] * (2 if is_double else 1))
+        meant = _OPERATOR_HABITS.get(self.texts[index] * (1 + is_double))
         return meant and f"write `{meant}`"
 
     def skip_if(self, text: str) -> bool:

@@ -226,7 +226,8 @@ class DeclarationParser(ClauseParser):
             self.annotations("a branch")
             if self.texts[self.position] == "[":
                 kind = "record"
-                branches = (self.record_fields(),)
+                opened = self.position
+                branches = (BranchDeclaration("", self.fields("]"), self.span_of(opened)),)
             elif self.texts[self.position + 1] == "{":
                 kind = "branches"
                 branches = self.branches()
@@ -246,11 +247,6 @@ class DeclarationParser(ClauseParser):
 
     def type_name(self) -> tuple[str, Span]:
         return self.qualified_name("a type")
-
-    def record_fields(self) -> BranchDeclaration:
-        """`[a: number, b: T]`"""
-        opened = self.position
-        return BranchDeclaration("", self.fields("]"), self.span_of(opened))
 
     def branches(self) -> tuple[BranchDeclaration, ...]:
         """`A {x: number} | B {}`"""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from elastalog.diagnostics.source import Span
 from elastalog.syntax import tree
-from elastalog.syntax.keywords import NOT, PRECEDENCE, PREFIX_PRECEDENCE, TEXT_TESTS, write_string
+from elastalog.syntax.keywords import NOT, PRECEDENCE, PREFIX_PRECEDENCE, PREFIXES, TEXT_TESTS, write_string
 
 _OPERAND = 12
 """Binds stronger than any operator."""
@@ -23,7 +22,8 @@ def print_item(item: tree.Item) -> str:
         case tree.RelationDeclaration():
             attributes = ", ".join(f"{attribute.name}: {attribute.written_type}" for attribute in item.attributes)
             qualifiers = "".join(f" {qualifier}" for qualifier, _ in item.qualifiers)
-            keys = ", ".join(_print_key(key) for key in item.choices)
+            choices = (", ".join(name for name, _ in key) for key in item.choices)
+            keys = ", ".join(f"({names})" if "," in names else names for names in choices)
             return f".decl {item.name}({attributes}){qualifiers}{f' choice-domain {keys}' if keys else ''}"
         case tree.TypeDeclaration():
             if item.branches:
@@ -54,11 +54,6 @@ def print_item(item: tree.Item) -> str:
             return f".override {item.relation}"
         case _:
             assert_never(item)
-
-
-def _print_key(key: tuple[tuple[str, Span], ...]) -> str:
-    names = ", ".join(name for name, _ in key)
-    return names if len(key) == 1 else f"({names})"
 
 
 def _print_branch(branch: tree.BranchDeclaration) -> str:
@@ -195,11 +190,7 @@ def _print_call(call: tree.Call) -> tuple[str, int]:
 
 def _least_on_right(operand: tree.Term, least: int) -> int:
     """Prefix operators and negative numbers can stand right of any operator, even of `^`."""
-    is_prefix = (
-        isinstance(operand, tree.Call) and len(operand.arguments) == 1 and operand.functor in ("neg", "bnot", "lnot")
+    is_prefix = isinstance(operand, tree.Integer | tree.Float) or (
+        isinstance(operand, tree.Call) and len(operand.arguments) == 1 and operand.functor in PREFIXES.values()
     )
-    return (
-        PREFIX_PRECEDENCE
-        if least > PREFIX_PRECEDENCE and (is_prefix or isinstance(operand, tree.Integer | tree.Float))
-        else least
-    )
+    return min(least, PREFIX_PRECEDENCE) if is_prefix else least

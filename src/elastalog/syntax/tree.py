@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
-from functools import cache
 from operator import is_
 from typing import Any, TypeAlias, TypeVar
 
@@ -394,18 +393,22 @@ def nodes_of(kind: type[_Node], tree: object, *, is_deep: bool = True) -> Iterat
         pending.extend(reversed(parts_of(node)))
 
 
-@cache
-def _names_of_parts(kind: Any) -> tuple[str, ...]:
+class _Parts(dict[type, tuple[str, ...]]):
     """The fields of a class of nodes in which there may be others; none of what is no node."""
-    return tuple([part.name for part in fields(kind) if part.type not in _PLAIN]) if is_dataclass(kind) else ()
+
+    def __missing__(self, kind: Any) -> tuple[str, ...]:
+        parts = [part.name for part in fields(kind) if part.type not in _PLAIN] if is_dataclass(kind) else ()
+        found = self[kind] = tuple(parts)
+        return found
 
 
 _PLAIN = frozenset(("str", "bool", "int", "float", "Span", "Base", "Instance | None"))
+_PARTS = _Parts()
 
 
 def parts_of(node: object) -> tuple[Any, ...]:
     """What a node is made of, or a tuple of nodes."""
-    return node if type(node) is tuple else tuple([getattr(node, name) for name in _names_of_parts(type(node))])
+    return node if type(node) is tuple else tuple([getattr(node, name) for name in _PARTS[type(node)]])
 
 
 def with_parts(tree: _Node, change: Callable[[Any], Any]) -> _Node:
@@ -416,7 +419,7 @@ def with_parts(tree: _Node, change: Callable[[Any], Any]) -> _Node:
         parts: Any = tuple([change(part) for part in node])
         return tree if all(map(is_, parts, node)) else parts
     changed = {}
-    for name in _names_of_parts(kind):
+    for name in _PARTS[kind]:
         part = getattr(tree, name)
         other = change(part)
         if other is not part:
@@ -433,7 +436,7 @@ def mapped(tree: _Node, change: Callable[[Any], Any]) -> _Node:
     def whole(node: Any) -> Any:
         if type(node) is tuple:
             return with_parts(node, whole)
-        return change(with_parts(node, whole) if _names_of_parts(type(node)) else node)
+        return change(with_parts(node, whole) if _PARTS[type(node)] else node)
 
     made: _Node = whole(tree)
     return made
