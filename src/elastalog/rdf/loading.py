@@ -200,6 +200,7 @@ def program_text(rules: Iterable[Rule], names: Names, has_equality: bool) -> str
         f".decl {DIFFERENT}(x: symbol, y: symbol)  // owl:differentFrom",
         f".decl {GROUP}(group: symbol, x: symbol)  // owl:AllDifferent",
         f".decl {INCONSISTENT}(rule: symbol, a: symbol, b: symbol, c: symbol)  // what must not be, and by which rule",
+        *(f".input {name}(IO=updates)" for name in (SAME, DIFFERENT, GROUP)),
     ]
     lines += [
         f"{PREFIXES}({write_string(name)}, {write_string(full)})." for name, full in sorted(names.prefixes.items())
@@ -223,9 +224,10 @@ def program_text(rules: Iterable[Rule], names: Names, has_equality: bool) -> str
 
 
 def declaration(kind: str, term: str, name: str) -> str:
-    """The declaration of a relation, and its row in the table of names."""
+    """The declaration of a relation, of which updates may give facts beside those that rules derive, and its row in
+    the table of names."""
     columns = "x: symbol" if kind == CLASS else "x: symbol, y: symbol"
-    return f'.decl {name}({columns})\n{NAMES}("{name}", "{kind}", {write_string(term)}).'
+    return f'.decl {name}({columns})\n.input {name}(IO=updates)\n{NAMES}("{name}", "{kind}", {write_string(term)}).'
 
 
 def export(db: Database, path: Files, *, form: str | None = None, explicit: bool = False) -> int:
