@@ -256,8 +256,7 @@ class KernelRelation:
         if self.is_annotated:
             self.level = np.require(facts.level, np.int32, ["C", "W"])
             self.count = np.require(facts.count, np.int32, ["C", "W"])
-            self.lowest = int(self.level.min(initial=0))
-            self.highest = int(self.level.max(initial=0))
+            note_levels(self)
 
     def find(self, block: Matrix) -> Vector:
         """The row of each fact of a block, -1 where the relation never held it. The fact may be absent now."""

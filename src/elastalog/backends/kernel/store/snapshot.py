@@ -15,8 +15,8 @@ import numpy as np
 from elastalog.backends.kernel.store import transaction
 from elastalog.backends.kernel.store.annotations import ABSENT, COUNT, IS, MARKS, NEW, OLD, REFERENCE, ROW, WAS
 from elastalog.backends.kernel.store.crew import ALONE, Crew
-from elastalog.backends.kernel.store.memory import Vector, empty_table, slots_at_once
-from elastalog.backends.kernel.store.relation import KernelRelation, fill_table, levels_now, note_levels
+from elastalog.backends.kernel.store.memory import Vector
+from elastalog.backends.kernel.store.relation import KernelRelation, levels_now, note_levels
 from elastalog.backends.protocol import GONE, StateChanges
 from elastalog.late import dataclass
 from elastalog.relations.facts import FactWords
@@ -176,20 +176,8 @@ def restored(
 
 def _filled(name: str, width: int, facts: FactWords, is_annotated: bool, crew: Crew) -> KernelRelation:
     relation = KernelRelation(name, width, is_annotated, crew)
-    size = len(facts.words)
-    if not size:
-        return relation
-    relation.rows = np.ascontiguousarray(facts.words, np.int32)
-    relation.used = relation.present = size
-    if is_annotated:
-        # What comes from Arrow cannot be written to.
-        relation.level = np.require(facts.level, np.int32, ["C", "W"])
-        relation.count = np.require(facts.count, np.int32, ["C", "W"])
-        note_levels(relation)
-    slots, full = slots_at_once(size + 64)
-    table = empty_table(slots)
-    fill_table(relation.rows, size, table, crew)
-    relation.take_table(table, full)
+    if len(facts.words):
+        relation.adopt(facts)
     return relation
 
 
