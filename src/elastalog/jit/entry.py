@@ -230,6 +230,3 @@ def _together(builder: ir.IRBuilder, values: list[Any]) -> Any:
     for place, value in enumerate(values):
         made = builder.insert_value(made, value, place)
     return made
-
-
-__all__ = ["make_entry"]

@@ -4,9 +4,7 @@ It covers the syntax trees of the operator and of all pieces it reaches, the con
 the modules that compile them; not comments, nor other operators of the same file, nor the version of Python. So a
 change makes just those operators be compiled again that it concerns, and a wheel fits all versions of Python.
 
-Trees count as they were written, without docstrings and annotations: that is the same in every version of Python, and
-bytecode is not. Parsing takes longer than running a small program, so the digests of a module's trees are kept beside
-object code, under a digest of its source: a wheel brings them along.
+Trees count as they were written (see `trees`).
 """
 
 from __future__ import annotations

@@ -240,21 +240,3 @@ def record_at(dtype: npt.DTypeLike) -> Any:
         return made(table if is_matrix else numba_types.int64, numba_types.int64), generate
 
     return at
-
-
-__all__ = [
-    "are_checked",
-    "array_at",
-    "behind",
-    "check_index",
-    "eight_bytes",
-    "element",
-    "end_if",
-    "flattened",
-    "group_of_keys",
-    "group_of_numbers",
-    "prefetch",
-    "put_eight_bytes",
-    "record_at",
-    "require",
-]

@@ -1,8 +1,7 @@
 """Machine code of operators in this process: found as object code and loaded, or made.
 
 `ELASTALOG_JIT=numba` in the environment compiles every operator with numba when it is first called instead, and keeps
-nothing. `ELASTALOG_JIT=checked` compiles operators that look at every index before they use it: one outside its array
-ends the process at once (SIGILL), instead of reading or writing what lies there.
+nothing. `ELASTALOG_JIT=checked`: see `intrinsics`.
 
 Object code is made ready to run by a linker of our own: LLVM can do it, but takes longer to import than a small program
 to run. Operators need little of what a linker does: one section of code, constants, a few words that can be written to,

@@ -74,12 +74,8 @@ class Unfit(Exception):
 def numba_type(described: types.Scalar | types.Record | types.Array) -> Any:
     """Numba's type for a description."""
     match described:
-        case types.Scalar("void"):
-            return nb.types.void
-        case types.Scalar("bool"):
-            return nb.types.boolean
         case types.Scalar(name):
-            return getattr(nb.types, name)
+            return getattr(nb.types, "boolean" if name == "bool" else name)
         case types.Record(dtype):
             return from_dtype(dtype)
         case types.Array(element, dimensions, layout, readonly):
@@ -198,12 +194,6 @@ def _signature(operator: Operator) -> Any:
     return numba_type(operator.result)(*map(numba_type, operator.arguments))
 
 
-def _numba_piece(piece: Piece) -> Any:
-    if piece.is_view:
-        return _numba_view(piece.function)
-    return _numba_function(piece.function, is_inlined=piece.is_inlined)
-
-
 @cache
 def _numba_view(function: Callable[..., Any]) -> Any:
     return nb.njit(inline="always")(_linked(function))
@@ -235,7 +225,8 @@ def _linked(function: Callable[..., Any]) -> Callable[..., Any]:
 def _link(value: Any, user: FunctionType) -> Any:
     match value:
         case Piece():
-            return _numba_piece(value)
+            made = _numba_function(value.function, is_inlined=value.is_inlined)
+            return _numba_view(value.function) if value.is_view else made
         case Intrinsic():
             return _numba_intrinsic(value)
         case ModuleType() if value.__name__.startswith("elastalog."):
@@ -246,6 +237,3 @@ def _link(value: Any, user: FunctionType) -> Any:
             return copy
         case _:
             return value
-
-
-__all__ = ["Unfit", "compiled_here", "numba_type", "object_code", "prepare"]

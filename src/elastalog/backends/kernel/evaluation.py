@@ -13,10 +13,10 @@ from elastalog.backends.kernel.bootstrap.bodies import is_shareable
 from elastalog.backends.kernel.bootstrap.first_epoch import ClauseCosts, FirstEpoch
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, evaluate_together, strata_beside
 from elastalog.backends.kernel.bootstrap.handover import Begun, OtherPlace
-from elastalog.backends.kernel.bootstrap.rounds import Task, Workers
+from elastalog.backends.kernel.bootstrap.rounds import Workers
 from elastalog.backends.kernel.relations import KernelFacts
 from elastalog.backends.kernel.store import snapshot
-from elastalog.backends.kernel.store.crew import ALONE, Crew
+from elastalog.backends.kernel.store.crew import ALONE, Crew, Task
 from elastalog.backends.kernel.store.memory import Matrix
 from elastalog.backends.kernel.strata import Explicit, Plain, StrataContext
 from elastalog.backends.protocol import NO_OTHER_PLACE, ClauseCost, Placed, StateChanges, StratumElsewhere
@@ -80,7 +80,7 @@ class KernelEvaluation(StrataContext):
         while facts:
             name, words = facts.popitem()
             tasks.append((len(words), partial(self.held.load, name, words)))
-        self.workers.do_all(tasks)
+        self.workers.crew.do_all(tasks)
 
     def bootstrap(self, stratum: LogicalStratum) -> int:
         """Evaluates a stratum in the first epoch. Returns the derivations enumerated."""

@@ -63,11 +63,7 @@ class FirstEpoch:
         self._numbers[0] = 1  # all strata are reached, and none is barred
         for each, row in zip(self._strata, self._table, strict=True):
             row.laid_out = 0
-            (
-                row.relations, row.relations_number, row.indexes, row.variants, row.variants_number,
-                row.probes, row.actions, row.operands, row.own_variants,
-            ) = each.plan.places  # fmt: skip
-            row.indexes_number = len(each.plan.keys)
+            machine_drive.lay_out(row, each.plan)
         self._drive = machine_drive.Drive(
             stamp=0, strata=self._table.address, strata_number=len(strata), reached=address_of(self._numbers[0]),
             barred=address_of(self._numbers[1]), work_allowed=SETTINGS.work_between_checks,

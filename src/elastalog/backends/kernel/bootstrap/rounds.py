@@ -6,8 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from operator import itemgetter
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 from elastalog.backends.kernel.bootstrap.bodies import Body, StratumBodies
 from elastalog.backends.kernel.execution.bound_variant import BoundVariant
@@ -16,19 +15,15 @@ from elastalog.backends.kernel.machine import growth, layout
 from elastalog.backends.kernel.machine.layout import VariantCode
 from elastalog.backends.kernel.machine.plan import UNIT, MachinePlan, MachineVariants, start_of
 from elastalog.backends.kernel.machine.run import MachineRun, Workspace
-from elastalog.backends.kernel.store.crew import ALONE, Crew
+from elastalog.backends.kernel.store.crew import ALONE, Crew, Task
 from elastalog.backends.kernel.store.memory import Matrix
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.watch import Watch
 from elastalog.late import dataclass
-from elastalog.settings import SETTINGS
 
 NO_LIMIT: Final = 1 << 62
 ONE_ROUND: Final = -1
 """How many facts may be found before a further round is asked for."""
-
-Task: TypeAlias = tuple[int, Callable[[], object]]
-"""Something to be done, and the number of rows that it looks at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,24 +233,6 @@ class Workers:
         rounds.run(progress)
         rounds.give_back()
 
-    def do_all(self, tasks: list[Task]) -> None:
-        """Does what is to be done, several at a time, the largest first, and takes it off the list."""
-        tasks.sort(key=itemgetter(0))
-        is_much = len(tasks) > 1 and sum([rows for rows, _ in tasks]) >= SETTINGS.share_indexes_from
-
-        def work(thread: int) -> None:
-            while tasks:
-                try:
-                    _, task = tasks.pop()
-                except IndexError:  # another thread was faster
-                    return
-                task()
-
-        if is_much and self.crew.number > 1:
-            self.crew.do(work, tasks.clear)
-        else:
-            work(0)
-
     def extend_indexes(self, relations: list[KernelRelation]) -> None:
         """Adds the latest rows to the indexes, several at a time."""
         waiting: list[Task] = [
@@ -264,7 +241,7 @@ class Workers:
             for index in relation.outdated_indexes()
         ]
         try:
-            self.do_all(waiting)
+            self.crew.do_all(waiting)
         except BaseException:
             # Which rows they hold now is not known.
             for relation in relations:

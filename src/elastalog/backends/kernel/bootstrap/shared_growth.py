@@ -11,7 +11,7 @@ import threading
 from collections import Counter
 from collections.abc import Sequence
 from ctypes import addressof, memmove, sizeof
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Final
 
 from elastalog.backends.kernel.bootstrap.bodies import Body, StratumBodies, is_shareable
@@ -21,7 +21,7 @@ from elastalog.backends.kernel.machine import growth, layout
 from elastalog.backends.kernel.machine.layout import VariantCode
 from elastalog.backends.kernel.machine.run import MachineRun, Workspace
 from elastalog.backends.kernel.machine.shares import Shared, wake
-from elastalog.backends.kernel.store.crew import Crew, Stopped
+from elastalog.backends.kernel.store.crew import Crew, Stopped, Task
 from elastalog.backends.kernel.store.inserting import TURN, close_gaps, give_out, turn_for
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics import quota
@@ -128,26 +128,14 @@ class SharedGrowth(MachineRounds):
         )
         needed = {probe.index for probe in probes if probe.kind == layout.INDEXED}
         missing = [place for place in sorted(needed) if plan.indexes[place].is_missing]
-        left = [place for place in missing if not self._is_large(place)]
+        left: list[Task] = []
         for place in missing:
-            if self._is_large(place):  # all threads make it
+            rows = self._relations[plan.keys[place][0]].used
+            if rows >= self._threads * SETTINGS.divide_index_from:  # all threads make it
                 plan.extend_index(place, self._relations)
-
-        def work(thread: int) -> None:
-            while left:
-                try:
-                    place = left.pop()
-                except IndexError:  # another thread was faster
-                    return
-                plan.extend_index(place, self._relations)
-
-        if len(left) > 1:
-            self._crew.do(work, left.clear)
-        else:
-            work(0)
-
-    def _is_large(self, place: int) -> bool:
-        return self._relations[self._plan.keys[place][0]].used >= self._threads * SETTINGS.divide_index_from
+            else:
+                left.append((rows, partial(plan.extend_index, place, self._relations)))
+        self._crew.do_all(left)
 
     # --- shared rounds ---------------------------------------------------------------------------------------------
 

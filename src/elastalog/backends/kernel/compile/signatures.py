@@ -16,9 +16,23 @@ from typing import Any, Generic, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from elastalog.jit import types
-from elastalog.jit.intrinsics import array_at, flattened, group_of_keys, group_of_numbers, prefetch, record_at
-from elastalog.jit.operators import FINISH, GROUP, HALF, LOW, NONE, ONE, Operator, inlined, mix, operator, piece
+from elastalog.jit import types as types
+from elastalog.jit.intrinsics import array_at
+from elastalog.jit.intrinsics import flattened as flattened
+from elastalog.jit.intrinsics import group_of_keys as group_of_keys
+from elastalog.jit.intrinsics import group_of_numbers as group_of_numbers
+from elastalog.jit.intrinsics import prefetch as prefetch
+from elastalog.jit.intrinsics import record_at as record_at
+from elastalog.jit.operators import FINISH as FINISH
+from elastalog.jit.operators import GROUP as GROUP
+from elastalog.jit.operators import HALF as HALF
+from elastalog.jit.operators import LOW as LOW
+from elastalog.jit.operators import NONE as NONE
+from elastalog.jit.operators import ONE as ONE
+from elastalog.jit.operators import inlined as inlined
+from elastalog.jit.operators import mix as mix
+from elastalog.jit.operators import operator as operator
+from elastalog.jit.operators import piece as piece
 
 # As operators convert numbers. In Python they would warn of what is meant: numbers that run over.
 np_int32: Any = np.int32
@@ -136,50 +150,3 @@ class Table(Generic[R]):
 
     def __getitem__(self, number: int) -> R:
         return self._rows[number]
-
-
-__all__ = [
-    "COLUMNS",
-    "FINISH",
-    "FLAG",
-    "GROUP",
-    "HALF",
-    "INT",
-    "KEYS",
-    "LOW",
-    "MATRIX",
-    "NONE",
-    "NUMBERS",
-    "ONE",
-    "STATE",
-    "TABLE",
-    "WORDS",
-    "Operator",
-    "Table",
-    "address_of",
-    "dtype_of",
-    "flattened",
-    "group_of_keys",
-    "group_of_numbers",
-    "hash_columns",
-    "hash_row",
-    "inlined",
-    "int64",
-    "keys_at",
-    "matrix_at",
-    "mix",
-    "np_int32",
-    "numbers_at",
-    "operator",
-    "pack",
-    "piece",
-    "prefetch",
-    "record",
-    "record_at",
-    "record_of_words",
-    "table_at",
-    "types",
-    "uint32",
-    "uint64",
-    "words_at",
-]

@@ -236,33 +236,23 @@ def _compare_words(
 
 def _compare_narrow(keep: Keep, slots: Mapping[str, int], otherwise: Holds) -> Holds:
     """Compares words as long as they are the numbers themselves."""
+    other: int | None = None
+    word = np.int32(0)
     match keep.left, keep.right:
         case Variable() as left, Variable() as right:
-            return _two_narrow(ORDERS[keep.operator], slots[left.name], slots[right.name], otherwise)
+            compare, slot, other = ORDERS[keep.operator], slots[left.name], slots[right.name]
         case Variable() as variable, Constant(int(value)) if -WIDE <= value < WIDE:
-            return _narrow_with(ORDERS[keep.operator], slots[variable.name], np.int32(value), otherwise)
+            compare, slot, word = ORDERS[keep.operator], slots[variable.name], np.int32(value)
         case Constant(int(value)), Variable() as variable if -WIDE <= value < WIDE:
-            return _narrow_with(ORDERS[REVERSED[keep.operator]], slots[variable.name], np.int32(value), otherwise)
+            compare, slot, word = ORDERS[REVERSED[keep.operator]], slots[variable.name], np.int32(value)
         case _:
             return otherwise
 
-
-def _two_narrow(compare: Callable[[Any, Any], Any], left: int, right: int, otherwise: Holds) -> Holds:
-    def holds(block: Matrix, used: int) -> Mask:
-        a, b = block[:used, left], block[:used, right]
-        if used and _most(a) < WIDE and _most(b) < WIDE:
-            mask: Mask = compare(a, b)
-            return mask
-        return otherwise(block, used)
-
-    return holds
-
-
-def _narrow_with(compare: Callable[[Any, Any], Any], slot: int, word: np.int32, otherwise: Holds) -> Holds:
     def holds(block: Matrix, used: int) -> Mask:
         words = block[:used, slot]
-        if used and _most(words) < WIDE:
-            mask: Mask = compare(words, word)
+        others = word if other is None else block[:used, other]
+        if used and _most(words) < WIDE and (other is None or _most(others) < WIDE):
+            mask: Mask = compare(words, others)
             return mask
         return otherwise(block, used)
 

@@ -7,7 +7,7 @@ bound.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -54,6 +54,16 @@ def both(left: Mask | None, right: Mask | None) -> Mask | None:
     if left is None:
         return right
     return left if right is None else left & right
+
+
+def evaluated(columns: Sequence[Evaluate], block: Matrix, used: int) -> tuple[list[Values], Mask | None]:
+    """The values of several columns, and the rows where all of them have one."""
+    values, valid = [], None
+    for column in columns:
+        own, own_valid, _ = column(block, used)
+        values.append(own)
+        valid = both(valid, own_valid)
+    return values, valid
 
 
 def keep_rows(block: Matrix, used: int, mask: Mask) -> int:

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from elastalog.analysis.program import Aggregation, Base, Literal, UserFunctor
 from elastalog.analysis.values import sort_key
-from elastalog.backends.kernel.expressions.columns import RANGES, Matrix, Values, fits
+from elastalog.backends.kernel.expressions.columns import FULL, RANGES, Matrix, Values, fits
 from elastalog.backends.kernel.expressions.string_functions import failed
+from elastalog.backends.kernel.expressions.terms import words_of
 from elastalog.diagnostics.diagnostic import ElastalogError, InternalError, Label
 from elastalog.diagnostics.source import Source, Span
 from elastalog.planning.logical import AggregateRule
@@ -124,7 +125,7 @@ def _sum(
                     "E0601.sum", _span(rule), source=source, total=total, base=base.value, least=least, most=most
                 )
         sums = np.array(exact, values.dtype)
-    return dictionary.from_integers(sums) if base is Base.NUMBER else dictionary.from_unsigned(sums)
+    return words_of(base, dictionary)(sums, FULL)
 
 
 def _mean(base: Base, words: Words, starts: Positions, sizes: Positions, dictionary: Dictionary) -> Values:
@@ -142,14 +143,7 @@ def _extreme(rule: AggregateRule, words: Words, starts: Positions, dictionary: D
     """The word of the least or greatest value of each group; NaN counts only where there is nothing else."""
     reduce: Any = np.fmin if rule.operator == "min" else np.fmax
     values = _values(rule.target_base, words, dictionary)
-    best = reduce.reduceat(values, starts)
-    match rule.target_base:
-        case Base.NUMBER:
-            return dictionary.from_integers(best)
-        case Base.UNSIGNED:
-            return dictionary.from_unsigned(best)
-        case _:
-            return dictionary.from_floats(best)
+    return words_of(rule.target_base, dictionary)(reduce.reduceat(values, starts), FULL)
 
 
 def _by_user(

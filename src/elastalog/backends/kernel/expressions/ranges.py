@@ -10,7 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from elastalog.analysis.program import Apply, Base, Expression, Value
-from elastalog.backends.kernel.expressions.columns import Column, Evaluate, Mask, Matrix, Values, both, shown_value
+from elastalog.backends.kernel.expressions.columns import (
+    Column,
+    Evaluate,
+    Mask,
+    Matrix,
+    Values,
+    both,
+    evaluated,
+    shown_value,
+)
 from elastalog.backends.kernel.expressions.terms import compile_column
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.diagnostics.source import Source
@@ -106,15 +115,9 @@ def _compile_limits(
     columns: list[Evaluate] = [compile_column(a, slots, dictionary, source) for a in apply.arguments]
 
     def limits(block: Matrix, used: int) -> Limits:
-        valid: Mask | None = None
-        values = []
-        for column in columns:
-            own, own_valid, _ = column(block, used)
-            values.append(np.broadcast_to(own, used))
-            valid = both(valid, own_valid)
-        if valid is not None:
-            valid = np.broadcast_to(valid, used)
-        return values[0], values[1], values[2] if len(values) > 2 else None, valid
+        values, valid = evaluated(columns, block, used)
+        start, end, *step = (np.broadcast_to(own, used) for own in values)
+        return start, end, step[0] if step else None, None if valid is None else np.broadcast_to(valid, used)
 
     return limits
 

@@ -22,7 +22,7 @@ from elastalog.backends.kernel.expressions.columns import (
     Matrix,
     Site,
     Values,
-    both,
+    evaluated,
     shown_value,
 )
 from elastalog.diagnostics.diagnostic import ElastalogError, Label
@@ -132,13 +132,10 @@ def _row_by_row(
         return np.array(found if is_found is None else [value or 0 for value in found], dtype), is_found
 
     def evaluate(block: Matrix, used: int) -> Column:
-        columns = [argument(block, used) for argument in evaluates]
-        valid: Mask | None = None
-        for _, own, _ in columns:
-            valid = both(valid, own)
+        columns, valid = evaluated(evaluates, block, used)
         if valid is None:
-            return (*_each_once(results, np.broadcast_arrays(*(values for values, _, _ in columns))), FULL)
-        valid, *arrays = np.broadcast_arrays(valid, *(values for values, _, _ in columns))
+            return (*_each_once(results, np.broadcast_arrays(*columns)), FULL)
+        valid, *arrays = np.broadcast_arrays(valid, *columns)
         return _spread(*_each_once(results, [values[valid] for values in arrays]), valid)
 
     return evaluate
@@ -193,12 +190,8 @@ def compile_user_functor(
     evaluates = [evaluate for _, evaluate in arguments]
 
     def evaluate(block: Matrix, used: int) -> Column:
-        valid: Mask | None = None
-        columns: list[Values] = []
-        for argument in evaluates:
-            values, own, _ = argument(block, used)
-            valid = both(valid, own)
-            columns.append(np.broadcast_to(values, used))
+        values, valid = evaluated(evaluates, block, used)
+        columns = [np.broadcast_to(own, used) for own in values]
         rows = np.arange(used) if valid is None else np.flatnonzero(np.broadcast_to(valid, used))
         listed = [_listed(base, c[rows], dictionary) for base, c in zip(functor.parameters, columns, strict=True)]
         try:

@@ -78,28 +78,16 @@ def _compile_variable(base: Base, slot: int, dictionary: Dictionary) -> Evaluate
     def symbols(block: Matrix, used: int) -> Column:
         return block[:used, slot], None, FULL
 
-    def numbers(block: Matrix, used: int) -> Column:
+    def integers(block: Matrix, used: int) -> Column:
         words = block[:used, slot]
         if used and _most(words) < WIDE:
-            return words.astype(np.int64), None, WIDE
-        return dictionary.integers(words), None, FULL
-
-    def unsigned(block: Matrix, used: int) -> Column:
-        words = block[:used, slot]
-        if used and _most(words) < WIDE:
-            return words.astype(np.uint64), None, WIDE
-        return dictionary.unsigned(words), None, FULL
+            return words.astype(DTYPES[base]), None, WIDE
+        return dictionary.integers(words).view(DTYPES[base]), None, FULL
 
     def floats(block: Matrix, used: int) -> Column:
         return dictionary.floats(block[:used, slot]), None, FULL
 
-    return {
-        Base.SYMBOL: symbols,
-        Base.RECORD: symbols,
-        Base.NUMBER: numbers,
-        Base.UNSIGNED: unsigned,
-        Base.FLOAT: floats,
-    }[base]
+    return integers if base in RANGES else floats if base is Base.FLOAT else symbols
 
 
 def _compile_constant(constant: Constant, dictionary: Dictionary) -> Evaluate:

@@ -338,11 +338,7 @@ class UpdateScheduler:
         for row, home in zip((*plan.relations, *plan.indexes), found, strict=True):
             row.home = 0 if home is None else addressof(home)
         self._workspace.make_ready(plan)
-        (
-            record.relations, record.relations_number, record.indexes, record.variants, record.variants_number,
-            record.probes, record.actions, record.operands, record.own_variants,
-        ) = plan.places  # fmt: skip
-        record.indexes_number = len(plan.keys)
+        machine_drive.lay_out(record, plan)
         self._laid_out[place] = found
         record.laid_out = self._record.stamp
 

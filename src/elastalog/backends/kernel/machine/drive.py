@@ -7,7 +7,8 @@ descriptor says it is.
 
 from __future__ import annotations
 
-from ctypes import Structure, sizeof
+from ctypes import Structure, addressof, memmove, sizeof
+from typing import TYPE_CHECKING
 
 from elastalog.backends.kernel.compile.signatures import (
     INT,
@@ -30,6 +31,9 @@ from elastalog.backends.kernel.store.memory import Place, relation_descriptor_at
 from elastalog.backends.protocol import DRIVEN
 from elastalog.backends.watch import ROWS_A_DERIVATION
 
+if TYPE_CHECKING:
+    from elastalog.backends.kernel.machine.plan import MachinePlan
+
 MOVED = 4
 """Of each relation that was touched: its number, where its changes are listed and how many, rows that it got."""
 
@@ -46,10 +50,10 @@ class Stratum(Structure):
     which all this was written, see `Drive`, and where the descriptors of its relations and indexes are."""
 
     laid_out: int
+    indexes_number: int
     relations: int
     relations_number: int
     indexes: int
-    indexes_number: int
     variants: int
     variants_number: int
     probes: int
@@ -100,6 +104,12 @@ class Drive(Structure):
     grown: int
     large: int
     most_started: int
+
+
+def lay_out(stratum: Stratum, plan: MachinePlan) -> None:
+    """Writes down what the machine works on in a stratum."""
+    memmove(addressof(stratum) + Stratum.relations.offset, plan.places, sizeof(plan.places))  # type: ignore[attr-defined]
+    stratum.indexes_number = len(plan.keys)
 
 
 drive_at = record_at(Drive)

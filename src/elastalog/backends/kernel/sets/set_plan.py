@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from ctypes import Structure
 
 import numpy as np
@@ -141,17 +141,60 @@ def _among(variants: Sequence[Enumerator], rules: Rules) -> tuple[Enumerator, ..
     return tuple(found for found in variants if found.variant.clause.is_recursive == is_recursive)
 
 
-class PropagationPlan:
-    """The recursive variants of a stratum that start at its own facts, as the machine runs them."""
+class _RoundsPlan:
+    """Variants of a stratum that start at its own facts, as the machine runs rounds of them."""
 
-    def __init__(self, own: Sequence[str], variants: Sequence[BoundVariant], dictionary: Dictionary) -> None:
+    def __init__(self, own: Sequence[str], variants: MachineVariants, dictionary: Dictionary) -> None:
         self._own = own
-        self._plan = MachinePlan(own, _read(own, variants), MachineVariants(variants), dictionary)
+        # No level matters of what variants read, nor of the stratum.
+        read = (
+            probe.relation for some in (variants.forward, variants.backward) for one in some for probe in one.probes
+        )
+        self._plan = MachinePlan(own, frozenset((*own, *read)), variants, dictionary)
         self._workspace = Workspace()
 
     def keep(self, relations: Mapping[str, KernelRelation]) -> None:
         """Tells relations how far they go, if something has interrupted that."""
         self._plan.keep(relations, self._own)
+
+    def _run(
+        self,
+        operator: Callable[[int], int],
+        task: Structure,
+        phase: int,
+        delta: Facts,
+        relations: Mapping[str, KernelRelation],
+        watch: Watch,
+    ) -> None:
+        """Runs rounds, from a first delta on."""
+        plan, workspace = self._plan, self._workspace
+        workspace.machine.phase = phase
+        plan.refresh(relations)
+        workspace.clear()
+        workspace.attach(plan, task)
+        for name, row in zip(plan.names, plan.relations, strict=True):
+            row.listed_in, row.delta, row.delta_end = DELTA_LIST, 0, len(delta.get(name, ()))
+        for name, entries in delta.items():
+            touched = relations[name].touched
+            touched[: len(entries), DELTA_LIST] = entries
+            touched[entries, MARKS] |= DELTA
+        MachineRun(plan, workspace, relations, self._own, watch).run(operator)
+
+    def _listed(self, relations: Mapping[str, KernelRelation]) -> Facts:
+        """The facts in the lists of deltas."""
+        found = {}
+        for name in self._own:
+            row = self._plan.relations[self._plan.number[name]]
+            if row.delta < row.delta_end:
+                found[name] = relations[name].touched[row.delta : row.delta_end, DELTA_LIST].copy()
+        return found
+
+
+class PropagationPlan(_RoundsPlan):
+    """The recursive variants."""
+
+    def __init__(self, own: Sequence[str], variants: Sequence[BoundVariant], dictionary: Dictionary) -> None:
+        super().__init__(own, MachineVariants(variants), dictionary)
 
     def run(
         self,
@@ -167,20 +210,18 @@ class PropagationPlan:
     ) -> tuple[Facts, int]:
         """Propagates a delta that has the marks of one, to the end: all deltas, and the next stamp. `column`, `step`,
         `is_new` and `stamp` are those of `set_operators.apply_heads`."""
-        plan, workspace = self._plan, self._workspace
         task = set_rounds.PropagationTask(
             column, step, is_new, stamp, int(how.required) | int(how.excluded), int(how.required), how.is_unsupported,
             int(how.added), int(how.removed),
         )  # fmt: skip
-        workspace.machine.phase = layout.GAINING if is_new else layout.SURVIVING
-        _lay_out(plan, workspace, task, relations, delta)
-        MachineRun(plan, workspace, relations, self._own, watch).run(set_rounds.propagate)
-        for row in plan.relations:
+        phase = layout.GAINING if is_new else layout.SURVIVING
+        self._run(set_rounds.propagate, task, phase, delta, relations, watch)
+        for row in self._plan.relations:
             row.delta = 0
-        return _listed(plan, relations, self._own), task.stamp
+        return self._listed(relations), task.stamp
 
 
-class PlainRoundsPlan:
+class PlainRoundsPlan(_RoundsPlan):
     """The variants of a `PropagationPlan`, and those that look for the derivations of given heads with their body
     facts."""
 
@@ -191,63 +232,23 @@ class PlainRoundsPlan:
         backward: Sequence[BoundVariant],
         dictionary: Dictionary,
     ) -> None:
-        self._own = own
+        super().__init__(own, MachineVariants(forward, backward, backward), dictionary)
         self._forward = len(forward)
-        variants = MachineVariants(forward, backward, backward)
-        self._plan = plan = MachinePlan(own, _read(own, (*forward, *backward)), variants, dictionary)
-        self._workspace = Workspace()
         bodies = [[scan.relation for scan in variant.clause.scans] for variant in backward]
         self._most_scans = max(map(len, bodies), default=0)
-        numbers = [[plan.number[name] if name in own else -1 for name in names] for names in bodies]
+        numbers = [[self._plan.number[name] if name in own else -1 for name in names] for names in bodies]
         self._scans: Vector = np.array(
             [number for some in numbers for number in (*some, *[-1] * (self._most_scans - len(some)))], np.int32
         )
-
-    def keep(self, relations: Mapping[str, KernelRelation]) -> None:
-        """Tells relations how far the machine has come with them, as `PropagationPlan.keep` does."""
-        self._plan.keep(relations, self._own)
 
     def run(
         self, candidates: Facts, stamp: int, relations: Mapping[str, KernelRelation], watch: Watch
     ) -> tuple[Facts, int, int]:
         """Deletes as long as nothing can be proved. Returns the facts that are still to be checked, how many heads were
         found that had not been checked, and the next stamp."""
-        plan, workspace = self._plan, self._workspace
         task = set_rounds.PlainRoundsTask(
             stamp=stamp, is_backward_half=True, forward=self._forward, scans=address_of(self._scans),
             scans_size=len(self._scans), most_scans=self._most_scans,
         )  # fmt: skip
-        workspace.machine.phase = layout.SURVIVING
-        _lay_out(plan, workspace, task, relations, candidates)
-        MachineRun(plan, workspace, relations, self._own, watch).run(set_rounds.delete_plainly)
-        return _listed(plan, relations, self._own), task.deletions, task.stamp
-
-
-def _read(own: Sequence[str], variants: Iterable[BoundVariant]) -> frozenset[str]:
-    """The relations that variants read and those of the stratum: no level matters."""
-    return frozenset((*own, *(probe.relation for variant in variants for probe in variant.probes)))
-
-
-def _lay_out(
-    plan: MachinePlan, workspace: Workspace, task: Structure, relations: Mapping[str, KernelRelation], delta: Facts
-) -> None:
-    """Brings the tables of a machine up to date, with a first delta."""
-    plan.refresh(relations)
-    workspace.clear()
-    workspace.attach(plan, task)
-    for name, row in zip(plan.names, plan.relations, strict=True):
-        row.listed_in, row.delta, row.delta_end = DELTA_LIST, 0, len(delta.get(name, ()))
-    for name, entries in delta.items():
-        touched = relations[name].touched
-        touched[: len(entries), DELTA_LIST] = entries
-        touched[entries, MARKS] |= DELTA
-
-
-def _listed(plan: MachinePlan, relations: Mapping[str, KernelRelation], own: Sequence[str]) -> Facts:
-    """The facts in the lists of deltas."""
-    found = {}
-    for name in own:
-        row = plan.relations[plan.number[name]]
-        if row.delta < row.delta_end:
-            found[name] = relations[name].touched[row.delta : row.delta_end, DELTA_LIST].copy()
-    return found
+        self._run(set_rounds.delete_plainly, task, layout.SURVIVING, candidates, relations, watch)
+        return self._listed(relations), task.deletions, task.stamp

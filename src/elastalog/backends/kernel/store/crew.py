@@ -6,12 +6,18 @@ import threading
 from collections.abc import Callable
 from contextvars import copy_context
 from functools import partial
+from operator import itemgetter
+from typing import TypeAlias
 
 from elastalog.settings import SETTINGS
 
 _PATIENCE = 0.02
 """Seconds after which a thread that has nothing to do ends: to start one takes a fiftieth of that, and who leaves the
 interpreter waits for it."""
+
+
+Task: TypeAlias = tuple[int, Callable[[], object]]
+"""Something to be done, and the number of rows that it looks at."""
 
 
 class Stopped(Exception):
@@ -51,6 +57,24 @@ class Crew:
             work(0, 0, size)
         else:
             self.do_parts(lambda part: work(part, size * part // number, size * (part + 1) // number))
+
+    def do_all(self, tasks: list[Task]) -> None:
+        """Does what is to be done, several at a time, the largest first, and takes it off the list."""
+        tasks.sort(key=itemgetter(0))
+        is_much = len(tasks) > 1 and sum([rows for rows, _ in tasks]) >= SETTINGS.share_indexes_from
+
+        def work(thread: int) -> None:
+            while tasks:
+                try:
+                    _, task = tasks.pop()
+                except IndexError:  # another thread was faster
+                    return
+                task()
+
+        if is_much and self.number > 1:
+            self.do(work, tasks.clear)
+        else:
+            work(0)
 
     def do(self, work: Callable[[int], None], abort: Callable[[], None]) -> None:
         """Calls work(0) in this thread and work(1), … in the others, and returns when all have. When one fails, `abort`

@@ -54,14 +54,9 @@ class Index:
     )
 
     def __init__(self, columns: tuple[int, ...], rows: Matrix, used: int, crew: Crew = ALONE) -> None:
-        self.stamp = STAMPS.take()
-        self.laid_out = -1
-        self.descriptor = IndexDescriptor()
-        self.ahead = -1
-        self.columns: Vector = np.array(columns, np.int64)
+        self._begin(np.array(columns, np.int64))
         self.pool: Vector = np.empty(64, np.int32)
         self.shift = 58
-        self.state: Vector = state_vector(postings.INDEX_STATE_SIZE)
         least, greatest = _extent(rows, used, columns[0], crew) if len(columns) == 1 else (-1, -1)
         most = max(SETTINGS.direct_keys_factor * used, SETTINGS.direct_keys_anyway)
         self.kind = DIRECT if least >= 0 and greatest < most else HASHED
@@ -77,18 +72,21 @@ class Index:
             self.keys, self.shift = empty_keys(size), 65 - size.bit_length()
             self.slots = cleared((size, postings.SLOT_WIDTH), np.int32)
 
+    def _begin(self, columns: Vector) -> None:
+        self.stamp, self.laid_out, self.ahead = STAMPS.take(), -1, -1
+        self.descriptor = IndexDescriptor()
+        self.columns = columns
+        self.state: Vector = state_vector(postings.INDEX_STATE_SIZE)
+
     def successor(self) -> Index:
         """An empty index with room for what this one holds."""
         other = object.__new__(Index)
-        other.stamp, other.laid_out = STAMPS.take(), -1
-        other.descriptor = IndexDescriptor()
-        other.ahead = -1
-        other.columns, other.kind, other.shift = self.columns, self.kind, self.shift
+        other._begin(self.columns)
+        other.kind, other.shift = self.kind, self.shift
         other.keys = NO_KEYS if self.kind == DIRECT else empty_keys(len(self.keys))
         other.slots = cleared(self.slots.shape, np.int32)
         # Of one that has no rows: as that of which it is the successor.
         other.pool = np.empty(int(self.state[postings.POOL_USED]) + 64 if self.done else len(self.pool), np.int32)
-        other.state = state_vector(postings.INDEX_STATE_SIZE)
         return other
 
     @property
@@ -263,8 +261,9 @@ def _extent(rows: Matrix, used: int, column: int, crew: Crew) -> tuple[int, int]
     found: Matrix = np.full((2, crew.number), rows[0, column], np.int32)
 
     def look(part: int, start: int, stop: int) -> None:
-        words = rows[start:stop, column]
-        found[0, part], found[1, part] = np.minimum.reduce(words), np.maximum.reduce(words)
+        if start < stop:
+            words = rows[start:stop, column]
+            found[0, part], found[1, part] = np.minimum.reduce(words), np.maximum.reduce(words)
 
     crew.do_ranges(used, look)
     return int(found[0].min()), int(found[1].max())

@@ -167,10 +167,8 @@ class KernelRelation:
         """Makes arrays longer where they are, if nobody else looks at them: the system moves pages, not their content.
         Rows last: memory may end, or Ctrl-C come, in between."""
         self.stamp = STAMPS.take()
-        if self.is_annotated:
-            lengthen(self, "level", self.used, capacity)
-            lengthen(self, "count", self.used, capacity)
-        lengthen(self, "rows", self.used, capacity)
+        for name in ("level", "count", "rows") if self.is_annotated else ("rows",):
+            lengthen(self, name, self.used, capacity)
 
     def reserve_touched(self, more: int) -> None:
         """Makes room for more entries of the update under way."""
@@ -204,10 +202,8 @@ class KernelRelation:
             return
         self.stamp = STAMPS.take()
         # Rows first, since others may be longer.
-        lengthen(self, "rows", self.used, capacity)
-        if self.is_annotated:
-            lengthen(self, "level", self.used, capacity)
-            lengthen(self, "count", self.used, capacity)
+        for name in ("rows", "level", "count") if self.is_annotated else ("rows",):
+            lengthen(self, name, self.used, capacity)
 
     @property
     def room(self) -> int:
@@ -256,8 +252,7 @@ class KernelRelation:
         if self.is_annotated:
             self.level = np.require(facts.level, np.int32, ["C", "W"])
             self.count = np.require(facts.count, np.int32, ["C", "W"])
-            self.lowest = int(self.level.min(initial=0))
-            self.highest = int(self.level.max(initial=0))
+            note_levels(self)
 
     def find(self, block: Matrix) -> Vector:
         """The row of each fact of a block, -1 where the relation never held it. The fact may be absent now."""

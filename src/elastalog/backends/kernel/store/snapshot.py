@@ -15,8 +15,8 @@ import numpy as np
 from elastalog.backends.kernel.store import transaction
 from elastalog.backends.kernel.store.annotations import ABSENT, COUNT, IS, MARKS, NEW, OLD, REFERENCE, ROW, WAS
 from elastalog.backends.kernel.store.crew import ALONE, Crew
-from elastalog.backends.kernel.store.memory import Vector, empty_table, slots_at_once
-from elastalog.backends.kernel.store.relation import KernelRelation, fill_table, levels_now, note_levels
+from elastalog.backends.kernel.store.memory import Matrix, Vector
+from elastalog.backends.kernel.store.relation import KernelRelation, levels_now, note_levels
 from elastalog.backends.protocol import GONE, StateChanges
 from elastalog.late import dataclass
 from elastalog.relations.facts import FactWords
@@ -78,36 +78,49 @@ def replaced_changes(new: KernelRelation, old: KernelRelation) -> StateChanges:
     count[referring] = new.touched[new.level[referring] - REFERENCE, COUNT]
     is_gone = level >= ABSENT
     level[is_gone], count[is_gone] = GONE, 0
-    was, old_count = _before(new, old, old.level, old.count)
+    _, was, old_count = _before(new.rows[: new.used], old, old.level, old.count)
     return _differing(new.rows[: new.used], was, old_count, level, count)
 
 
 def recomputed_changes(new: KernelRelation, explicit: int, old: KernelRelation, old_explicit: int) -> StateChanges:
     """What the update under way has changed in a relation without annotations."""
-    level, old_level = np.ones(new.used, np.int32), np.ones(old.used, np.int32)
-    level[:explicit], old_level[:old_explicit] = 0, 0
-    was, old_count = _before(new, old, old_level, np.ones(old.used, np.int32))
-    came = _differing(new.rows[: new.used], was, old_count, level, np.ones(new.used, np.int32))
-    is_lost = old.matches(new) < 0
-    lost = int(is_lost.sum())
+    return _all_changes(state(new, explicit), old, state(old, old_explicit))
+
+
+def changes_between(old: KernelRelation, new: FactWords) -> StateChanges:
+    """What leads from a relation, outside an update, to a state: facts that came, went, or have another annotation."""
+    return _all_changes(new, old, FactWords(old.rows[: old.used], old_levels(old), old.count[: old.used]))
+
+
+def _all_changes(new: FactWords, old: KernelRelation, before: FactWords) -> StateChanges:
+    """What leads from a relation, whose rows were as given before, to a state."""
+    assert new.level is not None
+    assert new.count is not None
+    assert before.level is not None
+    assert before.count is not None
+    found, was, old_count = _before(new.words, old, before.level, before.count)
+    came = _differing(new.words, was, old_count, new.level, new.count)
+    is_lost = before.level != GONE
+    is_lost[found[found >= 0]] = False
+    lost = np.flatnonzero(is_lost)
     return StateChanges(
-        np.concatenate((came.words, old.rows[: old.used][is_lost])),
-        np.concatenate((came.was, old_level[is_lost])),
-        np.concatenate((came.level, np.full(lost, GONE, np.int32))),
-        np.concatenate((came.count, np.zeros(lost, np.int32))),
+        np.concatenate((came.words, before.words[lost])),
+        np.concatenate((came.was, before.level[lost])),
+        np.concatenate((came.level, np.full(len(lost), GONE, np.int32))),
+        np.concatenate((came.count, np.zeros(len(lost), np.int32))),
     )
 
 
-def _before(new: KernelRelation, old: KernelRelation, level: Vector, count: Vector) -> tuple[Vector, Vector]:
-    """Level and count that each row of the new relation had in the old one."""
-    found = old.find(new.rows[: new.used])
+def _before(words: Matrix, old: KernelRelation, level: Vector, count: Vector) -> tuple[Vector, Vector, Vector]:
+    """The rows of facts in an old relation, -1 for none, and the level and count that they had there."""
+    found = old.find(words)
     if not old.used:
-        return np.full(new.used, GONE, np.int32), np.zeros(new.used, np.int32)
+        return found, np.full(len(words), GONE, np.int32), np.zeros(len(words), np.int32)
     was = np.where(found >= 0, level[found], GONE)
     old_count = np.where(found >= 0, count[found], 0)
     was[was >= ABSENT] = GONE
     old_count[was == GONE] = 0
-    return was, old_count
+    return found, was, old_count
 
 
 def _differing(words: Vector, was: Vector, old_count: Vector, level: Vector, count: Vector) -> StateChanges:
@@ -117,28 +130,6 @@ def _differing(words: Vector, was: Vector, old_count: Vector, level: Vector, cou
         was[is_other].astype(np.int32),
         level[is_other].astype(np.int32),
         count[is_other].astype(np.int32),
-    )
-
-
-def changes_between(old: KernelRelation, new: FactWords) -> StateChanges:
-    """What leads from a relation, outside an update, to a state: facts that came, went, or have another annotation."""
-    assert new.level is not None
-    assert new.count is not None
-    before, found = old_levels(old), old.find(new.words)
-    is_known = found >= 0
-    was = np.full(len(found), GONE, np.int32)
-    was[is_known] = before[found[is_known]]
-    old_count = np.zeros(len(found), np.int32)
-    old_count[is_known] = old.count[found[is_known]]
-    is_other = (was != new.level) | (old_count != new.count)
-    before[found[is_known]] = GONE
-    lost = np.flatnonzero(before != GONE)
-    gone = np.full(len(lost), GONE, np.int32)
-    return StateChanges(
-        np.concatenate((new.words[is_other], old.rows[lost])),
-        np.concatenate((was[is_other], before[lost])),
-        np.concatenate((new.level[is_other], gone)).astype(np.int32, copy=False),
-        np.concatenate((new.count[is_other], np.zeros(len(lost), np.int32))).astype(np.int32, copy=False),
     )
 
 
@@ -176,20 +167,8 @@ def restored(
 
 def _filled(name: str, width: int, facts: FactWords, is_annotated: bool, crew: Crew) -> KernelRelation:
     relation = KernelRelation(name, width, is_annotated, crew)
-    size = len(facts.words)
-    if not size:
-        return relation
-    relation.rows = np.ascontiguousarray(facts.words, np.int32)
-    relation.used = relation.present = size
-    if is_annotated:
-        # What comes from Arrow cannot be written to.
-        relation.level = np.require(facts.level, np.int32, ["C", "W"])
-        relation.count = np.require(facts.count, np.int32, ["C", "W"])
-        note_levels(relation)
-    slots, full = slots_at_once(size + 64)
-    table = empty_table(slots)
-    fill_table(relation.rows, size, table, crew)
-    relation.take_table(table, full)
+    if len(facts.words):
+        relation.adopt(facts)
     return relation
 
 
