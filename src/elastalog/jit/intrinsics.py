@@ -234,6 +234,19 @@ def element(context: Any, builder: Any, array_type: Any, array: Any, position: A
     return builder.gep(found.data, [position])
 
 
+@intrinsic
+def place_of(typing_context: Any, array: Any) -> Any:
+    """The address of the elements of an array."""
+    from numba import types as numba_types
+    from numba.np.arrayobj import make_array
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        given = make_array(signature.args[0])(context, builder, arguments[0])
+        return builder.ptrtoint(given.data, context.get_value_type(numba_types.int64))
+
+    return numba_types.int64(array), generate
+
+
 def record_at(dtype: npt.DTypeLike) -> Any:
     """A piece: the record with a number in the table at an address. The dtype may be a ctypes structure."""
     described = types.Record(np.dtype(dtype))
@@ -293,6 +306,7 @@ __all__ = [
     "flattened",
     "group_of_keys",
     "group_of_numbers",
+    "place_of",
     "prefetch",
     "put_eight_bytes",
     "record_at",
