@@ -11,11 +11,11 @@ A backend that keeps the facts outside this process writes the first epoch of a 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -243,10 +243,6 @@ def _learnt(strategy: Strategy, strata: list[int] | None) -> dict[str, Any]:
     return {} if strategy.costs is None else strategy.costs.learnt(strata)
 
 
-S = TypeVar("S")
-T = TypeVar("T")
-
-
 def written_elsewhere(backend: Backend, *, is_here: bool) -> WriteElsewhere | None:
     """For a backend that has relations in files: writes those of the store from them, so that this process never holds
     the facts. None for any other. `is_here`: other processes do not see the folder of the store."""
@@ -257,14 +253,11 @@ def written_elsewhere(backend: Backend, *, is_here: bool) -> WriteElsewhere | No
     def write(root: Path, layout: Mapping[str, tuple[str, ...]], epoch: int) -> Mapping[str, FileEntry]:
         files = pieced_files(root, layout, epoch, _pieces(backend.program, elsewhere))
         # Each by itself: a store has one file for each relation.
-        each = _in_this_process if is_here else elsewhere.each
-        return dict(zip(files, each(write_pieced, files.values()), strict=True)) if files else {}
+        given = files.values()
+        made = map(write_pieced, given) if is_here or not files else elsewhere.each(write_pieced, given)
+        return dict(zip(files, made, strict=True))
 
     return write
-
-
-def _in_this_process(function: Callable[[S], T], items: Iterable[S]) -> list[T]:
-    return [function(item) for item in items]
 
 
 def _pieces(program: LogicalProgram, elsewhere: Elsewhere) -> dict[str, Pieces]:
