@@ -27,7 +27,6 @@ from elastalog.evaluation.rewriting import Rewriting, evaluate_anew
 from elastalog.evaluation.strategies.protocol import Strategy
 from elastalog.planning.logical import LogicalProgram, is_hidden_name
 from elastalog.program import Program, difference
-from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
 from elastalog.storage import errors
 from elastalog.storage.entries import JournalRecord, LogEntry, ProgramChange, StratumEntry, impact_of
@@ -52,7 +51,8 @@ class DurableEpochs:
     ) -> None:
         """`is_as_stored`: the store has the hidden relations of the program, as `restore` tells."""
         self.store = store
-        self._unwritten = {} if is_as_stored else _hidden_states(backend)
+        hidden = [] if is_as_stored else [name for name, at in backend.program.relations.items() if at.is_hidden]
+        self._unwritten = {name: backend.states.of(name).copied() for name in hidden}
         self._epochs = epochs
         self._backend = backend
         self._dictionary = dictionary
@@ -198,15 +198,6 @@ def keeps_all(strategy: Strategy) -> bool:
 
 def _declared(layout: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
     return {name: bases for name, bases in layout.items() if not is_hidden_name(name)}
-
-
-def _hidden_states(backend: Backend) -> dict[str, FactWords]:
-    """Copies of all facts of hidden relations."""
-    found = {name: backend.states.of(name) for name, stored in backend.program.relations.items() if stored.is_hidden}
-    return {
-        name: FactWords(facts.words.copy(), np.array(facts.level, np.int32), np.array(facts.count, np.int32))
-        for name, facts in found.items()
-    }
 
 
 def layout_of(program: LogicalProgram) -> dict[str, tuple[str, ...]]:
