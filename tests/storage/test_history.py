@@ -259,6 +259,17 @@ def test_a_key_stands_for_one_update_of_its_source() -> None:
             known.refuse_other("a", other)
 
 
+def test_a_key_that_came_with_another_update_is_refused_whichever_way_it_comes() -> None:
+    one, other = "key K " + "0" * 32, "key K " + "1" * 32
+    with elastalog.open(".decl edge(x: number)\n.input edge\n", {"edge": []}) as db:
+        db.apply({"edge": [(1,)]}, source="a", batch=one)
+        with pytest.raises(ElastalogError, match="E0932"):
+            db.update(source="a", batch=other)
+        with pytest.raises(ElastalogError, match="E0932"):
+            db.apply({"edge": [(2,)]}, source="a", batch=other)
+        assert set(db["edge"]) == {(1,)}
+
+
 def test_batches_in_any_order_are_remembered_and_kept_small() -> None:
     batches = Batches()
     for number in [5, 3, 4, 10, 8, 9, 1]:

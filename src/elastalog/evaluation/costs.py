@@ -202,11 +202,13 @@ class CostModel:
         the choice can wait. None: it must be made now."""
         return SETTINGS.least_budget if self.budget == AUTO and not known.may_skip else None
 
-    def small(self) -> Small | None:
-        """The updates that need not be chosen one by one, for the same reason; None: there are none."""
+    def small(self, done: list[Any]) -> Small | None:
+        """The updates that need not be chosen one by one, for the same reason, to be noted in `done`; None: there are
+        none."""
         if self.budget != AUTO:
             return None
         small, in_vain = self._small, self._in_vain
+        small.done = done
         small.derivations = SETTINGS.least_budget
         small.asked = [number for number in in_vain if self._strata[number].may_skip] if in_vain else ()
         return small

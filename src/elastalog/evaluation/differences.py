@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from elastalog.backends.protocol import GONE, Backend, ChangedWords, Matrix, StateChanges
+from elastalog.backends.protocol import GONE, Backend, ChangedWords, Matrix, StateChanges, Vector
 from elastalog.backends.rows import places_in
 from elastalog.diagnostics.display import html_table
 from elastalog.diagnostics.messages import counted
@@ -137,32 +137,30 @@ def difference(
     """The net difference of declared relations from one epoch to another; those without any are left out."""
     store.require(first)
     store.require(last)
-    changes = _stored(store, min(first, last), max(first, last), schemas)
-    found = {}
-    for name in ever_equivalences(store, first, last) & schemas.keys():
-        came, went = (
-            Relation.of(schemas[name], dictionary, pairs, make_frame)
-            for pairs in pairs_between(store, name, first, last)
-        )
-        if came or went:
-            found[name] = Difference(came, went, to_table(schemas[name], np.empty((0, 2), np.int32), dictionary, {}))
-    for name, changed in changes.items():
-        before, after = (changed.was, changed.level) if first <= last else (changed.level, changed.was)
-        schema = schemas[name]
-        is_moved = (before != GONE) & (after != GONE)
-        annotations = {"@was": before[is_moved], "@level": after[is_moved]}
-        found[name] = Difference(
-            Relation.of(schema, dictionary, changed.words[before == GONE], make_frame),
-            Relation.of(schema, dictionary, changed.words[after == GONE], make_frame),
-            to_table(schema, changed.words[is_moved], dictionary, annotations),
-        )
+
+    def entry(
+        name: str, came: Rows, went: Rows, moved: Matrix | None = None, levels: Mapping[str, Vector] | None = None
+    ) -> Difference:
+        schema = schema_named(schemas, name)
+        moved = np.empty((0, schema.arity), np.int32) if moved is None else moved
+        inserted, deleted = (Relation.of(schema, dictionary, rows, make_frame) for rows in (came, went))
+        return Difference(inserted, deleted, to_table(schema, moved, dictionary, levels or {}))
 
     def nothing(name: str) -> Difference:
-        schema = schema_named(schemas, name)
-        words = np.empty((0, schema.arity), np.int32)
-        none = Relation.of(schema, dictionary, words, make_frame)
-        return Difference(none, none, to_table(schema, words, dictionary, {}))
+        words = np.empty((0, schema_named(schemas, name).arity), np.int32)
+        return entry(name, words, words)
 
+    found = {}
+    for name in ever_equivalences(store, first, last) & schemas.keys():
+        came, went = pairs_between(store, name, first, last)
+        if len(came) or len(went):
+            found[name] = entry(name, came, went)
+    for name, changed in _stored(store, min(first, last), max(first, last), schemas).items():
+        before, after = (changed.was, changed.level) if first <= last else (changed.level, changed.was)
+        is_moved = (before != GONE) & (after != GONE)
+        levels = {"@was": before[is_moved], "@level": after[is_moved]}
+        words = changed.words
+        found[name] = entry(name, words[before == GONE], words[after == GONE], words[is_moved], levels)
     return Differences(found, nothing)
 
 

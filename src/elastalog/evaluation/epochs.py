@@ -40,9 +40,6 @@ log = logging.getLogger("elastalog.evaluation")
 _MISTAKES = (ArithmeticError, AssertionError, AttributeError, LookupError, NameError, TypeError, ValueError)
 """Exceptions that nothing a user does can raise in an update."""
 
-_NO_WAY_BACK: tuple[int, Any, Update | None] = 0, None, None
-"""Of the last epoch: its number, the shift to the one before, and its update."""
-
 _MOST_RECENT = 64
 _MUCH_TOUCHED = 4_096
 """Epochs of which it is kept what they touched, and changes from which on it is not."""
@@ -89,8 +86,9 @@ class Epochs:
         self.strategy = strategy
         self.number = 0
         self.last: EpochRecord | None = None
-        self._way_back = _NO_WAY_BACK
-        # The ways back of the last epochs, if anybody wants to know what they touched.
+        self._way_back: Any = None
+        """The shift from the last epoch to the one before."""
+        # Those of the last epochs, if anybody wants to know what they touched.
         self._recent: deque[Any] | None = None
         self.make_durable: Callable[[EpochRecord, Rewriting | None], None] | None = None
 
@@ -139,29 +137,28 @@ class Epochs:
         """Applies an update and commits it: the next epoch. Without `heartbeats`, one that changes no explicit fact and
         no rule makes none."""
         began = time.perf_counter()
-        backend = self.backend
+        backend, strategy, change = self.backend, self.strategy, update.rules
         if not backend.is_complete:
             raise ElastalogError([finding("E0615")])
-        change = update.rules
-        rewriting = None if change is None else Rewriting.of(change, backend, self.strategy)
+        rewriting = None if change is None else Rewriting.of(change, backend, strategy)
+        may_be_idle = rewriting is None and not heartbeats
         is_committed = False
         try:
             if rewriting is None:
                 backend.begin(update.deleted, update.inserted)
             else:
                 self._begin(update, rewriting)
-            changes, needed = backend.changes, backend.program.needed
-            may_be_idle = rewriting is None and not heartbeats
+            changes, is_plain = backend.changes, rewriting is None and not backend.program.needed
             # Elastic finds out by itself that there is nothing to do; others would remember that they were asked.
-            if may_be_idle and (needed or type(self.strategy) is not Elastic) and not any(changes.explicit()):
+            if may_be_idle and not (is_plain and type(strategy) is Elastic) and not any(changes.explicit()):
                 return self._without_effect(update, began)
-            work = self.strategy.update(backend) if rewriting is None and not needed else self._evaluate(rewriting)
+            work = strategy.update(backend) if is_plain else self._evaluate(rewriting)
             deleted, inserted = changes.explicit()
-            if rewriting is not None or needed:
+            if not is_plain:
                 guards = () if rewriting is None else (*rewriting.deleted, *rewriting.inserted)
+                own = {*backend.program.needed, *guards}
                 deleted, inserted = (
-                    {name: side[name] for name in side if name not in needed and name not in guards}
-                    for side in (deleted, inserted)
+                    {name: side[name] for name in side if name not in own} for side in (deleted, inserted)
                 )
             if may_be_idle and not deleted and not inserted:
                 return self._without_effect(update, began)
@@ -181,18 +178,14 @@ class Epochs:
             with uninterrupted():
                 if self.make_durable is not None:
                     self.make_durable(record, rewriting)
-                shifts = backend.capabilities.shifts
-                shift = None
+                shifts, shift = backend.capabilities.shifts, None
+                reused, self._way_back = self._way_back if self._recent is None else None, None
                 if shifts is not None and rewriting is None:
-                    reused = self._way_back[1] if self._recent is None else None
-                    shift, self._way_back = shifts.back(MOST_KEPT, reused), _NO_WAY_BACK
+                    shift = shifts.back(MOST_KEPT, reused)
                 backend.commit()
                 if rewriting is not None:
                     rewriting.commit()
-                self.number = record.epoch
-                self._way_back = record.epoch, shift, record.update
-                self.last = record
-                is_committed = True
+                self.number, self.last, self._way_back, is_committed = record.epoch, record, shift, True
                 if self._recent is not None:
                     self._recent.append(shift if record.impact < _MUCH_TOUCHED else None)
         except BaseException as error:
@@ -280,11 +273,12 @@ class Epochs:
 
     def trial_of_previous(self) -> Trial | None:
         """A trial in which the previous epoch is in force, if the way there is at hand."""
-        number, shift, update = self._way_back
-        shifts = self.backend.capabilities.shifts
-        if number != self.number or shift is None or update is None or shifts is None or not shifts.can_make(shift):
+        last, shift, shifts = self.last, self._way_back, self.backend.capabilities.shifts
+        if last is None or last.epoch != self.number or last.update is None:
             return None
-        return Trial.of_past(self.backend, self.strategy, update, shift)
+        if shift is None or shifts is None or not shifts.can_make(shift):
+            return None
+        return Trial.of_past(self.backend, self.strategy, last.update, shift)
 
 
 # --- trials ----------------------------------------------------------------------------------------------------------

@@ -11,11 +11,11 @@ A backend that keeps the facts outside this process writes the first epoch of a 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -27,7 +27,6 @@ from elastalog.evaluation.rewriting import Rewriting, evaluate_anew
 from elastalog.evaluation.strategies.protocol import Strategy
 from elastalog.planning.logical import LogicalProgram, is_hidden_name
 from elastalog.program import Program, difference
-from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
 from elastalog.storage.entries import JournalRecord, LogEntry, ProgramChange, StratumEntry, impact_of
 from elastalog.storage.filesystem import FileEntry, FileSystem
@@ -51,7 +50,8 @@ class DurableEpochs:
     ) -> None:
         """`is_as_stored`: the store has the hidden relations of the program, as `restore` tells."""
         self.store = store
-        self._unwritten = {} if is_as_stored else _hidden_states(backend)
+        hidden = [] if is_as_stored else [name for name, at in backend.program.relations.items() if at.is_hidden]
+        self._unwritten = {name: backend.states.of(name).copied() for name in hidden}
         self._epochs = epochs
         self._backend = backend
         self._dictionary = dictionary
@@ -199,15 +199,6 @@ def _declared(layout: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...
     return {name: bases for name, bases in layout.items() if not is_hidden_name(name)}
 
 
-def _hidden_states(backend: Backend) -> dict[str, FactWords]:
-    """Copies of all facts of hidden relations."""
-    found = {name: backend.states.of(name) for name, stored in backend.program.relations.items() if stored.is_hidden}
-    return {
-        name: FactWords(facts.words.copy(), np.array(facts.level, np.int32), np.array(facts.count, np.int32))
-        for name, facts in found.items()
-    }
-
-
 def layout_of(program: LogicalProgram) -> dict[str, tuple[str, ...]]:
     """What a store must have been written for, to be put into a backend: the relations and their base types."""
     return {name: tuple(base.value for base in stored.bases) for name, stored in program.relations.items()}
@@ -242,10 +233,6 @@ def _learnt(strategy: Strategy, strata: list[int] | None) -> dict[str, Any]:
     return {} if strategy.costs is None else strategy.costs.learnt(strata)
 
 
-S = TypeVar("S")
-T = TypeVar("T")
-
-
 def written_elsewhere(backend: Backend, *, is_here: bool) -> WriteElsewhere | None:
     """For a backend that has relations in files: writes those of the store from them, so that this process never holds
     the facts. None for any other. `is_here`: other processes do not see the folder of the store."""
@@ -256,14 +243,11 @@ def written_elsewhere(backend: Backend, *, is_here: bool) -> WriteElsewhere | No
     def write(root: Path, layout: Mapping[str, tuple[str, ...]], epoch: int) -> Mapping[str, FileEntry]:
         files = pieced_files(root, layout, epoch, _pieces(backend.program, elsewhere))
         # Each by itself: a store has one file for each relation.
-        each = _in_this_process if is_here else elsewhere.each
-        return dict(zip(files, each(write_pieced, files.values()), strict=True)) if files else {}
+        given = files.values()
+        made = map(write_pieced, given) if is_here or not files else elsewhere.each(write_pieced, given)
+        return dict(zip(files, made, strict=True))
 
     return write
-
-
-def _in_this_process(function: Callable[[S], T], items: Iterable[S]) -> list[T]:
-    return [function(item) for item in items]
 
 
 def _pieces(program: LogicalProgram, elsewhere: Elsewhere) -> dict[str, Pieces]:

@@ -213,6 +213,19 @@ def element(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     return builder.gep(found.data, [arguments[1]])
 
 
+@intrinsic
+def place_of(typing_context: Any, array: Any) -> Any:
+    """The address of the elements of an array."""
+    from numba import types as numba_types
+    from numba.np.arrayobj import make_array
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        given = make_array(signature.args[0])(context, builder, arguments[0])
+        return builder.ptrtoint(given.data, context.get_value_type(numba_types.int64))
+
+    return numba_types.int64(array), generate
+
+
 def record_at(dtype: npt.DTypeLike) -> Any:
     """A piece: the record with a number in the table at an address, or a row of a matrix as a record. The dtype may be
     a ctypes structure."""

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from pathlib import Path
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, TypeVar
 
 from elastalog.analysis.check import check, flatten, place
 from elastalog.analysis.program import CheckedProgram
@@ -60,10 +60,10 @@ class Program:
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
         """What is made of a program once, for all its sessions."""
-        found = self._made.get(key)
+        found: T | None = self._made.get(key)
         if found is None:
             found = self._made[key] = make()
-        return cast(T, found)
+        return found
 
     __reduce__ = stays_here("a program", "hand on its path, or its text, and read it there")
 

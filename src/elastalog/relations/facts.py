@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from itertools import chain
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -146,8 +146,6 @@ class Relation(Renamed):
 
     def _decoded(self, words: Words) -> Iterator[tuple[Value, ...]]:
         size = len(words)
-        if size == 0 or not self.schema.columns:
-            return iter([()] * size)
         if size <= _BLOCK:
             return self._named(self._listed(words))
         # Decoded as they are asked for: who looks at the first of a million pays for a block.
@@ -160,6 +158,8 @@ class Relation(Renamed):
         if schema.is_of_texts:
             one_by_one = dictionary.symbols.each_text(words)  # quicker than column by column
             return zip(*[one_by_one] * len(columns))  # noqa: B905  # it has so many for each
+        if not columns:
+            return repeat((), len(words))
         values = dictionary.values
         return zip(*[values(column.base, words[:, i]) for i, column in enumerate(columns)], strict=True)
 

@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from elastalog.analysis.functor_values import INVALID_DATES
-from elastalog.analysis.program import CheckedProgram
 from elastalog.analysis.query import Query, check_query, parameter_values
 from elastalog.backends.engines import ENGINES
 from elastalog.backends.kernel.compile.warm import announced_compilation
@@ -296,7 +295,7 @@ def _first_epoch(
                 look_for_unread(checked, Path(folder))
             facts = begin(sources_in(checked, Path(folder), given.policy))
         if named and isinstance(named, Mapping) and given.facts is not None:
-            _warn_of_missing(checked, named)
+            _warn_of_missing(program, named)
         if isinstance(named, Mapping) and (sources := sources_at(checked, named, given.policy)):
             files = begin(sources)
         materialisation = Materialisation(program, settings, watch=watch)
@@ -318,10 +317,14 @@ def _first_epoch(
     return materialisation, record, reports
 
 
-def _warn_of_missing(program: CheckedProgram, facts: Mapping[str, Rows]) -> None:
-    """Warns of relations with `.input` for which no facts are given."""
-    written = {fact.relation for fact in program.facts}
-    names = [relation.name for relation in inputs_of(program) if relation.name not in facts.keys() | written]
+def _warn_of_missing(program: Program, facts: Mapping[str, Rows]) -> None:
+    """Warns of relations with `.input` for which no facts are given, nor in the text."""
+    checked = program.checked
+    needed = program.once("needs facts", lambda: {each.name: None for each in inputs_of(checked)})
+    if needed.keys() <= facts.keys():
+        return
+    written = {fact.relation for fact in checked.facts}
+    names = [name for name in needed if name not in facts and name not in written]
     if names:
         listed = ", ".join(f"`{name}`" for name in names)
         warn_of(finding("E0510.empty", severity="warning", listed=listed, name=names[0]))

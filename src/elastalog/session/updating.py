@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
-import numpy as np
-
 from elastalog.analysis.functor_values import INVALID_DATES
 from elastalog.backends.protocol import ChangedWords
 from elastalog.backends.watch import Within
@@ -51,7 +49,6 @@ class Updates:
     ) -> None:
         self._heartbeats = heartbeats
         self._policy = policy
-        self._lets_pass = policy.lets_pass
         self.now = materialisation
         self._history = history
         self._is_closed = False
@@ -87,29 +84,12 @@ class Updates:
         bad_rows: Mode | None,
     ) -> Changes:
         """Applies an update, given as rows by relation or as the path of a diff file."""
-        # The usual kinds first: to ask whether something is a path takes longer.
-        if inserted is not None and type(inserted) is not dict and isinstance(inserted, _PATHS):
-            update = self.begin(source, batch, bad_rows)
+        update = self.begin(source, batch, bad_rows)
+        if type(inserted) is not dict and isinstance(inserted, _PATHS):
             update.read(inserted)
-            _fill(update, None, deleted)
-            return update.commit()
-        if bad_rows is not None or self._lets_pass:
-            update = self.begin(source, batch, bad_rows)
-            _fill(update, inserted, deleted)
-            return update.commit()
-        # Rows that must be facts: there is nothing to gather before the update is made.
-        if source is not None or batch is not None:
-            batch = _batch_id(source, batch)
-        now = self.now
-        went: dict[str, np.ndarray] = {}
-        came: dict[str, np.ndarray] = {}
-        if deleted is not None:
-            for name, rows in deleted.items() if type(deleted) is dict else by_relation("deleted", deleted):
-                went[name] = now.encode(name, rows)
-        if inserted is not None:
-            for name, rows in inserted.items() if type(inserted) is dict else by_relation("inserted", inserted):
-                came[name] = now.encode(name, rows)
-        return self.changes_of(self.commit(Update(went, came, source, batch)))
+            inserted = None
+        _fill(update, inserted, deleted)
+        return update.commit()
 
     def announce(self, upcoming: PendingUpdate, marks: str = "eager") -> None:
         """Says which update will follow the next one, so that the next one can prepare for it."""
@@ -299,10 +279,12 @@ _KINDS_OF_MARKS = tuple(kind.value for kind in Marks)
 
 
 def _fill(update: PendingUpdate, inserted: Mapping[str, Rows] | None, deleted: Mapping[str, Rows] | None) -> None:
-    for name, rows in by_relation("deleted", deleted):
-        update.delete(name, rows)
-    for name, rows in by_relation("inserted", inserted):
-        update.insert(name, rows)
+    if deleted is not None:
+        for name, rows in by_relation("deleted", deleted):
+            update.delete(name, rows)
+    if inserted is not None:
+        for name, rows in by_relation("inserted", inserted):
+            update.insert(name, rows)
 
 
 def _batch_id(source: object, batch: object) -> str | int | None:

@@ -19,16 +19,14 @@ class uninterrupted:  # noqa: N801  # used like a function
 
     def __enter__(self) -> None:
         self._held: tuple[int, FrameType | None] | None = None
-        taken: list[tuple[int, Handler]] = []
-        self._before = taken
+        self._before: dict[int, Handler] = {}
         try:
             for number in _NUMBERS:
-                before = _getsignal(number)
-                if callable(before):
-                    taken.append((number, before))
+                if callable(before := _getsignal(number)):
+                    self._before[number] = before
                     _set(number, self._hold)
         except ValueError:  # this is not the main thread
-            taken.clear()
+            self._before = {}
 
     def _hold(self, number: int, frame: FrameType | None) -> None:
         self._held = number, frame
@@ -36,10 +34,10 @@ class uninterrupted:  # noqa: N801  # used like a function
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        for number, before in self._before:
+        for number, before in self._before.items():
             _set(number, before)
         if self._held is not None:
-            dict(self._before)[self._held[0]](*self._held)
+            self._before[self._held[0]](*self._held)
 
 
 _NUMBERS = int(signal.SIGINT), int(signal.SIGTERM)

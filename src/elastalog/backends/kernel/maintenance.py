@@ -4,10 +4,10 @@ all that lie between two others in one call; the others are left to the caller."
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from heapq import heappop, heappush
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import numpy as np
 
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_NO_PLACES: Final = frozenset[int]()
+
 
 class KernelMaintenance:
     """`scheduler` drives through strata that have rules."""
@@ -35,6 +37,7 @@ class KernelMaintenance:
     def __init__(self, evaluation: KernelEvaluation, reach: KernelReach) -> None:
         self._evaluation = evaluation
         self._held = evaluation.held
+        self._has_levels = evaluation.held.annotation.support is Support.LEVELS
         self._reach = reach
         self._under_way: AnyMaintenance | None = None
         self.follow(evaluation.program)
@@ -47,7 +50,7 @@ class KernelMaintenance:
             held.annotation.is_global, held.vectors, held.crew,
         )  # fmt: skip
         strata = enumerate(program.strata)
-        self._explicit = {place for place, stratum in strata if kinds[stratum.number].is_explicit}
+        self._explicit = frozenset(place for place, stratum in strata if kinds[stratum.number].is_explicit)
 
     @property
     def plans(self) -> dict[int, MaintenancePlan]:
@@ -63,18 +66,17 @@ class KernelMaintenance:
 
     def affected(self, small: Small | None = None) -> Iterable[tuple[LogicalStratum, Reach]]:
         """The strata that the update under way reaches: see `UpdateChanges.affected`. Drives to the first of them."""
-        if small is None or self._held.annotation.support is not Support.LEVELS:
+        if small is None or not self._has_levels:
             self.normalise()
             return self._reach.one_by_one()
         began = time.perf_counter()
         reach, scheduler = self._reach, self.scheduler
         done, given = reach.done, reach.given
         scheduler.set_out(done.changed, small.derivations)
-        is_known = done.asked is None or bool(done.anew)
-        if done.asked is not None:
-            self.normalise(is_driven=not is_known)
-        if is_known or not given <= self._explicit:
-            for place in sorted(given if is_known else given - self._explicit):
+        driven = _NO_PLACES if done.asked is None or done.anew else self._explicit
+        self.normalise(driven)
+        if not given <= driven:
+            for place in sorted(given - driven):
                 self._give(place, small)
         for number in small.asked:
             if number in reach.place:
@@ -161,41 +163,33 @@ class KernelMaintenance:
             self._under_way = None
         self.scheduler.end()
 
-    def normalise(self, is_driven: bool = False) -> None:
-        """Finds out which explicit facts go and come in the update that has begun, if that is not known. In a drive
-        those of relations without rules do so at once, which is all that an update means to them."""
+    def normalise(self, driven: Set[int] = _NO_PLACES) -> None:
+        """Finds out which explicit facts go and come in the update that has begun, if that is not known. Those of
+        strata at places that are `driven`, which have no rules, do so at once: all that an update means to them."""
         reach = self._reach
         done, given, owner = reach.done, reach.given, reach.owner
         if done.asked is None:
             return
         (deleted, inserted, is_explicit), done.asked = done.asked, None
         done.deleted, done.inserted = deleted, inserted
-        driven = self._explicit if is_driven else ()
-        for side in (deleted, inserted):
-            if not side:
-                continue
-            is_present = side is inserted
-            changed: dict[str, Matrix] = {}
-            is_all = True
+        for side, is_present in ((deleted, False), (inserted, True)):
+            changed: dict[str, Matrix] | None = None
             for name, asked in side.items():
-                if not len(asked):
-                    is_all = False
-                    continue
                 facts = np.ascontiguousarray(asked if len(asked) == 1 else distinct(asked), np.int32)
                 place = owner.get(name)
                 if not is_present and name in inserted:
                     facts = facts[~are_in(facts, inserted[name])]
-                if place is not None and place in driven:
+                if place is not None and place in driven and len(facts):
                     facts = self.scheduler.change(place, name, facts, is_present)
                 elif not (is_other := is_explicit(name, facts) != is_present).all():
                     facts = facts[is_other]
-                if len(facts):
+                if len(facts) and place is not None:
+                    given.add(place)
+                if facts is not asked or not len(facts):
+                    changed = dict(side) if changed is None else changed
                     changed[name] = facts
-                    if place is not None:
-                        given.add(place)
-                if facts is not asked:
-                    is_all = False
-            if not is_all:
+            if changed is not None:
+                changed = {name: facts for name, facts in changed.items() if len(facts)}
                 done.deleted, done.inserted = (done.deleted, changed) if is_present else (changed, done.inserted)
         if done.anew:
             given.update(owner[name] for name in done.anew if name in owner)

@@ -213,12 +213,13 @@ class KernelChanges:
 
     def __init__(self, updates: KernelUpdates) -> None:
         self._updates = updates
+        self._done = updates.transaction
         self.size, self.affected = updates.size_now, updates.maintenance.affected
         self.levels = updates.levels_of_some
 
     def explicit(self) -> tuple[Mapping[str, Matrix], Mapping[str, Matrix]]:
         """The explicit facts that the update deletes and inserts, normalised."""
-        done = self._updates.transaction
+        done = self._done
         if done.asked is not None:
             self._updates.maintenance.normalise()
         if not self._updates.evaluation.program.given:
@@ -235,7 +236,7 @@ class KernelChanges:
 
     def facts(self, with_hidden: bool = False) -> ChangedWords:
         """The facts that the update has inserted and deleted so far; those of hidden relations only `with_hidden`."""
-        done, held = self._updates.transaction, self._updates.held
+        done, held = self._done, self._updates.held
         equivalences = held.equivalences
         if done.is_told and not equivalences:
             return held.homes.changes(with_hidden)

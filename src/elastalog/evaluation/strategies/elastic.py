@@ -22,7 +22,7 @@ from functools import partial
 from typing import ClassVar
 
 from elastalog.backends.annotation import Annotation, Support
-from elastalog.backends.protocol import Backend, Driven, Maintenance, Reach, Small
+from elastalog.backends.protocol import Backend, Driven, Maintenance, Reach
 from elastalog.backends.watch import BudgetExceeded, Watch
 from elastalog.diagnostics.messages import counted
 from elastalog.evaluation.costs import AUTO, Budget, CostModel, Forecast, How
@@ -39,6 +39,7 @@ class Elastic:
     def __init__(self, watch: Watch, budget: Budget = AUTO) -> None:
         self.watch = watch
         self.costs = CostModel(budget)
+        self._write = partial(_written_down, self.costs)
 
     def bootstrap(self, backend: Backend) -> Work:
         watch = self.watch
@@ -56,24 +57,14 @@ class Elastic:
         return evaluate_all(backend, remember)
 
     def update(self, backend: Backend) -> Work:
-        work, small = Work(), self.costs.small()
-        for stratum, reach in backend.changes.affected(small):
-            if small is not None and small.done:
-                self._note(backend, small, work)
-            done = self.update_stratum(backend, stratum, reach)
-            work.defer(partial(list, [done]), done.derivations)
-        if small is not None and small.done:
-            self._note(backend, small, work)
-        return work
-
-    def _note(self, backend: Backend, small: Small, work: Work) -> None:
-        """Learns from updates that were too small to be chosen one by one."""
-        done, costs = small.done, self.costs
-        for driven in done:
-            if costs.is_to_learn(driven.effort):
-                costs.driven(driven, is_mostly_loss(backend))
-            work.defer(partial(_written_down, driven, costs), driven.derivations)
-        done.clear()
+        costs = self.costs
+        done: list[StratumWork | Driven] = []
+        for stratum, reach in backend.changes.affected(costs.small(done)):
+            done.append(self.update_stratum(backend, stratum, reach))
+        for part in done:
+            if type(part) is Driven and costs.is_to_learn(part.effort):
+                costs.driven(part, is_mostly_loss(backend))
+        return Work(done, write=self._write)
 
     def forecast(self, backend: Backend, stratum: LogicalStratum, changes: int, *, is_loss: bool) -> Forecast:
         return self.costs.forecast(stratum, features_of(backend, stratum, changes, is_loss))
@@ -173,9 +164,11 @@ def _tell(work: StratumWork, weight: float, bootstrap: Bootstrap, facts: int, sp
     work.other = round(bootstrap.rebuild_cost(facts))
 
 
-def _written_down(driven: Driven, costs: CostModel) -> list[StratumWork]:
+def _written_down(costs: CostModel, driven: StratumWork | Driven) -> list[StratumWork]:
     """What small updates have done; with what is known by now of those strata that have rules. The clock was not looked
     at in between: they share the time by the changes that they heard of and the rows that they looked at."""
+    if isinstance(driven, StratumWork):
+        return [driven]
     share = driven.seconds / (sum([changes + rows for _, changes, _, rows, *_ in driven.costs]) or 1)
     found = []
     for place, changes, derivations, rows, effort, _ in driven.costs:

@@ -7,9 +7,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, replace
-from itertools import starmap
+from itertools import chain
 from threading import Lock
-from typing import ClassVar, Final, Protocol
+from typing import Any, ClassVar, Final, Protocol
 
 from elastalog.analysis.program import CheckedProgram
 from elastalog.backends.annotation import Annotation
@@ -64,32 +64,32 @@ _WRITING = Lock()
 
 
 class Work:
-    """What an epoch cost, stratum by stratum. Strata that nothing touched are not listed."""
+    """What an epoch cost, stratum by stratum. Strata that nothing touched are not listed. `write`: how `parts` that are
+    no work on a stratum yet are written down, when somebody asks for strata; any other is left as it is."""
 
-    __slots__ = ("_counters", "_later", "_strata")
+    __slots__ = ("_counters", "_parts", "_write")
 
-    def __init__(self, strata: Iterable[StratumWork] = (), counters: Counters | None = None) -> None:
-        self._strata = list(strata)
-        self._later: list[tuple[int, Callable[[], Iterable[StratumWork]]]] = []
+    def __init__(
+        self,
+        parts: list[Any] | None = None,
+        counters: Counters | None = None,
+        write: Callable[[Any], Iterable[StratumWork]] | None = None,
+    ) -> None:
+        self._parts: list[Any] = [] if parts is None else parts
         self._counters = counters
-
-    def defer(self, write: Callable[[], Iterable[StratumWork]], derivations: int) -> None:
-        """Adds further strata, which are written down when they are asked for, and the derivations that they took."""
-        self._later.append((derivations, write))
+        self._write = write
 
     @property
     def strata(self) -> list[StratumWork]:
-        with _WRITING:
-            for _, write in self._later:
-                self._strata += write()
-            self._later.clear()
-        return self._strata
+        if self._write is not None:
+            with _WRITING:
+                if self._write is not None:
+                    self._parts, self._write = [*chain.from_iterable(map(self._write, self._parts))], None
+        return self._parts
 
     @property
     def derivations(self) -> int:
-        with _WRITING:
-            later = sum([derivations for derivations, _ in self._later])
-            return later + sum([stratum.derivations for stratum in self._strata])
+        return sum([part.derivations for part in self._parts])
 
     @property
     def counters(self) -> Counters:
@@ -169,7 +169,7 @@ Learn = Callable[[LogicalStratum, int, float], None]
 
 def evaluate_all(backend: Backend, learn: Learn = lambda stratum, derivations, seconds: None) -> Work:
     """Evaluates the strata in order; what each cost is told to `learn`."""
-    done: list[tuple[LogicalStratum, int, float]] = []
+    done: list[StratumWork] = []
     for stratum in backend.program.strata:
         began = time.perf_counter()
         try:
@@ -178,11 +178,9 @@ def evaluate_all(backend: Backend, learn: Learn = lambda stratum, derivations, s
             raise with_growing_rules(error, [stratum], backend.program.checked) from None
         seconds = time.perf_counter() - began
         learn(stratum, derivations, seconds)
-        done.append((stratum, derivations, seconds))
-    work = Work()
-    found = ((stratum.number, stratum.relations, How.BOOTSTRAP, "first epoch", *cost) for stratum, *cost in done)
-    work.defer(lambda: starmap(StratumWork, found), sum([derivations for _, derivations, _ in done]))
-    return work
+        what = stratum.number, stratum.relations, How.BOOTSTRAP, "first epoch"
+        done.append(StratumWork(*what, derivations, seconds))
+    return Work(done)
 
 
 def with_growing_rules(error: LimitReached, strata: Iterable[LogicalStratum], program: CheckedProgram) -> LimitReached:

@@ -21,6 +21,7 @@ from elastalog.jit.intrinsics import array_at
 from elastalog.jit.intrinsics import flattened as flattened
 from elastalog.jit.intrinsics import group_of_keys as group_of_keys
 from elastalog.jit.intrinsics import group_of_numbers as group_of_numbers
+from elastalog.jit.intrinsics import place_of as place_of
 from elastalog.jit.intrinsics import prefetch as prefetch
 from elastalog.jit.intrinsics import record_at as record_at
 from elastalog.jit.operators import FINISH as FINISH
@@ -29,6 +30,7 @@ from elastalog.jit.operators import HALF as HALF
 from elastalog.jit.operators import LOW as LOW
 from elastalog.jit.operators import NONE as NONE
 from elastalog.jit.operators import ONE as ONE
+from elastalog.jit.operators import Operator as Operator
 from elastalog.jit.operators import inlined as inlined
 from elastalog.jit.operators import mix as mix
 from elastalog.jit.operators import operator as operator

@@ -6,7 +6,6 @@ from ctypes import addressof
 
 import numpy as np
 
-from elastalog.backends.kernel.compile.signatures import address_of
 from elastalog.backends.kernel.store import postings
 from elastalog.backends.kernel.store.crew import ALONE, Crew
 from elastalog.backends.kernel.store.memory import (
@@ -20,6 +19,7 @@ from elastalog.backends.kernel.store.memory import (
     lengthen,
     power_of_two,
     state_vector,
+    write_index,
 )
 from elastalog.backends.kernel.store.postings import DIRECT, HASHED, STRIP_LENGTH
 from elastalog.backends.kernel.store.selectivity import least_keys
@@ -102,12 +102,9 @@ class Index:
         """Where the index is, written down again if it has moved."""
         found, stamp = self.descriptor, self.stamp
         if stamp != self.laid_out:
-            found.columns, found.columns_number = address_of(self.columns), len(self.columns)
-            found.kind = self.kind
-            found.keys, found.keys_size, found.shift = address_of(self.keys), len(self.keys), self.shift
-            found.slots, found.slots_size = address_of(self.slots), len(self.slots)
-            found.pool, found.pool_size = address_of(self.pool), len(self.pool)
-            found.state, found.state_size = address_of(self.state), len(self.state)
+            write_index(
+                addressof(found), self.columns, self.kind, self.keys, self.shift, self.slots, self.pool, self.state
+            )
             self.laid_out = stamp  # last, as with relations
         return found
 

@@ -18,13 +18,25 @@ from contextlib import suppress
 from ctypes import Structure
 from itertools import count
 from math import prod
-from struct import Struct
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from elastalog.backends.kernel.compile.signatures import record, record_at
+from elastalog.backends.kernel.compile.signatures import (
+    COLUMNS,
+    INT,
+    KEYS,
+    MATRIX,
+    STATE,
+    TABLE,
+    WORDS,
+    operator,
+    place_of,
+    record,
+    record_at,
+    types,
+)
 from elastalog.diagnostics import quota
 from elastalog.diagnostics.quota import take
 from elastalog.settings import SETTINGS
@@ -254,10 +266,6 @@ class Place(Structure):
     coming: int
 
 
-write_place = Struct("11q").pack_into
-"""Writes what is known of where a relation is into its place: the fields up to `is_annotated`, in their order."""
-
-
 @record
 class RelationDescriptor(Place):
     """The place of a relation, kept as long as the relation lives: how far it goes here and nowhere else, arrays as
@@ -293,3 +301,37 @@ class IndexDescriptor(Structure):
 
 relation_descriptor_at = record_at(RelationDescriptor)
 index_descriptor_at = record_at(IndexDescriptor)
+
+
+@operator(types.void, INT, MATRIX, INT, TABLE, INT, WORDS, WORDS, MATRIX)
+def write_place(address, rows, full, table, shift, level, count, touched):
+    """Writes down where a relation is, of which so many rows can be found in its table, if it has one."""
+    place = relation_descriptor_at(address, 0)
+    place.rows = place_of(rows)
+    place.width = rows.shape[1]
+    place.room = min(rows.shape[0], full) if table.shape[0] > 0 else rows.shape[0]
+    place.table = place_of(table)
+    place.table_size = table.shape[0]
+    place.shift = shift
+    place.level = place_of(level)
+    place.count = place_of(count)
+    place.touched = place_of(touched)
+    place.touched_room = touched.shape[0]
+
+
+@operator(types.void, INT, COLUMNS, INT, KEYS, INT, MATRIX, WORDS, STATE)
+def write_index(address, columns, kind, keys, shift, slots, pool, state):
+    """Writes down where an index is."""
+    place = index_descriptor_at(address, 0)
+    place.columns = place_of(columns)
+    place.columns_number = columns.shape[0]
+    place.kind = kind
+    place.keys = place_of(keys)
+    place.keys_size = keys.shape[0]
+    place.shift = shift
+    place.slots = place_of(slots)
+    place.slots_size = slots.shape[0]
+    place.pool = place_of(pool)
+    place.pool_size = pool.shape[0]
+    place.state = place_of(state)
+    place.state_size = state.shape[0]

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from elastalog.backends.kernel.compile.signatures import address_of
 from elastalog.backends.kernel.store import inserting
 from elastalog.backends.kernel.store import set_table as row_operators
 from elastalog.backends.kernel.store.annotations import ABSENT, NEW, REFERENCE, TOUCHED_WIDTH
@@ -79,7 +78,7 @@ class KernelRelation:
         self.stamp = stamp = STAMPS.take()
         self.crew = crew
         self.laid_out = -1
-        self.descriptor = RelationDescriptor(generation=stamp, is_settled=1)
+        self.descriptor = RelationDescriptor(generation=stamp, is_settled=1, is_annotated=is_annotated)
         self.address = addressof(self.descriptor)
         self.name = name
         self.width = width
@@ -118,14 +117,10 @@ class KernelRelation:
         if self.stamp != self.laid_out:
             # Before the stamp: it may have to be made.
             table = self.table if with_table and not len(self._table) else self._table
-            stamp, room, slots = self.stamp, len(self.rows), len(table)
-            write_place(
-                found, 0, address_of(self.rows), self.width, min(room, self.full) if slots else room,
-                address_of(table), slots, self.shift, address_of(self.level), address_of(self.count),
-                address_of(self.touched), len(self.touched), self.is_annotated,
-            )  # fmt: skip
+            stamp = self.stamp
+            write_place(self.address, self.rows, self.full, table, self.shift, self.level, self.count, self.touched)
             # Last: Ctrl-C may come in between, and then all of it is to be written again.
-            self.laid_out = stamp if slots else -1
+            self.laid_out = stamp if len(table) else -1
         return found
 
     @property

@@ -42,6 +42,9 @@ from elastalog.settings import SETTINGS
 
 Sides: TypeAlias = Mapping[str, Matrix]
 
+_NO_SIDE: Sides = {}
+_NONE_ANEW = frozenset[str]()
+
 
 class Transaction:
     """`asked`: the explicit facts that are to go and come, and who knows which are explicit, as long as nobody has
@@ -64,14 +67,13 @@ class Transaction:
     def end(self) -> None:
         """There is no update under way."""
         self.asked: tuple[Sides, Sides, Callable[[str, Matrix], Vector]] | None = None
-        self.deleted: Sides = {}
-        self.inserted: Sides = {}
+        self.deleted = self.inserted = _NO_SIDE
         if self._changed:
             self._changed = {}
         self.collect: Callable[[dict[str, Vector]], None] | None = None
         if self.replaced:
             self.replaced, self.vectors = {}, {}
-        self.anew: frozenset[str] = frozenset()
+        self.anew = _NONE_ANEW
         self.shift: Shift | None = None
         self.is_told = False
 
