@@ -21,7 +21,7 @@ from elastalog.analysis.listing import show_value
 from elastalog.analysis.pattern import Free, Pattern, parse_pattern
 from elastalog.diagnostics.diagnostic import ElastalogError, collecting_warnings, error
 from elastalog.provenance.fact import Fact
-from elastalog.web.pages.markup import Address, faults_html, html, link
+from elastalog.web.pages.markup import Address, fact_html, faults_html, html, link
 
 if TYPE_CHECKING:
     from elastalog.session import Session
@@ -258,6 +258,10 @@ class Window:
     def to(self, path: str, **parameters: object) -> Address:
         """The address of something, at the epoch that is looked at."""
         return Address.of(path, **parameters).with_(epoch=self.epoch)
+
+    def fact_link(self, fact: Fact, text: str = "", look: str = "fact") -> str:
+        """A link to a fact, at the epoch that is looked at."""
+        return link(self.bench.fact_address(fact, self.epoch), text or fact_html(*fact), look)
 
     def go(self, address: Address) -> None:
         """Shows something else; the browser can go back."""
