@@ -81,6 +81,13 @@ def test_a_parameter_without_a_variable_is_told() -> None:
     assert list(datalog("", 'path(?town, X), "?twon" != ""')) == [(2,)]
 
 
+def test_a_change_of_rules_may_be_a_preview_alone() -> None:
+    with elastalog.open(PROGRAM + "edge(1, 2).") as db:
+        changes = db.change_rules(".decl back(x: number)\nback(x) :- edge(_, x).", preview=True)
+        assert list(changes["back"].inserted) == [(2,)]
+        assert "back" not in db
+
+
 def test_an_error_shows_lines_of_the_user_alone() -> None:
     def ask() -> None:
         elastalog.open(PROGRAM).query("pth(1, X)")

@@ -242,6 +242,7 @@ def workbench(
         opened, title = opened_service(program, wanted, options, console), Path(program).name
     else:
         opened, title = _in_a_folder(wanted, demo), "services.dl" if demo else "new.dl"
+    console.say(f"opening {title} …")
     with announcing(console), opened as (service, settings):
         _serve(service, settings, wanted, title, demo, opens)
 

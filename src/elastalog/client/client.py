@@ -7,7 +7,6 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from elastalog.analysis.listing import json_value, show_value
@@ -64,9 +63,7 @@ class Client(Renamed):
     def __enter__(self) -> Client:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -84,7 +81,7 @@ class Client(Renamed):
         """Asks what can be asked of the last epoch only."""
         if self._calls.epoch is not None:
             raise errors.read_only("it is a client of an earlier epoch")
-        told = self._transport.json(method, path, None, body, None if batch is None else str(batch))
+        told = self._transport.json(method, path, None, body, key=None if batch is None else str(batch))
         if any(body.get(name) for name in ("program", "added_rules", "removed_rules")):
             self.reload()
         return told

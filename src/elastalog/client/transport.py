@@ -30,7 +30,7 @@ class Transport:
     def __init__(self, url: str, token: str | None, timeout: float) -> None:
         parts = urlsplit(url if "//" in url else f"http://{url}")
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise _unreachable(url, "it is not the address of a service")
+            raise error("E0933", url=url, reason="it is not the address of a service")
         self._path = parts.path.rstrip("/").removesuffix(API)
         self.url = f"{parts.scheme}://{parts.netloc}{self._path}"
         self._parts = parts
@@ -38,17 +38,15 @@ class Transport:
         self._timeout = timeout
         self._local = threading.local()
 
-    def json(
-        self, method: str, path: str, query: Mapping[str, Any] | None = None, body: Any = None, key: str | None = None
-    ) -> Any:
-        """What a call answers, as JSON; None for nothing."""
-        data = self.fetch(method, path, query, body, "application/json", key)
+    def json(self, *asked: Any, **options: Any) -> Any:
+        """What a call answers, as JSON; None for nothing. Asked as `fetch`."""
+        data = self.fetch(*asked, **options)
         if not data:
             return None
         try:
             told = json.loads(data)
         except ValueError:
-            raise _other_answer(self.url) from None
+            raise error("E0934", url=self.url, status=200) from None
         _warn_of(told.get("warnings", ()) if isinstance(told, dict) else ())
         return told
 
@@ -72,10 +70,10 @@ class Transport:
                 connection.request(method, self._target(path, query), data, self._headers(headers, data))
                 response = connection.getresponse()
                 answer = response.read()
-            except (OSError, http.client.HTTPException) as error:
+            except (OSError, http.client.HTTPException) as fault:
                 self.close()
                 if is_last:
-                    raise _unreachable(self.url, _reason(error)) from None
+                    raise error("E0933", url=self.url, reason=_reason(fault)) from None
             else:
                 return self._checked(response, answer)
         raise AssertionError("the second try is the last")
@@ -93,8 +91,8 @@ class Transport:
                 self._checked(response, response.read())
             while line := response.readline():
                 yield line.decode("utf-8").rstrip("\n")
-        except (OSError, http.client.HTTPException) as error:
-            raise Broken([_unreachable(self.url, _reason(error)).diagnostics[0]]) from None
+        except (OSError, http.client.HTTPException) as fault:
+            raise Broken.of("E0933", url=self.url, reason=_reason(fault)) from None
         finally:
             connection.close()
 
@@ -144,9 +142,13 @@ class Transport:
             found = [diagnostic_of(one) for one in told["diagnostics"]]
             first = found[0].code
         except (ValueError, LookupError, TypeError):
-            raise _other_answer(self.url, response.status) from None
+            raise error("E0934", url=self.url, status=response.status) from None
         if response.status == 401:
-            raise _refused_token(self.url, self._token)
+            raise error(
+                "E0923.refused_token",
+                told=f"`{self.url}` " + ("needs a token" if self._token is None else "does not know this token"),
+                given="give the one that `elastalog serve` printed, or was started with: `connect(url, token=…)`",
+            )
         if first == "E0606":
             raise UnknownRelation(found)
         raise (LimitReached if response.status in _LIMITS else ElastalogError)(found)
@@ -207,20 +209,3 @@ def _reason(error: Exception) -> str:
     if isinstance(error, ssl.SSLError) and error.reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE"):
         return "it speaks HTTP without TLS; its address begins with `http://`"
     return (getattr(error, "strerror", None) or str(error) or type(error).__name__).lower()
-
-
-def _refused_token(url: str, token: str | None) -> ElastalogError:
-    given = "give the one that `elastalog serve` printed, or was started with: `connect(url, token=…)`"
-    return error(
-        "E0923.refused_token",
-        told=f"`{url}` does not know this token" if token is not None else f"`{url}` needs a token",
-        given=given,
-    )
-
-
-def _unreachable(url: str, reason: str) -> ElastalogError:
-    return error("E0933", url=url, reason=reason)
-
-
-def _other_answer(url: str, status: int = 200) -> ElastalogError:
-    return error("E0934", url=url, status=status)

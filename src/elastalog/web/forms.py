@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import asdict
 from functools import lru_cache, partial
 from typing import Any, Final
 
@@ -83,18 +84,13 @@ async def page_in(form: str, page: Page, service: Service) -> Response:
 
 
 def _json_text(page: Page) -> str:
-    return json.dumps(page_as_json(page), ensure_ascii=False, allow_nan=False)
-
-
-def page_as_json(page: Page) -> dict[str, Any]:
-    """A page as JSON has it."""
     told = {
         "relation": page.schema.name, "columns": columns_as_json(page.schema), "epoch": page.epoch,
         "offset": page.offset, "total": page.total, "rows": rows_as_json(page.facts),
     }  # fmt: skip
     if page.levels is not None and page.counts is not None:
         told.update(levels=list(page.levels), counts=list(page.counts))
-    return told
+    return json.dumps(told, ensure_ascii=False, allow_nan=False)
 
 
 async def _blocks(form: str, page: Page, service: Service) -> AsyncIterator[bytes]:
@@ -235,15 +231,8 @@ def difference_as_json(found: Difference, most: int) -> dict[str, Any]:
 
 def event_as_json(event: Event, most: int, only: Collection[str] | None = None) -> dict[str, Any]:
     """An event of the change feed."""
-    return {
-        "since": event.since,
-        "epoch": event.epoch,
-        "time": event.time,
-        "source": event.source,
-        "batch": event.batch,
-        "rules": {"added": list(event.rules.added), "removed": list(event.rules.removed)},
-        **changes_as_json(event.changes, most, only),
-    }
+    told = {name: getattr(event, name) for name in ("since", "epoch", "time", "source", "batch")}
+    return {**told, "rules": asdict(event.rules), **changes_as_json(event.changes, most, only)}
 
 
 @lru_cache(4 * AT_ONCE)
@@ -283,6 +272,7 @@ def most_rows(service: Service, rows: int | None) -> int:
     return service.limits.event_rows if rows is None else min(rows, service.limits.export)
 
 
+_OF_RECORD = ("epoch", "is_repeated", "is_unchanged", "inserted", "deleted", "ignored", "seconds")
 _OF_STRATA = ("stratum", "relations", "how", "why", "derivations", "seconds")
 
 
@@ -290,15 +280,9 @@ def commit_as_json(done: Committed, service: Service, rows: int | None = None) -
     """What came of an update."""
     record = done.record
     return {
-        "epoch": record.epoch,
-        "is_repeated": record.is_repeated,
-        "is_unchanged": record.is_unchanged,
-        "inserted": record.inserted,
-        "deleted": record.deleted,
-        "ignored": record.ignored,
-        "seconds": record.seconds,
+        **{name: getattr(record, name) for name in _OF_RECORD},
         "strata": [{name: getattr(one, name) for name in _OF_STRATA} for one in record.work.strata],
-        "rules": {"added": list(record.rules.added), "removed": list(record.rules.removed)},
+        "rules": asdict(record.rules),
         "reports": [
             {
                 "relation": one.relation, "loaded": one.loaded, "bad": one.bad,

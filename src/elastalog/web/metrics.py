@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 
 from elastalog.diagnostics.quota import resident_bytes
 from elastalog.evaluation.epochs import EpochRecord
@@ -17,39 +16,28 @@ BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.
 Labels = tuple[tuple[str, str], ...]
 
 
-@dataclass(slots=True)
-class Durations:
-    """How often something took how long."""
-
-    classes: list[int] = field(default_factory=lambda: [0] * len(BOUNDS))
-    number: int = 0
-    seconds: float = 0.0
-
-    def add(self, seconds: float) -> None:
-        self.number += 1
-        self.seconds += seconds
-        for place, bound in enumerate(BOUNDS):
-            self.classes[place] += seconds <= bound
-
-
 class Metrics:
     """Counted since the service began. Threads may count at the same time."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._counts: dict[str, Counter[Labels]] = {}
-        self._durations: dict[str, dict[Labels, Durations]] = {}
+        self._series: defaultdict[tuple[str, str], Counter[tuple[str, Labels]]] = defaultdict(Counter)
 
     def count(self, name: str, number: float = 1, **labels: str) -> None:
         """Adds to a counter."""
-        with self._lock:
-            self._counts.setdefault(name, Counter())[tuple(sorted(labels.items()))] += number  # type: ignore[assignment]
+        self._add(name, "counter", [("", tuple(labels.items()), number)])
 
     def took(self, name: str, seconds: float, **labels: str) -> None:
         """Notes how long something took."""
+        own = tuple(labels.items())
+        buckets = [("_bucket", (*own, ("le", f"{bound:g}")), float(seconds <= bound)) for bound in BOUNDS]
+        all_of_them = ("_bucket", (*own, ("le", "+Inf")), 1.0)
+        self._add(name, "histogram", [*buckets, all_of_them, ("_sum", own, seconds), ("_count", own, 1.0)])
+
+    def _add(self, name: str, kind: str, amounts: Iterable[tuple[str, Labels, float]]) -> None:
         with self._lock:
-            known = self._durations.setdefault(name, {})
-            known.setdefault(tuple(sorted(labels.items())), Durations()).add(seconds)
+            for end, labels, amount in amounts:
+                self._series[name, kind][name + end, labels] += amount  # type: ignore[assignment]
 
     def asked(self, text: str, began: int, error: BaseException | None) -> None:
         """Counts a question, as an observer of the session."""
@@ -69,23 +57,12 @@ class Metrics:
     def text(self, now: Mapping[str, float | Mapping[str, float]]) -> str:
         """All of it in the text format of Prometheus; `now` has what is so at this moment, single numbers or numbers by
         relation."""
+        lines = list(_gauges(now))
         with self._lock:
-            return "\n".join([*_gauges(now), *self._counters(), *self._histograms()]) + "\n"
-
-    def _counters(self) -> Iterator[str]:
-        for name, by_labels in sorted(self._counts.items()):
-            yield f"# TYPE {name} counter"
-            yield from (f"{name}{_written(labels)} {_number(value)}" for labels, value in sorted(by_labels.items()))
-
-    def _histograms(self) -> Iterator[str]:
-        for name, by_labels in sorted(self._durations.items()):
-            yield f"# TYPE {name} histogram"
-            for labels, known in sorted(by_labels.items()):
-                for bound, number in zip(BOUNDS, known.classes, strict=True):
-                    yield f"{name}_bucket{_written((*labels, ('le', f'{bound:g}')))} {number}"
-                yield f"{name}_bucket{_written((*labels, ('le', '+Inf')))} {known.number}"
-                yield f"{name}_sum{_written(labels)} {known.seconds:.6f}"
-                yield f"{name}_count{_written(labels)} {known.number}"
+            for (name, kind), known in sorted(self._series.items()):
+                lines.append(f"# TYPE {name} {kind}")
+                lines += [f"{series}{_written(labels)} {_number(value)}" for (series, labels), value in known.items()]
+        return "\n".join(lines) + "\n"
 
 
 def _gauges(now: Mapping[str, float | Mapping[str, float]]) -> Iterator[str]:

@@ -325,14 +325,10 @@ def _tell(response: Response, found: list[Diagnostic]) -> None:
         response.headers[WARNINGS] = text
 
 
-def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """How the description of a call says which refusals it knows."""
-    always = (400, 401, 403, 413, 421, 503, 504, 507)
+def refusals() -> dict[int | str, dict[str, Any]]:
+    """How the description of every call says which refusals there are."""
     content = {PROBLEM: {"schema": {"$ref": "#/components/schemas/Problem"}}}
-    return {
-        number: {"description": _TITLES.get(number, "refused"), "content": content}
-        for number in sorted({*always, *statuses})
-    }
+    return {number: {"description": title, "content": content} for number, title in _TITLES.items()}
 
 
 _TITLES = {

@@ -61,8 +61,8 @@ _HERE: Final = (
 class Refused(HTTPException):
     """A diagnostic that goes through whatever handles a request."""
 
-    def __init__(self, diagnostic: Diagnostic, status: int | None = None) -> None:
-        super().__init__(status or status_of(diagnostic))
+    def __init__(self, diagnostic: Diagnostic) -> None:
+        super().__init__(status_of(diagnostic))
         self.diagnostic = diagnostic
 
 

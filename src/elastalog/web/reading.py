@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, TypeAlias, TypeVar, Unpack
+from typing import Any, TypeAlias, Unpack
 
 from elastalog.analysis.program import Value
 from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
@@ -19,14 +19,11 @@ from elastalog.session import Session
 from elastalog.session.questions import Statistics, without_doubt
 from elastalog.storage.errors import epoch_unknown
 from elastalog.web import rules
-from elastalog.web.calls import Worker, asks
+from elastalog.web.calls import T, Worker, asks
 from elastalog.web.feed import Event
 from elastalog.web.paging import Page, Pager, Wanted
 from elastalog.web.replicas import Earlier, Replicas
 from elastalog.web.settings import Limits
-
-T = TypeVar("T")
-
 
 Moment: TypeAlias = int | datetime | None
 """An epoch by its number, or by a time at which it was in force; None: the last one."""

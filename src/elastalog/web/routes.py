@@ -21,43 +21,26 @@ from elastalog.diagnostics.diagnostic import render_json
 from elastalog.evaluation.changes import Changes
 from elastalog.program import rule_texts
 from elastalog.session import Session
-from elastalog.web import models
-from elastalog.web.forms import (
-    JSON,
-    OTHER_FORMS,
-    as_object,
-    changes_as_json,
-    columns_as_json,
-    commit_as_json,
-    difference_as_json,
-    event_text,
-    fact_as_json,
-    form_of,
-    malformed,
-    most_rows,
-    page_in,
-    rows_from_json,
-    undoing,
-)
+from elastalog.web import forms, models
 from elastalog.web.models import WRITES, Asked, ExactRoute, FactText, Moment, refusals
 from elastalog.web.reading import Committed
 from elastalog.web.service import Service
 from elastalog.web.settings import Busy
 
-at_any_epoch = APIRouter(route_class=ExactRoute)
-at_the_last = APIRouter(route_class=ExactRoute)
+at_any_epoch = APIRouter(route_class=ExactRoute, responses=refusals())
+at_the_last = APIRouter(route_class=ExactRoute, responses=refusals())
 
 # --- relations -----------------------------------------------------------------------------------------------------
 
 
-@at_any_epoch.get("/relations", tags=["relations"], response_model=models.RelationsTold, responses=refusals(410))
+@at_any_epoch.get("/relations", tags=["relations"], response_model=models.RelationsTold)
 async def relations(service: Asked, epoch: Moment = None) -> dict[str, Any]:
     """Every relation: its columns, how many facts it holds, and what the last epoch changed in it."""
     found, number = await service.call(service.reading.relations, epoch)
     told = [
         {
-            "name": one.name, "columns": columns_as_json(one.schema), "facts": one.facts, "inserted": one.inserted,
-            "deleted": one.deleted, "rules": one.rules, "is_input": one.is_input, "is_output": one.is_output,
+            "name": one.name, "columns": forms.columns_as_json(one.schema), "facts": one.facts, "rules": one.rules,
+            "inserted": one.inserted, "deleted": one.deleted, "is_input": one.is_input, "is_output": one.is_output,
         }
         for one in found
     ]  # fmt: skip
@@ -68,7 +51,7 @@ async def relations(service: Asked, epoch: Moment = None) -> dict[str, Any]:
     "/relations/{relation}",
     tags=["relations"],
     response_model=models.PageTold,
-    responses={200: {"content": OTHER_FORMS}, **refusals(404, 406, 410, 422)},
+    responses={200: {"content": forms.OTHER_FORMS}},
 )
 async def relation_page(
     service: Asked,
@@ -87,15 +70,15 @@ async def relation_page(
     `explicit`, only the facts that were given, in any order. By `Accept`: JSON, CSV, Arrow stream or Parquet; the
     latter three hold all facts unless there is a `limit`."""
     if explicit and (where or order or annotations):
-        raise malformed("explicit facts come without `where`, `order` and `annotations`")
-    form = form_of(request)
-    most = None if form == JSON else service.limits.export
+        raise forms.malformed("explicit facts come without `where`, `order` and `annotations`")
+    form = forms.form_of(request)
+    most = None if form == forms.JSON else service.limits.export
     find = service.reading.search if where or order else service.reading.page
     page = await service.call(
         find, relation, where, epoch=epoch, annotations=annotations, explicit=explicit, order=order, offset=offset,
         limit=limit, most=most,
     )  # fmt: skip
-    return await page_in(form, page, service)
+    return await forms.page_in(form, page, service)
 
 
 # --- questions -----------------------------------------------------------------------------------------------------
@@ -108,17 +91,17 @@ _Fact = Annotated[FactText, Query(examples=["path(1,3)"])]
     "/query",
     tags=["questions"],
     response_model=models.PageTold,
-    responses={200: {"content": OTHER_FORMS}, **refusals(406, 410, 422)},
+    responses={200: {"content": forms.OTHER_FORMS}},
 )
 async def query(service: Asked, request: Request, given: models.QueryGiven, epoch: Moment = None) -> Response:
     """The answers to a conjunctive query with parameters, by pages, in the forms that facts have."""
-    form = form_of(request)
+    form = forms.form_of(request)
     parameters = {name: parameter_from_json(value) for name, value in given.parameters.items()}
     page = await service.call(
         service.reading.query, given.query, parameters, epoch=epoch, seconds=given.seconds, offset=given.offset,
-        limit=given.limit, order=given.order, most=None if form == JSON else service.limits.export,
+        limit=given.limit, order=given.order, most=None if form == forms.JSON else service.limits.export,
     )  # fmt: skip
-    return await page_in(form, page, service)
+    return await forms.page_in(form, page, service)
 
 
 async def _answered(service: Service, question: Callable[[Session], dict[str, Any]], epoch: Moment) -> dict[str, Any]:
@@ -130,26 +113,26 @@ async def _answered(service: Service, question: Callable[[Session], dict[str, An
     return await service.call(service.reading.ask, ask, epoch)
 
 
-@at_any_epoch.get("/proof", tags=["questions"], responses=refusals(404, 410, 422))
+@at_any_epoch.get("/proof", tags=["questions"])
 async def proof(
     service: Asked, fact: _Fact, depth: Annotated[int | None, Query(ge=0, le=1000)] = None, epoch: Moment = None
 ) -> dict[str, Any]:
     """Why a fact holds: its best proof, to a depth. Facts that are not expanded can be asked for in turn."""
     most = service.limits.depth if depth is None else depth
-    return await _answered(service, lambda session: as_object(session.explain(fact, most).to_json()), epoch)
+    return await _answered(service, lambda session: forms.as_object(session.explain(fact, most).to_json()), epoch)
 
 
-@at_any_epoch.get("/derivations", tags=["questions"], responses=refusals(404, 410, 422))
+@at_any_epoch.get("/derivations", tags=["questions"])
 async def derivations(service: Asked, fact: _Fact, epoch: Moment = None) -> dict[str, Any]:
     """Every derivation of a fact, as proofs of one level."""
 
     def ask(session: Session) -> dict[str, Any]:
-        return {"fact": fact, "derivations": [as_object(one.to_json()) for one in session.derivations(fact)]}
+        return {"fact": fact, "derivations": [forms.as_object(one.to_json()) for one in session.derivations(fact)]}
 
     return await _answered(service, ask, epoch)
 
 
-@at_any_epoch.get("/why-not", tags=["questions"], responses=refusals(404, 409, 410, 422))
+@at_any_epoch.get("/why-not", tags=["questions"])
 async def why_not(
     service: Asked,
     fact: _Fact,
@@ -167,15 +150,15 @@ async def why_not(
     except (ValueError, RecursionError):
         values = None
     if not isinstance(values, dict):
-        raise malformed("`bindings` is not a JSON object")
+        raise forms.malformed("`bindings` is not a JSON object")
 
     def ask(session: Session) -> dict[str, Any]:
-        return as_object(session.why_not(fact, limit, rule=rule, bindings=values).to_json())
+        return forms.as_object(session.why_not(fact, limit, rule=rule, bindings=values).to_json())
 
     return await _answered(service, ask, epoch)
 
 
-@at_any_epoch.get("/uses", tags=["questions"], responses=refusals(404, 410, 422))
+@at_any_epoch.get("/uses", tags=["questions"])
 async def uses(
     service: Asked,
     fact: _Fact,
@@ -186,7 +169,11 @@ async def uses(
     """The facts that follow directly from a fact; with `all`, those that would go if it went. The first of them, and
     how many they are."""
     found = await service.call(service.reading.ask, lambda session: session.uses(fact, all=all), epoch, changes=all)
-    return {"fact": fact, "total": len(found), "uses": [fact_as_json(one) for one in found[: _most(service, limit)]]}
+    return {
+        "fact": fact,
+        "total": len(found),
+        "uses": [forms.fact_as_json(one) for one in found[: _most(service, limit)]],
+    }
 
 
 def _most(service: Service, limit: int | None) -> int:
@@ -197,19 +184,19 @@ def _most(service: Service, limit: int | None) -> int:
 # --- debugging -----------------------------------------------------------------------------------------------------
 
 
-@at_any_epoch.post("/localise", tags=["debugging"], responses=refusals(404, 409, 410, 422))
+@at_any_epoch.post("/localise", tags=["debugging"])
 async def localise(service: Asked, given: models.FaultsGiven, epoch: Moment = None) -> dict[str, Any]:
     """A smallest part of the last update, or of what happened between two epochs, that alone shows all faults."""
 
     def ask(session: Session) -> dict[str, Any]:
         time = service.reading.time_to_search()
         found = session.localise(given.unwanted, given.missing, epochs=given.epochs, time_limit=time)
-        return as_object(found.to_json())
+        return forms.as_object(found.to_json())
 
     return await service.call(service.reading.ask, ask, epoch, given.seconds, changes=True)
 
 
-@at_any_epoch.post("/suggest", tags=["debugging"], responses=refusals(404, 409, 410, 422))
+@at_any_epoch.post("/suggest", tags=["debugging"])
 async def suggest(service: Asked, given: models.SuggestGiven, epoch: Moment = None) -> dict[str, Any]:
     """A smallest repair: elements of the last update, or explicit facts, whose undoing removes all faults. Their `sign`
     is that of the update, `undoing` says what becomes of them. `undo` is the update that does it, to be sent to
@@ -220,23 +207,23 @@ async def suggest(service: Asked, given: models.SuggestGiven, epoch: Moment = No
             given.unwanted, given.missing, given.rejected, given.weights or None, service.reading.time_to_search(),
             epochs=given.epochs, over=given.over,
         )  # fmt: skip
-        told = as_object(found.to_json())
+        told = forms.as_object(found.to_json())
         elements = zip(told["elements"], found.elements, strict=True)
         return {
             **told, "elements": [{**one, "undoing": element.undoing} for one, element in elements],
-            "undo": undoing(found),
+            "undo": forms.undoing(found),
         }  # fmt: skip
 
     return await service.call(service.reading.ask, ask, epoch, given.seconds, changes=True)
 
 
-@at_any_epoch.post("/blame", tags=["debugging"], responses=refusals(404, 409, 410, 422))
+@at_any_epoch.post("/blame", tags=["debugging"])
 async def blame(service: Asked, given: models.BlameGiven, epoch: Moment = None) -> dict[str, Any]:
     """The epoch in which a fact last appeared or disappeared, and the part of its update that did that."""
 
     def ask(session: Session) -> dict[str, Any]:
         found = session.blame(given.fact)
-        return {**as_object(found.to_json()), "fact": fact_as_json(found.fact)}
+        return {**forms.as_object(found.to_json()), "fact": forms.fact_as_json(found.fact)}
 
     return await service.call(service.reading.ask, ask, epoch, given.seconds, changes=True)
 
@@ -244,26 +231,26 @@ async def blame(service: Asked, given: models.BlameGiven, epoch: Moment = None) 
 # --- program -------------------------------------------------------------------------------------------------------
 
 
-@at_any_epoch.get("/program", tags=["program"], responses=refusals(410))
+@at_any_epoch.get("/program", tags=["program"])
 async def program(service: Asked, epoch: Moment = None) -> dict[str, Any]:
     """The text of the program, and its rules by number, from 1."""
     found = await service.call(service.reading.look, lambda session: session.program, epoch)
     return {"name": found.tree.source.name, "text": found.tree.source.text, "rules": list(rule_texts(found))}
 
 
-@at_the_last.post("/program/check", tags=["program"], responses=refusals())
+@at_the_last.post("/program/check", tags=["program"])
 async def check(service: Asked, given: models.TextGiven) -> dict[str, Any]:
     """The diagnostics of a whole program that might take the place of the present one, as `--format json` has them."""
     found = await service.call(service.reading.check_program, given.program)
     return {"is_correct": all(one.severity != "error" for one in found), "diagnostics": json.loads(render_json(found))}
 
 
-@at_the_last.patch("/program", tags=["program"], dependencies=WRITES, responses=refusals(422))
+@at_the_last.patch("/program", tags=["program"], dependencies=WRITES)
 async def change(service: Asked, given: models.ProgramGiven, key: Key = None) -> dict[str, Any]:
     """Adds and removes rules, or puts another program in the place of this one: the next epoch. With `preview`, only
     what that would change is told."""
     if given.program is not None and (given.added or given.removed):
-        raise malformed("give either a whole program or rules to add and remove")
+        raise forms.malformed("give either a whole program or rules to add and remove")
     writing, program = service.writing, given.program
 
     def preview() -> Changes:
@@ -282,11 +269,11 @@ async def change(service: Asked, given: models.ProgramGiven, key: Key = None) ->
 
 
 async def _previewed(service: Service, preview: Callable[[], Changes], rows: int | None) -> dict[str, Any]:
-    return await service.call(changes_as_json, await service.ask(preview), most_rows(service, rows))
+    return await service.call(forms.changes_as_json, await service.ask(preview), forms.most_rows(service, rows))
 
 
 async def _committed(service: Service, commit: Callable[[], Committed], rows: int | None) -> dict[str, Any]:
-    return await service.call(commit_as_json, await service.commit(commit), service, rows)
+    return await service.call(forms.commit_as_json, await service.commit(commit), service, rows)
 
 
 # --- updates -------------------------------------------------------------------------------------------------------
@@ -300,7 +287,6 @@ Key = Annotated[str | None, Header(alias="Idempotency-Key", min_length=1, max_le
     tags=["updates"],
     dependencies=WRITES,
     response_model=models.CommitTold,
-    responses=refusals(404, 409, 422),
 )
 async def update(service: Asked, given: models.UpdateGiven, key: Key = None) -> dict[str, Any]:
     """Makes the next epoch. With an `Idempotency-Key` it is done once however often it is sent, also when the service
@@ -309,7 +295,7 @@ async def update(service: Asked, given: models.UpdateGiven, key: Key = None) -> 
     def apply() -> Committed:
         schemas = service.reading.look(lambda session: session.schemas)
         return service.writing.apply(
-            rows_from_json(given.inserted, schemas), rows_from_json(given.deleted, schemas), key=key,
+            forms.rows_from_json(given.inserted, schemas), forms.rows_from_json(given.deleted, schemas), key=key,
             told=(given.inserted, given.deleted), source=given.source, added=given.added_rules,
             removed=given.removed_rules, after=given.after,
         )  # fmt: skip
@@ -317,29 +303,27 @@ async def update(service: Asked, given: models.UpdateGiven, key: Key = None) -> 
     return await _committed(service, apply, given.rows)
 
 
-@at_any_epoch.post(
-    "/updates/preview", tags=["updates"], response_model=models.UpdateTold, responses=refusals(404, 410, 422)
-)
+@at_any_epoch.post("/updates/preview", tags=["updates"], response_model=models.UpdateTold)
 async def preview(service: Asked, given: models.PreviewGiven, epoch: Moment = None) -> dict[str, Any]:
     """What an update would change, without an epoch; or what it would have changed at an earlier one."""
 
     def try_out() -> Changes:
         schemas = service.reading.look(lambda session: session.schemas, epoch)
         return service.writing.preview(
-            rows_from_json(given.inserted, schemas), rows_from_json(given.deleted, schemas), given.seconds,
+            forms.rows_from_json(given.inserted, schemas), forms.rows_from_json(given.deleted, schemas), given.seconds,
             added=given.added_rules, removed=given.removed_rules, epoch=epoch,
         )  # fmt: skip
 
     return await _previewed(service, try_out, given.rows)
 
 
-@at_the_last.post("/updates/forecast", tags=["updates"], responses=refusals(404, 422))
+@at_the_last.post("/updates/forecast", tags=["updates"])
 async def forecast(service: Asked, given: models.PreviewGiven) -> dict[str, Any]:
     """What would be chosen for the strata that an update reaches first: to update them, or to recompute them."""
 
     def look_ahead() -> list[dict[str, Any]]:
         schemas = service.reading.look(lambda session: session.schemas)
-        inserted, deleted = (rows_from_json(side, schemas) for side in (given.inserted, given.deleted))
+        inserted, deleted = (forms.rows_from_json(side, schemas) for side in (given.inserted, given.deleted))
         found = service.writing.forecast(inserted, deleted, added=given.added_rules, removed=given.removed_rules)
         return [asdict(one) for one in found]
 
@@ -359,7 +343,7 @@ LONGEST_WAIT = 30.0
     "/changes",
     tags=["changes"],
     response_model=models.EventTold,
-    responses={200: {"content": {STREAM: {}}}, 204: {"description": "nothing has changed"}, **refusals(404, 410)},
+    responses={200: {"content": {STREAM: {}}}, 204: {"description": "nothing has changed"}},
 )
 async def changes(
     service: Asked,
@@ -377,7 +361,7 @@ async def changes(
     only = frozenset(name.strip() for name in relations.split(",") if name.strip()) or None
     if only is not None:
         await service.call(service.reading.look, lambda session: [session[name] for name in only])
-    most = most_rows(service, rows)
+    most = forms.most_rows(service, rows)
     if known is not None and known != service.epoch:
         await asyncio.to_thread(service.feed.since, known)  # says so here if it is not kept
     if STREAM in request.headers.get("accept", ""):
@@ -389,7 +373,7 @@ async def changes(
     event = await service.feed.after(service.epoch if known is None else known, wait or 0.001)
     if event is None:
         return Response(status_code=204)
-    return Response(event_text(event, most, only), media_type="application/json")
+    return Response(forms.event_text(event, most, only), media_type="application/json")
 
 
 def _known(since: int | None, last: str | None) -> int | None:
@@ -397,21 +381,21 @@ def _known(since: int | None, last: str | None) -> int | None:
     if last is None or not last:
         return since
     if not last.isdecimal():
-        raise malformed("`Last-Event-ID` is not an epoch")
+        raise forms.malformed("`Last-Event-ID` is not an epoch")
     return int(last)
 
 
 async def _stream(service: Service, start: int, only: frozenset[str] | None, most: int) -> AsyncIterator[str]:
     yield f"retry: 1000\nid: {start}\nevent: epoch\ndata: {json.dumps({'epoch': start})}\n\n"
     async for events in service.feed.listen(start, HEARTBEAT, service.limits.listeners):
-        told = (f"id: {one.epoch}\nevent: changes\ndata: {event_text(one, most, only)}\n\n" for one in events)
+        told = (f"id: {one.epoch}\nevent: changes\ndata: {forms.event_text(one, most, only)}\n\n" for one in events)
         yield "".join(told) or ": nothing new\n\n"
 
 
 # --- history -------------------------------------------------------------------------------------------------------
 
 
-@at_the_last.get("/epochs", tags=["history"], responses=refusals(410))
+@at_the_last.get("/epochs", tags=["history"])
 async def epochs(
     service: Asked,
     offset: Annotated[int, Query(ge=0, lt=1 << 62)] = 0,
@@ -423,7 +407,7 @@ async def epochs(
     return {"total": len(found), "epochs": [one.written() for one in last]}
 
 
-@at_the_last.get("/diff", tags=["history"], responses=refusals(410, 422))
+@at_the_last.get("/diff", tags=["history"])
 async def diff(
     service: Asked,
     first: Annotated[models.Epoch, Query(alias="from")],
@@ -432,12 +416,12 @@ async def diff(
 ) -> dict[str, Any]:
     """What the epochs after one until another did together: facts that came, went, or `moved` from the level `was` to
     another, rules, and declarations. The other way round when `to` is the earlier one."""
-    most = most_rows(service, rows)
+    most = forms.most_rows(service, rows)
 
     def ask(session: Session) -> dict[str, Any]:
         service.reading.require(first, last)
         found = session.diff(first, last)
-        relations = {name: difference_as_json(one, most) for name, one in found.items()}
+        relations = {name: forms.difference_as_json(one, most) for name, one in found.items()}
         numbers = [one[f"{side}_count"] for one in relations.values() for side in ("inserted", "deleted", "moved")]
         return {
             "from": first, "to": last, "impact": found.impact, "relations": relations,
@@ -448,7 +432,7 @@ async def diff(
     return await service.call(service.reading.ask, ask)
 
 
-@at_the_last.get("/turns", tags=["history"], responses=refusals(410, 422))
+@at_the_last.get("/turns", tags=["history"])
 async def turns(service: Asked, fact: Annotated[FactText, Query()]) -> dict[str, Any]:
     """The epochs in which a fact appeared, disappeared or changed its level, oldest first."""
     found = await service.call(service.reading.ask, lambda session: session.history(fact))
@@ -469,7 +453,7 @@ async def health(service: Asked) -> dict[str, Any]:
     "/metrics",
     tags=["service"],
     response_class=Response,
-    responses={200: {"content": {"text/plain": {}}}, **refusals()},
+    responses={200: {"content": {"text/plain": {}}}},
 )
 async def metrics(service: Asked) -> Response:
     """Epochs, impact, seconds by stratum and choice, facts, memory, readers and requests, as Prometheus reads them."""

@@ -10,22 +10,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar
 
 from elastalog.evaluation.epochs import EpochRecord
 from elastalog.session import Session
 from elastalog.storage.lock import tell_address
 from elastalog.storage.manifest import LOCK
-from elastalog.web.calls import Calls, Worker, asks, commits
+from elastalog.web.calls import Asked, Calls, T, Worker, asks, commits
 from elastalog.web.feed import Event, Feed
 from elastalog.web.metrics import Metrics
 from elastalog.web.reading import Reading
 from elastalog.web.replicas import Earlier, Replicas
 from elastalog.web.settings import Limits
 from elastalog.web.writing import Writing
-
-Asked = ParamSpec("Asked")
-T = TypeVar("T")
 
 
 class Service:

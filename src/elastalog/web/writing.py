@@ -65,13 +65,13 @@ class Writing:
         )
 
     @asks
-    def preview_program(self, program: str, *, seconds: float | None = None) -> Changes:
+    def preview_program(self, program: str) -> Changes:
         """What another program in the place of this one would change."""
 
         def preview(session: Session) -> Changes:
             return session.upgrade(rules.read_text(program, session.program), preview=True)
 
-        return self._reading.ask(preview, None, seconds, changes=True)
+        return self._reading.ask(preview, changes=True)
 
     # --- epochs ----------------------------------------------------------------------------------------------------
 

@@ -125,11 +125,8 @@ def _rules(program: CheckedProgram, statistics: Statistics) -> str:
             if line
             else '<span class="wb-note">made to serve others</span>'
         )
-        cells = (
-            cell(f"<code>{html(rule.text, 300)}</code> {where}", "inline"), cell(f"{rule.derivations:,}", "number"),
-            cell(seconds_html(rule.seconds), "number"), bar_cell(rule.seconds / slowest),
-        )  # fmt: skip
-        rows.append(f"<tr>{''.join(cells)}</tr>")
+        text = cell(f"<code>{html(rule.text, 300)}</code> {where}", "inline")
+        rows.append(_row(text, f"{rule.derivations:,}", seconds_html(rule.seconds), rule.seconds / slowest))
     head = '<th>rule</th><th class="number">derivations</th><th class="number">time</th><th class="wb-hide-phone"></th>'
     return table(head, rows)
 
@@ -137,13 +134,16 @@ def _rules(program: CheckedProgram, statistics: Statistics) -> str:
 def _relations(window: Window, statistics: Statistics) -> str:
     relations = sorted(statistics.relations, key=lambda relation: -relation.bytes)
     largest = max((relation.bytes for relation in relations), default=1) or 1
-    rows = []
-    for relation in relations:
-        address = window.to("/facts", relation=relation.name)
-        cells = (
-            cell(link(address, html(relation.name), more="data-row"), "mono"), cell(f"{relation.facts:,}", "number"),
-            cell(bytes_html(relation.bytes), "number"), bar_cell(relation.bytes / largest),
-        )  # fmt: skip
-        rows.append(f"<tr>{''.join(cells)}</tr>")
+    rows = (
+        _row(
+            cell(link(window.to("/facts", relation=one.name), html(one.name), more="data-row"), "mono"),
+            f"{one.facts:,}", bytes_html(one.bytes), one.bytes / largest,
+        )
+        for one in relations
+    )  # fmt: skip
     head = '<th>relation</th><th class="number">facts</th><th class="number">memory</th><th class="wb-hide-phone"></th>'
     return table(head, rows)
+
+
+def _row(first: str, number: str, amount: str, share: float) -> str:
+    return f"<tr>{first}{cell(number, 'number')}{cell(amount, 'number')}{bar_cell(share)}</tr>"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from html import escape
 
 from nicegui import ui
 
@@ -16,7 +15,19 @@ from elastalog.provenance.rendering.markup import GraphNode, graph_of
 from elastalog.provenance.rendering.text import summary
 from elastalog.session import Session
 from elastalog.web.pages.graphs import MOST_NODES, Drawn, draw
-from elastalog.web.pages.markup import LONG, Address, empty, fact_html, faults_html, html, link, rule_html, sign, tag
+from elastalog.web.pages.markup import (
+    LONG,
+    Address,
+    empty,
+    fact_html,
+    faults_html,
+    first_of,
+    html,
+    link,
+    rule_html,
+    sign,
+    tag,
+)
 from elastalog.web.pages.why import ProofTree, build_absence
 from elastalog.web.pages.window import Side, Window, box, button, card, choice, raw
 
@@ -82,7 +93,7 @@ async def _pattern(window: Window, pattern: str) -> None:
             with box("wb-head"):
                 with box():
                     raw(html(pattern, LONG), "wb-fact-title", tag="h1")
-                raw(f'<a class="wb-button" href="{escape(str(there))}">Show what is there</a>', "wb-row")
+                raw(link(there, "Show what is there", "wb-button"), "wb-row")
             await build_absence(window, pattern)
 
     await build()
@@ -93,8 +104,7 @@ async def _build(window: Window, address: Address, fact: Fact, proof: Proof | No
     tags = box("wb-row")
     with box("wb-head"):
         with box():
-            relation = escape(str(window.to("/facts", relation=fact.relation)))
-            raw(f'<a href="{relation}">{html(fact.relation)}</a>', "wb-crumb")
+            raw(link(window.to("/facts", relation=fact.relation), html(fact.relation)), "wb-crumb")
             raw(fact_html(fact.relation, fact.values, LONG // 4), "wb-fact-title", tag="h1")
             tags.move(ui.context.slot.parent)
         with box("wb-row"):
@@ -188,11 +198,9 @@ def _derivations(window: Window, derivations: tuple[Proof, ...]) -> str:
     if not derivations:
         return '<p class="wb-note">None: it was given.</p>'
     parts = []
-    for derivation in derivations[:20]:
+    for derivation in derivations:
         premises = ", ".join(
-            f'<a href="{escape(str(window.bench.fact_address(child.fact, window.epoch)))}">{fact_html(*child.fact)}</a>'
-            if isinstance(child, Proof)
-            else html(child.text, 200)
+            window.fact_link(child.fact, look="") if isinstance(child, Proof) else html(child.text, 200)
             for child in derivation.children
         )
         by = (
@@ -204,17 +212,15 @@ def _derivations(window: Window, derivations: tuple[Proof, ...]) -> str:
             '<div class="wb-node"><span class="wb-mark">•</span>'
             f'<div class="text"><span class="fact">{premises}</span>{by}</div></div>'
         )
-    more = f'<p class="wb-note">… {len(derivations) - 20:,} more</p>' if len(derivations) > 20 else ""
-    return "".join(parts) + more
+    return "".join(first_of(parts, 20))
 
 
 def _uses(window: Window, uses: tuple[Fact, ...]) -> str:
     if not uses:
         return '<p class="wb-note">Nothing follows from it.</p>'
-    addresses = ((use, window.bench.fact_address(use, window.epoch)) for use in uses[:FEW_USES])
-    items = [f"<li>{link(address, fact_html(*use), 'fact')}</li>" for use, address in addresses]
-    more = f'<li class="wb-note">… {len(uses) - FEW_USES:,} more</li>' if len(uses) > FEW_USES else ""
-    return f'<ul class="wb-list">{"".join(items)}{more}</ul>'
+    items = [f"<li>{window.fact_link(use)}</li>" for use in uses[:FEW_USES]]
+    items += [f'<li class="wb-note">… {len(uses) - FEW_USES:,} more</li>'] * (len(uses) > FEW_USES)
+    return f'<ul class="wb-list">{"".join(items)}</ul>'
 
 
 def _what_if(window: Window, fact: Fact, is_given: bool) -> None:
@@ -246,15 +252,15 @@ async def _blame(window: Window, fact: Fact) -> None:
     except ElastalogError as error:
         raw(faults_html(error.diagnostics))
         return
-    at = escape(str(Address.of("/timeline", to=blame.epoch)))
+    since = f"Since {link(Address.of('/timeline', to=blame.epoch), f'epoch {blame.epoch}')}, "
     if blame.localisation is None:
-        raw(f'Since <a href="{at}">epoch {blame.epoch}</a>, the earliest that is known.', tag="p")
+        raw(f"{since}the earliest that is known.", tag="p")
         return
     items = "".join(
         f'<li>{sign(element.sign == "+")}<span class="fact">{html(str(element.fact), 400)}</span></li>'
         for element in blame.elements
     )
-    raw(f'Since <a href="{at}">epoch {blame.epoch}</a>, because of', tag="p")
+    raw(f"{since}because of", tag="p")
     raw(items, "wb-list", tag="ul")
 
 

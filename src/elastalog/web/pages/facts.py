@@ -85,15 +85,12 @@ def _first(summaries: tuple[RelationSummary, ...]) -> str:
 def _list(window: Window, summaries: tuple[RelationSummary, ...], chosen: str) -> str:
     links = []
     for summary in summaries:
-        here = ' class="is-here" aria-current="true"' if summary.name == chosen else ""
+        look, here = ("is-here", 'aria-current="true"') if summary.name == chosen else ("", "")
         changed = summary.inserted or summary.deleted
         last = f'<span class="last">{signed(summary.inserted or 0, summary.deleted or 0)}</span>' if changed else ""
-        address = escape(str(window.to("/facts", relation=summary.name)))
-        links.append(
-            f'<a href="{address}"{here} data-relation="{escape(summary.name)}">'
-            f'<span class="name">{html(summary.name)}</span>'
-            f'<span class="count">{summary.facts:,}</span>{last}</a>'
-        )
+        told = f'<span class="name">{html(summary.name)}</span><span class="count">{summary.facts:,}</span>{last}'
+        more = f'{here} data-relation="{escape(summary.name)}"'
+        links.append(link(window.to("/facts", relation=summary.name), told, look, more))
     return "".join(links)
 
 

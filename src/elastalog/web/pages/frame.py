@@ -45,15 +45,6 @@ PAGES: Final[dict[str, Page]] = {
     "/repair": repair.show,
     "/engine": engine.show,
 }
-_NAVIGATION: Final = (
-    ("/facts", "facts", "Facts"),
-    ("/program", "program", "Program"),
-    ("/update", "update", "Update"),
-    ("/timeline", "timeline", "Timeline"),
-    ("/repair", "repair", "Repair"),
-    ("/engine", "engine", "Engine"),
-)
-TITLES: Final = {path: name for path, _, name in _NAVIGATION} | {"/": "Facts", "/fact": "Fact"}
 _KEYS: Final = (
     ("/", "ask about a fact, or a query"),
     ("1 … 6", "go to a page"),
@@ -128,24 +119,22 @@ def _in_window(page: Page, window: Window, around: Callable[[], None]) -> Callab
 def _title(window: Window) -> str:
     """What a tab of the browser says: the page, what it is about, and the program."""
     about = window.address.get("relation") or window.address.get("fact")
-    page = about[:60] if about else TITLES[window.address.path]
+    page = about[:60] if about else (window.address.path[1:] or "facts").capitalize()
     return f"{page} · {window.bench.title} · Elastalog"
 
 
 def _navigation(window: Window) -> str:
     marked = len(window.bench.faults)
     links = []
-    for number, (path, picture, name) in enumerate(_NAVIGATION, 1):
-        is_here = window.address.path in {
-            path,
-            "/" if path == "/facts" else path,
-            "/fact" if path == "/facts" else path,
-        }
-        here = ' class="is-here" aria-current="page"' if is_here else ""
+    of_facts = ("/", "/fact")  # which have no place of their own
+    shown = "/facts" if window.address.path in of_facts else window.address.path
+    for number, path in enumerate((path for path in PAGES if path not in of_facts), 1):
+        name = path[1:].capitalize()
+        here = ' class="is-here" aria-current="page"' if path == shown else ""
         badge = f'<span class="wb-badge">{marked}</span>' if marked and path == "/repair" else ""
         address = escape(str(window.to(path)))
         links.append(
-            f'<a href="{address}" data-key="{number}" title="{name}"{here}>{icon(picture)}'
+            f'<a href="{address}" data-key="{number}" title="{name}"{here}>{icon(path[1:])}'
             f'<span class="word">{name}</span>{badge}</a>'
         )
     return "".join(links)

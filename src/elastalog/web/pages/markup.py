@@ -103,11 +103,15 @@ def fault_html(found: Diagnostic) -> str:
     return f'<div class="wb-fault {kind}" role="alert">{head}{more}{advice}</div>'
 
 
-def faults_html(found: Iterable[Diagnostic], most: int = 20) -> str:
+def faults_html(found: Iterable[Diagnostic]) -> str:
     """Diagnostics, the first of many."""
-    listed = list(found)
-    more = f'<p class="wb-note">… and {len(listed) - most} more</p>' if len(listed) > most else ""
-    return "".join(map(fault_html, listed[:most])) + more
+    return "".join(first_of([fault_html(one) for one in found], 20))
+
+
+def first_of(items: Sequence[str], most: int, tag: str = "p") -> list[str]:
+    """The first of many paragraphs or items of a list, and how many more there are."""
+    more = [f'<{tag} class="wb-note">… {len(items) - most:,} more</{tag}>'] if len(items) > most else []
+    return [*items[:most], *more]
 
 
 def seconds_html(seconds: float) -> str:

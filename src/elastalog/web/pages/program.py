@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from nicegui import ui
 
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, error, finding
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, error
 from elastalog.diagnostics.messages import counted
 from elastalog.evaluation.changes import Changes
 from elastalog.program import Program
@@ -138,8 +138,7 @@ class _Program:
 
         async def ask() -> Committed:
             if not name:
-                told = finding("E0955")
-                raise ElastalogError([told])
+                raise error("E0955")
             program = await self._window.look(lambda session: session.program)
             pasted = await self._window.ask(read_pasted, self._facts.value or "", _IS_HEADER[self._header.value])
             added = "" if name in program.checked.relations else pasted.declaration(name)

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from itertools import islice
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from elastalog.analysis.program import Value
 from elastalog.provenance.fact import Fact
 from elastalog.web.pages.markup import SHORT, Address, cell, fact_html, html, link, signed, table, value_html
 
 if TYPE_CHECKING:
+    from elastalog.evaluation.changes import RelationChanges
+    from elastalog.evaluation.differences import Difference
     from elastalog.relations.facts import Relation
     from elastalog.web.pages.window import Window
     from elastalog.web.paging import Page
@@ -83,17 +85,13 @@ FEW = 12
 """Facts of a relation that are listed."""
 
 
-class Changed(Protocol):
-    """The facts of a relation that came and went."""
-
-    @property
-    def inserted(self) -> Relation: ...
-    @property
-    def deleted(self) -> Relation: ...
-
-
 def changes_html(
-    window: Window, changes: Mapping[str, Changed], *, nothing: str, after: int | None = None, most: int = FEW
+    window: Window,
+    changes: Mapping[str, RelationChanges | Difference],
+    *,
+    nothing: str,
+    after: int | None = None,
+    most: int = FEW,
 ) -> str:
     """By relation: how many, and the first of them, each a link. `after`: the epoch in which those that came are
     shown, if it is not the one that is looked at."""

@@ -56,13 +56,9 @@ async def _build(window: Window, address: Address, entries: tuple[LogEntry, ...]
     with card("Epochs", f"{len(entries):,}", is_padded=False):
         raw(_table(shown, first, last, max((entry.impact for entry in shown), default=1)), "wb-tall")
         if len(entries) > ROWS:
-            older = escape(str(address.with_(page=page + 1)))
-            newer = escape(str(address.with_(page=page - 1 if page > 2 else None)))
-            raw(
-                f"<span></span>{f'<a class=wb-button href={newer}>Newer</a>' if page > 1 else ''}"
-                f"{f'<a class=wb-button href={older}>Older</a>' if ROWS * page < len(entries) else ''}",
-                "wb-pager",
-            )
+            ways = [("Newer", page - 1)] * (page > 1) + [("Older", page + 1)] * (ROWS * page < len(entries))
+            links = (link(address.with_(page=to if to > 1 else None), name, "wb-button") for name, to in ways)
+            raw(f"<span></span>{''.join(links)}", "wb-pager")
     with card(f"From epoch {first} to epoch {last}", "what changed in between"):
         await _compared(window, first, last)
 

@@ -3,8 +3,7 @@ undone as another."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -13,9 +12,8 @@ from nicegui import events, ui
 from elastalog.analysis.listing import show_value
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, finding
 from elastalog.diagnostics.messages import counted
-from elastalog.evaluation.changes import Changes
 from elastalog.evaluation.costs import Forecast
-from elastalog.pipeline.files.diff import parse_diff
+from elastalog.pipeline.files.diff import Diff, parse_diff
 from elastalog.program import Program, rule_texts, shown_rule
 from elastalog.program.rule_change import RuleEdits, change_rules
 from elastalog.relations.schema import Schema, schemas_of
@@ -24,7 +22,6 @@ from elastalog.web.pages.markup import Address, cell, faults_html, html, sign, t
 from elastalog.web.pages.program import show_commit, show_preview
 from elastalog.web.pages.tables import NUMBERS
 from elastalog.web.pages.window import FIELD, Window, box, button, card, heading, raw, select
-from elastalog.web.reading import Committed
 from elastalog.web.rules import refuse_in_rules
 
 LONGEST = 1_500
@@ -172,8 +169,7 @@ class _Update:
         try:
             text = (await event.file.read()).decode()
         except UnicodeDecodeError:
-            wrong = finding("E0951", name=event.file.name)
-            self._findings.content = faults_html([wrong])
+            self._findings.content = faults_html([finding("E0951", name=event.file.name)])
             return
         await self._append(text)
 
@@ -219,10 +215,10 @@ class _Update:
         except ElastalogError as error:
             self._findings.content = faults_html(error.diagnostics)
             return _marks(text, _bad_lines(error.diagnostics)), {}
-        came, went = staged.facts
+        came, went = (sum(table.num_rows for table in side.values()) for side in (staged.inserted, staged.deleted))
         facts = [(came, "to insert", "plus"), (went, "to delete", "minus")]
         parts = [(f"{number:,} {what}", look) for number, what, look in facts if number]
-        rules = [(staged.added, "to add", "plus"), (staged.removed, "to remove", "minus")]
+        rules = [(staged.added_rules, "to add", "plus"), (staged.removed_rules, "to remove", "minus")]
         parts += [(f"{counted(len(texts), 'rule')} {what}", look) for texts, what, look in rules if texts]
         self._findings.content = f'<div class="wb-row">{" ".join(tag(text, look) for text, look in parts)}</div>'
         return _marks(text, frozenset()), {}
@@ -238,20 +234,20 @@ class _Update:
 
     # --- asking and committing -------------------------------------------------------------------------------------
 
-    async def _staged(self) -> Staged:
-        return await self._window.ask(staged_in, self._editor.text, self._program)
+    async def _asked(self, *calls: Callable[..., Any], **options: Any) -> list[Any] | None:
+        """What calls say of the staged update, one after the other."""
+        self._answered = self._editor.text
+
+        async def ask() -> list[Any]:
+            staged = await self._window.ask(staged_in, self._answered, self._program)
+            given = {"added": staged.added_rules, "removed": staged.removed_rules, **options}
+            return [await self._window.ask(call, staged.inserted, staged.deleted, **given) for call in calls]
+
+        return await self._window.attempt(ask(), self._result)
 
     async def _preview(self) -> None:
         writing = self._window.bench.service.writing
-
-        async def ask() -> tuple[Changes, tuple[Forecast, ...]]:
-            staged = await self._staged()
-            facts, added, removed = (staged.inserted, staged.deleted), staged.added, staged.removed
-            changes = await self._window.ask(writing.preview, *facts, added=added, removed=removed)
-            return changes, await self._window.ask(writing.forecast, *facts, added=added, removed=removed)
-
-        self._answered = self._editor.text
-        found = await self._window.attempt(ask(), self._result)
+        found = await self._asked(writing.preview, writing.forecast)
         if found is not None:
             changes, forecasts = found
             with self._result:
@@ -259,25 +255,11 @@ class _Update:
                 raw(_forecasts(forecasts))
 
     async def _commit(self) -> None:
-        service = self._window.bench.service
-
-        async def ask() -> Committed:
-            staged = await self._staged()
-            return await self._window.ask(
-                service.writing.apply,
-                staged.inserted,
-                staged.deleted,
-                added=staged.added,
-                removed=staged.removed,
-                source="workbench",
-            )
-
-        self._answered = self._editor.text
-        done = await self._window.attempt(ask(), self._result)
-        if done is not None:
+        found = await self._asked(self._window.bench.service.writing.apply, source="workbench")
+        if found is not None:
             await self._editor.show("")
             with self._result:
-                show_commit(self._window, done)
+                show_commit(self._window, found[0])
 
 
 def _as_written(text: str, type_name: str) -> str:
@@ -317,23 +299,7 @@ FILE = "update"
 RULE = "rule: "
 
 
-@dataclass(frozen=True, slots=True)
-class Staged:
-    """Facts by relation, as tables, and rules as they are written."""
-
-    inserted: Mapping[str, Any]
-    deleted: Mapping[str, Any]
-    added: tuple[str, ...] = ()
-    removed: tuple[str, ...] = ()
-
-    @property
-    def facts(self) -> tuple[int, int]:
-        """How many facts come, and how many go."""
-        came, went = (sum(table.num_rows for table in side.values()) for side in (self.inserted, self.deleted))
-        return came, went
-
-
-def staged_in(text: str, program: Program) -> Staged:
+def staged_in(text: str, program: Program) -> Diff:
     """The update that a text spells, rules checked together with the program as it is. Raises ElastalogError."""
 
     def with_rules(added: tuple[str, ...]) -> Mapping[str, Schema]:
@@ -343,7 +309,7 @@ def staged_in(text: str, program: Program) -> Staged:
     diff = parse_diff(text, FILE, schemas_of(program.checked), with_rules)
     if diff.changes_rules:
         change_rules(program, RuleEdits(diff.added_rules, diff.removed_rules))
-    return Staged(diff.inserted, diff.deleted, diff.added_rules, diff.removed_rules)
+    return diff
 
 
 def lines_of(text: str) -> list[tuple[int, str]]:

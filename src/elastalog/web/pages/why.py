@@ -3,7 +3,6 @@ and where each of them fails, down to what is missing."""
 
 from __future__ import annotations
 
-from html import escape
 from typing import assert_never
 
 from nicegui import ui
@@ -12,7 +11,7 @@ from elastalog.diagnostics.messages import counted
 from elastalog.provenance.absence import Absence, Instantiation, LiteralStatus, PatternAbsence
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.proof import AggregatePremise, Condition, Member, Node, Proof, children_of
-from elastalog.web.pages.markup import LONG, Address, empty, fact_html, html, link, rule_html, tag, value_html
+from elastalog.web.pages.markup import LONG, Address, empty, html, link, rule_html, tag, value_html
 from elastalog.web.pages.window import Window, box, card, raw
 
 MOST_CHILDREN = 50
@@ -81,8 +80,7 @@ class ProofTree:
     def _line(self, node: Node) -> str:
         match node:
             case Proof():
-                address = self._window.bench.fact_address(node.fact, self._window.epoch)
-                link = f'<a class="fact" href="{escape(str(address))}">{fact_html(*node.fact)}</a>'
+                link = self._window.fact_link(node.fact)
                 if node.is_explicit:
                     return f"<span>{link} {tag('given')}</span>"
                 return f'{link}<span class="rule">by {rule_html(node.rule)}</span>' if node.rule is not None else link
@@ -164,11 +162,9 @@ def _instantiation(window: Window, found: Instantiation, title: str) -> str:
 def _literal(window: Window, literal: LiteralStatus) -> str:
     asked = ""
     if literal.fact is not None:
-        address = escape(str(window.bench.fact_address(Fact(*literal.fact), window.epoch)))
         is_there = (literal.status == "holds") == (literal.kind == "atom")
-        asked = f'<a href="{address}">{"why" if is_there else "why not"}</a>'
+        asked = window.fact_link(Fact(*literal.fact), "why" if is_there else "why not", "")
     elif literal.kind == "atom":
-        address = escape(str(window.to("/fact", fact=literal.text)))
-        asked = f'<a href="{address}">why not</a>'
+        asked = link(window.to("/fact", fact=literal.text), "why not")
     mark = f'<span class="wb-mark">{_MARKS[literal.status]}</span>'
     return f'<li class="{literal.status}">{mark}<code>{html(literal.text, 400)}</code>{asked}</li>'

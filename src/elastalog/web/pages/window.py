@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from nicegui import Client, ui
 
@@ -21,17 +21,12 @@ from elastalog.analysis.listing import show_value
 from elastalog.analysis.pattern import Free, Pattern, parse_pattern
 from elastalog.diagnostics.diagnostic import ElastalogError, collecting_warnings, error
 from elastalog.provenance.fact import Fact
-from elastalog.web.pages.markup import Address, faults_html, html, link
+from elastalog.web.calls import Asked, T
+from elastalog.web.pages.markup import Address, fact_html, faults_html, html, link
 
 if TYPE_CHECKING:
     from elastalog.session import Session
     from elastalog.web.service import Service
-
-
-Asked = ParamSpec("Asked")
-
-
-T = TypeVar("T")
 
 
 Side: TypeAlias = Literal["wrong", "missing"]
@@ -258,6 +253,10 @@ class Window:
     def to(self, path: str, **parameters: object) -> Address:
         """The address of something, at the epoch that is looked at."""
         return Address.of(path, **parameters).with_(epoch=self.epoch)
+
+    def fact_link(self, fact: Fact, text: str = "", look: str = "fact") -> str:
+        """A link to a fact, at the epoch that is looked at."""
+        return link(self.bench.fact_address(fact, self.epoch), text or fact_html(*fact), look)
 
     def go(self, address: Address) -> None:
         """Shows something else; the browser can go back."""
