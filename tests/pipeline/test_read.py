@@ -369,11 +369,13 @@ def test_several_inputs_of_a_nullary_relation(tmp_path):
     assert read_input(relation(FLAG, {"filename": "a"}, {"filename": "b"}), tmp_path).table.num_rows == 3
 
 
-def test_standard_input(tmp_path):
+def test_standard_input(tmp_path, monkeypatch):
     edge = relation(EDGE, {"IO": "stdin", "delimiter": ","})
-    assert read_input(edge, tmp_path, stdin=io.BytesIO(b"1,a\n")).table.to_pydict() == {"x": [1], "y": ["a"]}
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"1,a\n")))
+    assert read_input(edge, tmp_path).table.to_pydict() == {"x": [1], "y": ["a"]}
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"1,a\nb\n")))
     with pytest.raises(ElastalogError) as error:
-        read_input(edge, tmp_path, stdin=io.BytesIO(b"1,a\nb\n"))
+        read_input(edge, tmp_path)
     assert error.value.diagnostics[0].location == "<stdin>:2"
 
 

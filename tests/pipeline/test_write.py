@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import io
 import json
 import math
 import os
@@ -210,21 +209,19 @@ def test_outputs_go_where_the_directives_say(tmp_path):
     assert (tmp_path / "sub/e.jsonl").read_text() == '{"x": 1, "y": "a"}\n'
 
 
-def test_standard_output_has_rulers(tmp_path):
-    out = io.BytesIO()
+def test_standard_output_has_rulers(tmp_path, capsysbinary):
     facts = table(EDGE, [(1, "a"), (2, "b")])
     edge = relation(EDGE, {"IO": "stdout"}, {"IO": "stdout", "headers": "true"}, kind="output")
-    assert write_output(edge, facts, tmp_path, out) == []
-    assert out.getvalue().decode() == (
+    assert write_output(edge, facts, tmp_path) == []
+    assert capsysbinary.readouterr().out.decode() == (
         "---------------\nedge\n===============\n1\ta\n2\tb\n===============\n"
         "---------------\nedge\nx\ty\n===============\n1\ta\n2\tb\n===============\n"
     )
 
 
-def test_the_size_is_printed(tmp_path):
-    out = io.BytesIO()
-    write_output(relation(EDGE, {}, kind="printsize"), table(EDGE, [(1, "a")]), tmp_path, out)
-    assert out.getvalue() == b"edge\t1\n"
+def test_the_size_is_printed(tmp_path, capsysbinary):
+    write_output(relation(EDGE, {}, kind="printsize"), table(EDGE, [(1, "a")]), tmp_path)
+    assert capsysbinary.readouterr().out == b"edge\t1\n"
 
 
 # --- paths ---------------------------------------------------------------------------------------------------------

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from elastalog.diagnostics.diagnostic import ElastalogError, error
-from elastalog.folders.addresses import without_secrets
+from elastalog.folders.addresses import inside, without_secrets
 from elastalog.folders.local import folder_of_this_process
-from elastalog.folders.remote import PATIENCE, UnreachableError, system_at
+from elastalog.folders.remote import UnreachableError, remote_files, system_at
 
 
 class RemoteFolder:
@@ -41,14 +41,9 @@ class RemoteFolder:
 
     def read(self, name: str) -> bytes | None:
         """The content of a file by its path within the folder. None if there is none."""
-
-        def get() -> bytes:
-            with self._files.open_input_stream(f"{self._root}/{name}", compression=None) as data:
-                content: bytes = data.read()
-                return content
-
         try:
-            return PATIENCE.tried(get, self.address)
+            content: bytes = remote_files(self.given).content(inside(self.given, name)).to_pybytes()
+            return content
         except FileNotFoundError:
             return None
         except UnreachableError as fault:

@@ -29,8 +29,13 @@ def columns_of_rows(schema: Schema, rows: Iterable[Any]) -> tuple[int, list[pa.A
     """The number of rows and the columns of rows of Python values; a diagnostic for the first bad row."""
     listed = rows if isinstance(rows, list) else list(rows)
     if not all(issubclass(kind, tuple | list) for kind in set(map(type, listed))):
-        left_out: dict[str, None] = {}
-        listed = [_as_sequence(schema, number, row, left_out) for number, row in enumerate(listed, 1)]
+        left_out, found = dict[str, None](), list[Sequence[Any]]()
+        for number, row in enumerate(listed, 1):
+            values = _values_in(schema, row, left_out)
+            if isinstance(values, Fault):
+                raise ElastalogError([row_diagnostic(schema, f"row {number}", values, 0)])
+            found.append(values)
+        listed = found
         warn_of_left_out(schema, left_out, None)
     if any(length != schema.arity for length in set(map(len, listed))):
         _refuse(schema, listed, [_arity_fault(schema, row) for row in listed])
@@ -72,15 +77,20 @@ def good_rows(schema: Schema, rows: Iterable[Any]) -> tuple[list[Sequence[Any]],
 
 
 def _values_or_fault(schema: Schema, row: Any, left_out: dict[str, None]) -> Sequence[Any] | Fault:
-    if isinstance(row, Mapping):
-        values = values_by_name(schema, row, left_out)
-        if isinstance(values, Fault):
-            return values
-    elif isinstance(row, str | bytes) or not (hasattr(row, "__len__") and hasattr(row, "__getitem__")):
-        return _no_row(row)
-    else:
-        values = list(row)
+    values = _values_in(schema, row, left_out)
+    if isinstance(values, Fault):
+        return values
     return _arity_fault(schema, values) or first_fault(schema, values) or values
+
+
+def _values_in(schema: Schema, row: Any, left_out: dict[str, None]) -> Sequence[Any] | Fault:
+    if isinstance(row, tuple | list):
+        return row
+    if isinstance(row, Mapping):
+        return values_by_name(schema, row, left_out)
+    if isinstance(row, str | bytes) or not (hasattr(row, "__len__") and hasattr(row, "__getitem__")):
+        return _no_row(row)
+    return tuple(row)
 
 
 def array_of_values(column: Column, values: Sequence[Any]) -> pa.Array | None:
@@ -222,19 +232,6 @@ def _arity_fault(schema: Schema, row: Sequence[Any]) -> Fault | None:
 def first_fault(schema: Schema, row: Sequence[Any]) -> Fault | None:
     """Why a row of the right length cannot be a fact, None if it can."""
     return next((f for c, v in zip(schema.columns, row, strict=True) if (f := value_fault(c, v)) is not None), None)
-
-
-def _as_sequence(schema: Schema, number: int, row: Any, left_out: dict[str, None]) -> Sequence[Any]:
-    if isinstance(row, tuple | list):
-        return row
-    if isinstance(row, Mapping):
-        named = values_by_name(schema, row, left_out)
-        if isinstance(named, Fault):
-            raise ElastalogError([row_diagnostic(schema, f"row {number}", named, 0)])
-        return named
-    if hasattr(row, "__len__") and hasattr(row, "__getitem__") and not isinstance(row, str | bytes):
-        return tuple(row)
-    raise ElastalogError([row_diagnostic(schema, f"row {number}", _no_row(row), 0)])
 
 
 def _no_row(row: object) -> Fault:

@@ -61,11 +61,11 @@ class Dictionary:
 
     __slots__ = ("functions", "symbols", "wide", "wraps")
 
-    def __init__(self, symbols: Symbols | None = None, wide: WideTable | None = None) -> None:
+    def __init__(self) -> None:
         self.functions: Mapping[str, Callable[..., Any]] = {}
         self.wraps = False
-        self.symbols = Symbols() if symbols is None else symbols
-        self.wide = WideTable() if wide is None else wide
+        self.symbols = Symbols()
+        self.wide = WideTable()
 
     # --- columns ---------------------------------------------------------------------------------------------------
 

@@ -50,21 +50,17 @@ class Share:
     shares: int
 
 
-def stored_schemas(root: Path) -> dict[str, Schema]:
-    """The schemas of the relations that the program of a store declares."""
-    return _state_and_schemas(root, None)[1]
-
-
 def readable(root: Path, relation: str, epoch: int | None) -> tuple[int, Schema]:
     """An epoch of a store, the last by default, and the schema of a relation whose facts its files have."""
-    state, schemas = _state_and_schemas(root, epoch)
+    state, schemas = state_and_schemas(root, epoch)
     schema = schema_named(schemas, relation)
     if relation in equivalences_in(state.layout):
         raise error("E0662", location=root, relation=relation)
     return state.epoch, schema
 
 
-def _state_and_schemas(root: Path, epoch: int | None) -> tuple[StoredState, dict[str, Schema]]:
+def state_and_schemas(root: Path, epoch: int | None) -> tuple[StoredState, dict[str, Schema]]:
+    """A store at an epoch, the last by default, and the schemas of the relations that its program declares."""
     with unmoved(root):
         opened = Store.open(root, read_only=True, until=epoch)
         state = opened.state(epoch)

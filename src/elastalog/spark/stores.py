@@ -46,18 +46,16 @@ def read_relation(
     meanwhile."""
     import elastalog
     from elastalog.analysis.program import Base
-    from elastalog.evaluation.stored import stored_program, unmoved
-    from elastalog.relations.schema import schema_named, schemas_of
+    from elastalog.evaluation.stored import unmoved
+    from elastalog.relations.schema import schema_named
+    from elastalog.spark.stored_rows import state_and_schemas
     from elastalog.storage.fetching import fetch_store
     from elastalog.storage.parts import set_aside
-    from elastalog.storage.store import Store
 
     root = fetch_store(store).folder if isinstance(store, str) and is_address(store) else Path(store)
     with unmoved(root):
-        opened = Store.open(root, read_only=True, until=epoch)
-        state = opened.state(epoch)
-        program, _ = stored_program(opened, state, None, None, None)
-        schema = schema_named(schemas_of(program.checked), relation)
+        state, schemas = state_and_schemas(root, epoch)
+        schema = schema_named(schemas, relation)
         if any(column.base is Base.RECORD for column in schema.columns):
             with elastalog.open(store=elastalog.Store(root, at=state.epoch)) as db:
                 return db[relation].to_spark(annotations, spark)

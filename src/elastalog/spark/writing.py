@@ -16,7 +16,7 @@ from elastalog.pipeline.spark.frames import with_integers
 from elastalog.pipeline.streams import OPERATION, numbered, read_changes, relation_column
 from elastalog.relations.schema import schema_named
 from elastalog.session import open as open_session
-from elastalog.spark.stored_rows import WriteOptions, folder_of, refused, stored_schemas
+from elastalog.spark.stored_rows import WriteOptions, folder_of, refused, state_and_schemas
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -36,7 +36,7 @@ class UpdateWriter(DataSourceArrowWriter):
     `a2`, …. A fact that is both inserted and deleted is inserted."""
 
     def __init__(self, options: WriteOptions, schema: StructType) -> None:
-        schemas = stored_schemas(folder_of(options.store))
+        _, schemas = state_and_schemas(folder_of(options.store), None)
         names = schema.fieldNames()
         if options.relation is not None:
             schema_named(schemas, options.relation)

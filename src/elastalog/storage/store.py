@@ -113,8 +113,8 @@ class Store(RecordedEpochs):
             size, digest = write_empty(files, root, journal.name, store, entry.epoch)
             manifest = Manifest(1, store, file, options, layout, symbols, patterns, (snapshot,), (journal,))
             pointer = write_manifest(files, root, manifest)
-            _flush_folders(files, root)
-            files.flush_folder(root.absolute().parent)
+            for folder in (root / snapshots.FACTS, root / snapshots.DICTIONARY, root, root.absolute().parent):
+                files.flush_folder(folder)
             files.replace(root / POINTER, pointer, "pointer")
             made = Store(root, files, lock, manifest)
             made._journal = JournalWriter(files, root / journal.name, size, digest)
@@ -375,8 +375,3 @@ def refuse_existing(root: Path) -> None:
         raise error("E0802", location=root, path=root)
     if any((generation_of(name) or 1) > 1 or is_used(root / name) for name in found):
         raise errors.missing(root / POINTER)
-
-
-def _flush_folders(files: FileSystem, root: Path) -> None:
-    for folder in (root / snapshots.FACTS, root / snapshots.DICTIONARY, root):
-        files.flush_folder(folder)

@@ -17,10 +17,11 @@ by part.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, cast
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
@@ -138,8 +139,6 @@ class RecordNumbers:
         self._numbers = numbers
         self._driver = dictionary
         self._known: dict[int, int] = {}
-        # All that taking a record apart asks of a dictionary.
-        self._task = cast("Dictionary", _TaskDictionary(self))
 
     def words(self, words: Vector) -> Vector:
         """The driver's words of records. Those whose last link was sent are known by the same word."""
@@ -153,13 +152,14 @@ class RecordNumbers:
 
     def _word(self, word: int) -> int:
         """Records may be nested deeper than Python calls go."""
+        task: Any = SimpleNamespace(wide=self, symbols=self)  # all that taking one apart asks of a dictionary
         pending = [word]
         while pending:
             top = pending[-1]
             if top < self._sent.numbers or top in self._known:
                 pending.pop()
                 continue
-            shape, parts = records.parts_of(self._task, top)
+            shape, parts = records.parts_of(task, top)
             bases = records.read_shape(shape)[1]
             inner = [
                 part
@@ -193,14 +193,6 @@ class RecordNumbers:
         return self._made_texts[number - first] if number >= first else self._driver.symbols.text(number)
 
 
-class _TaskDictionary:
-    """The dictionary of a task, as far as records need it, without being one."""
-
-    def __init__(self, numbers: RecordNumbers) -> None:
-        self.wide: Any = numbers
-        self.symbols: Any = numbers
-
-
 @dataclass(frozen=True, slots=True)
 class Renumbering:
     """From the words of one task to those of the driver: of symbols from `first_text` on, of numbers from
@@ -215,8 +207,10 @@ class Renumbering:
     @staticmethod
     def of(sent: Values, made: MadeValues, dictionary: Dictionary) -> Renumbering:
         """The driver's dictionary takes the values that a task has made."""
-        texts = _texts_taken(sent, made, dictionary)
-        numbers = _numbers_taken(sent, made, dictionary) + np.int32(WIDE)
+        listed, patterns = list(made.texts), np.frombuffer(made.patterns, np.int64)
+        symbols, wide = dictionary.symbols, dictionary.wide
+        texts = _taken(symbols, sent.number_of_texts, listed, symbols.encode_texts)
+        numbers = _taken(wide, sent.numbers, patterns, wide.intern) + np.int32(WIDE)
         records = RecordNumbers(sent, made, texts, numbers, dictionary)
         return Renumbering(sent.number_of_texts, texts, WIDE + sent.numbers, numbers, records)
 
@@ -240,23 +234,13 @@ class Renumbering:
         return changed
 
 
-def _texts_taken(sent: Values, made: MadeValues, dictionary: Dictionary) -> Vector:
-    """The words that texts have in the driver: in their order, where these are the first new ones since it sent what it
-    had."""
-    first = sent.number_of_texts
-    if first != len(dictionary.symbols):
-        return dictionary.symbols.encode_texts(list(made.texts))
-    dictionary.symbols.extend(list(made.texts))
-    return np.arange(first, first + len(made.texts), dtype=np.int32)
-
-
-def _numbers_taken(sent: Values, made: MadeValues, dictionary: Dictionary) -> Vector:
-    """The words that patterns of numbers have in the driver, as those of texts above."""
-    patterns, first = np.frombuffer(made.patterns, np.int64), sent.numbers
-    if first != len(dictionary.wide):
-        return dictionary.wide.intern(patterns)
-    dictionary.wide.extend(patterns)
-    return np.arange(first, first + len(patterns), dtype=np.int32)
+def _taken(values: Any, first: int, made: Any, encode: Callable[[Any], Vector]) -> Vector:
+    """The ids that made values have in the driver: in their order, where these are the first new ones since it sent
+    what it had."""
+    if first != len(values):
+        return encode(made)
+    values.extend(made)
+    return np.arange(first, first + len(made), dtype=np.int32)
 
 
 def with_numbers_of_driver(spec: StratumSpec, results: Sequence[Result], dictionary: Dictionary) -> list[Result]:

@@ -142,14 +142,6 @@ class TaskCosts:
             return told
         return f"{told}; {self.rounds:,} rounds, {self.sent:,} bytes exchanged, {self.waited:.2f} s waited"
 
-    def with_spent(self, spent: Spent) -> TaskCosts:
-        return replace(self, seconds=max(self.seconds, spent.seconds), peak=max(self.peak, spent.peak))
-
-    def with_exchanged(self, done: Exchanged) -> TaskCosts:
-        return replace(
-            self, waited=max(self.waited, done.waited), rounds=max(self.rounds, done.rounds), sent=self.sent + done.sent
-        )
-
 
 @dataclass(slots=True)
 class Outcome:
@@ -182,10 +174,13 @@ def outcome_of(results: Iterable[Result], routings: Mapping[str, Routing]) -> Ou
                 outcome.is_complete &= is_complete
                 if returned is not None:
                     outcome.returned.append(pickle.loads(returned))
-            case Spent():
-                outcome.costs = outcome.costs.with_spent(result)
-            case Exchanged():
-                outcome.costs = outcome.costs.with_exchanged(result)
+            case Spent(_, seconds, peak):
+                known = outcome.costs
+                outcome.costs = replace(known, seconds=max(known.seconds, seconds), peak=max(known.peak, peak))
+            case Exchanged(_, rounds, waited, sent):
+                known = outcome.costs
+                longest, most = max(known.waited, waited), max(known.rounds, rounds)
+                outcome.costs = replace(known, waited=longest, rounds=most, sent=known.sent + sent)
             case Failed(_, fault):
                 outcome.faults.add(fault)
             case ValuesMade() | RoundWritten():

@@ -64,11 +64,9 @@ def read_words(files: Sequence[WordFile], width: int, routing: Routing | None = 
     """The facts of files; with a routing, only those in a share."""
     parts = [part for file in files if (part := _read(file, width, routing, share)) is not None]
     if not parts:
-        nothing = np.empty(0, np.int32)
-        return FactWords(np.empty((0, width), np.int32), nothing, nothing)
-    has_levels = all("level" in part for part in parts)
+        return FactWords.nothing(width)
     words = _joined(parts, "words")
-    if not has_levels:
+    if not all("level" in part for part in parts):
         return FactWords(words)
     return FactWords(words, _joined(parts, "level"), _joined(parts, "count"))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -33,25 +33,34 @@ _SPECIAL = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 def read_json_lines(schema: Schema, data: bytes, file: str) -> tuple[pa.Table, list[BadRow]]:
     """The good rows of a file of JSON lines and the bad ones."""
-    rows: list[list[Any]] = []
-    numbers: list[int] = []
-    bad: list[BadRow] = []
-    left_out: dict[str, None] = {}
-    lines = data.removeprefix(BYTE_ORDER_MARK).split(b"\n")
     values = JsonValues(data)
-    for number, raw in enumerate(lines, 1):
+    lines = enumerate(data.removeprefix(BYTE_ORDER_MARK).split(b"\n"), 1)
+    return _read(schema, ((number, _value_in(raw, values), raw) for number, raw in lines if raw.strip()), file)
+
+
+def read_json_list(schema: Schema, data: bytes, file: str) -> tuple[pa.Table, list[BadRow]]:
+    """The good facts of a list and the bad ones, which count from 1."""
+    return _read(schema, ((number, *found) for number, found in enumerate(_elements(data, file), 1)), file)
+
+
+def _read(
+    schema: Schema, found: Iterable[tuple[int, Any | Fault, bytes | str]], file: str
+) -> tuple[pa.Table, list[BadRow]]:
+    """The good and the bad ones of values with their numbers and texts."""
+    rows, numbers, texts, bad = list[list[Any]](), list[int](), list[bytes | str](), list[BadRow]()
+    left_out: dict[str, None] = {}
+    for number, value, text in found:
         if not number & 0xFFF:
             allowance().check()
-        if not raw.strip():
-            continue
-        row = _row(schema, raw, values, left_out)
+        row = row_of_json(schema, value, left_out)
         if isinstance(row, Fault):
-            bad.append(_bad_row(file, number, row, raw))
+            bad.append(_bad_row(file, number, row, text))
         else:
             rows.append(row)
             numbers.append(number)
+            texts.append(text)
     warn_of_left_out(schema, left_out, file)
-    return table_of_rows(schema, rows, bad, lambda i, fault: _bad_row(file, numbers[i], fault, lines[numbers[i] - 1]))
+    return table_of_rows(schema, rows, bad, lambda i, fault: _bad_row(file, numbers[i], fault, texts[i]))
 
 
 def table_of_rows(
@@ -75,8 +84,10 @@ def _arrays(schema: Schema, rows: list[list[Any]]) -> list[pa.Array] | None:
     return None if any(array is None for array in arrays) else arrays
 
 
-def _bad_row(file: str, number: int, fault: Fault, raw: bytes) -> BadRow:
-    return BadRow(file, number, fault, raw.removesuffix(b"\r").decode("utf-8", "backslashreplace"))
+def _bad_row(file: str, number: int, fault: Fault, text: bytes | str) -> BadRow:
+    if isinstance(text, bytes):
+        text = text.removesuffix(b"\r").decode("utf-8", "backslashreplace")
+    return BadRow(file, number, fault, text)
 
 
 def json_lines_bytes(schema: Schema, table: pa.Table) -> bytes:
@@ -97,15 +108,14 @@ def json_rows(schema: Schema, table: pa.Table) -> Iterator[dict[str, Any]]:
         yield row
 
 
-def _row(schema: Schema, raw: bytes, values: JsonValues, left_out: dict[str, None]) -> list[Any] | Fault:
+def _value_in(raw: bytes, values: JsonValues) -> Any | Fault:
     try:
-        value = values.one(raw.decode())
+        return values.one(raw.decode())
     except UnicodeDecodeError as error:
         return Fault(faults.ENCODING, f"byte 0x{raw[error.start]:02x} is not UTF-8")
     except (ValueError, RecursionError) as error:
         reason = error.msg.lower() if isinstance(error, json.JSONDecodeError) else "too deep"
         return Fault(faults.JSON, f"not JSON: {reason}")
-    return row_of_json(schema, value, left_out)
 
 
 def row_of_json(schema: Schema, value: Any, left_out: dict[str, None]) -> list[Any] | Fault:
@@ -127,27 +137,6 @@ def row_of_json(schema: Schema, value: Any, left_out: dict[str, None]) -> list[A
 
 
 _WHITE = re.compile(r"[ \t\n\r]*")
-
-
-def read_json_list(schema: Schema, data: bytes, file: str) -> tuple[pa.Table, list[BadRow]]:
-    """The good facts of a list and the bad ones, which count from 1."""
-    texts, rows, numbers, bad, left_out = list[str](), [], [], [], dict[str, None]()
-    for number, (fact, text) in enumerate(_elements(data, file), 1):
-        if not number & 0xFFF:
-            allowance().check()
-        row = row_of_json(schema, fact, left_out)
-        if isinstance(row, Fault):
-            bad.append(BadRow(file, number, row, text))
-        else:
-            rows.append(row)
-            numbers.append(number)
-            texts.append(text)
-
-    def bad_row(index: int, fault: Fault) -> BadRow:
-        return BadRow(file, numbers[index], fault, texts[index])
-
-    warn_of_left_out(schema, left_out, file)
-    return table_of_rows(schema, rows, bad, bad_row)
 
 
 def _elements(data: bytes, file: str) -> Iterator[tuple[Any | Fault, str]]:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, assert_never
+from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
 
 import pyarrow as pa
 
@@ -58,9 +58,7 @@ def read_facts(
     return FactsRead(table, settle(policy or FAIL, schema.name, [str(path)], table.num_rows, bad, converted))
 
 
-def read_input(
-    relation: Relation, root: Path | str, policy: BadRows | None = None, stdin: BinaryIO | None = None
-) -> FactsRead:
+def read_input(relation: Relation, root: Path | str, policy: BadRows | None = None) -> FactsRead:
     """The explicit facts of all `.input` directives of a relation, from files under `root` or standard input.
 
     Without `filename` the file is looked for as `find_facts` says. A relation without `.input` has no such facts."""
@@ -69,7 +67,7 @@ def read_input(
 
     def read(directive: Directive) -> _Read:
         required = partial(require_file, root, relation.name, is_confined=directive.is_confined)
-        *found, place = _read_medium(schema, relation.name, root, directive.parameters, required, stdin)
+        *found, place = _read_medium(schema, relation.name, root, directive.parameters, required)
         files.append(place)
         table, bad, converted = found
         return table, bad, converted
@@ -84,7 +82,6 @@ def _read_medium(
     root: Path | str,
     parameters: Mapping[str, str],
     required: Callable[[str], Path],
-    stdin: BinaryIO | None,
 ) -> tuple[pa.Table, list[BadRow], int, str]:
     """What one `.input` directive names: as `_Read`, and where it is. `required`: the file of a name."""
     match medium(parameters, ("file", "stdin", "json", "jsonfile", "sqlite", "rdf")):
@@ -104,7 +101,7 @@ def _read_medium(
             path = required(parameters.get("filename", f"{name}.nt"))
             return *read_rdf(schema, path, parameters), 0, str(path)
         case "stdin":
-            data = read_stream(stdin or sys.stdin.buffer)
+            data = read_stream(sys.stdin.buffer)
             return *_read_bytes(schema, data, "<stdin>", Format.of(parameters, "")), "<stdin>"
         case _:
             named = parameters.get("filename")

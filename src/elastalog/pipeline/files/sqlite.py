@@ -6,7 +6,7 @@ table with a column without meaning."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -52,8 +52,11 @@ def read_sqlite(schema: Schema, path: Path, name: str) -> tuple[pa.Table, list[B
             is_there = cursor.fetchone() is not None
             return table_of_rows(schema, [[]] if is_there else [], [], lambda i, fault: _bad(path, i, fault, ()))
         order = column_order(schema, columns, what=f"table `{name}`", location=str(path))
-        readers = [_READERS[column.base] for column in schema.columns]
-        rows = [[read(row[i]) for read, i in zip(readers, order, strict=True)] for row in cursor]
+        rows = [[row[i] for i in order] for row in cursor]
+    for i, column in enumerate(schema.columns):
+        if (read := {Base.UNSIGNED: _unsigned, Base.FLOAT: _float}.get(column.base)) is not None:
+            for row in rows:
+                row[i] = read(row[i])
     return table_of_rows(schema, rows, [], lambda i, fault: _bad(path, i, fault, rows[i]))
 
 
@@ -96,24 +99,16 @@ def _rows(schema: Schema, table: pa.Table) -> Iterator[tuple[Any, ...]]:
     if not schema.arity:
         yield from [(1,)] * table.num_rows
         return
-    writers = [_signed if column.base is Base.UNSIGNED else None for column in schema.columns]
     for batch in table.to_batches():
-        values = [
-            _texts(column, array).to_pylist() for column, array in zip(schema.columns, batch.columns, strict=True)
-        ]
-        for column, writer in zip(values, writers, strict=True):
-            if writer is not None:
-                column[:] = map(writer, column)
-        yield from zip(*values, strict=True)
+        yield from zip(*map(_written, schema.columns, batch.columns), strict=True)
 
 
-def _texts(column: Column, array: pa.Array) -> pa.Array:
-    """What SQLite gets of a column: records as they are printed."""
-    return array if column.record is None else record_texts(column.record, pa.chunked_array([array]))
-
-
-def _signed(value: int) -> int:
-    return value - 2**64 if value >= 2**63 else value
+def _written(column: Column, array: pa.Array) -> Iterable[Any]:
+    """What SQLite gets of a column: records as they are printed, large unsigned numbers as those with the same bits."""
+    if column.record is not None:
+        array = record_texts(column.record, pa.chunked_array([array]))
+    values = array.to_pylist()
+    return (v - 2**64 if v >= 2**63 else v for v in values) if column.base is Base.UNSIGNED else values
 
 
 def _unsigned(value: Any) -> Any:
@@ -122,15 +117,6 @@ def _unsigned(value: Any) -> Any:
 
 def _float(value: Any) -> Any:
     return float("nan") if value is None else float(value) if isinstance(value, int) else value
-
-
-def _same(value: Any) -> Any:
-    return value
-
-
-_READERS: Final[Mapping[Base, Callable[[Any], Any]]] = {
-    Base.NUMBER: _same, Base.UNSIGNED: _unsigned, Base.FLOAT: _float, Base.SYMBOL: _same, Base.RECORD: _same,
-}  # fmt: skip
 
 
 def _quoted(name: str) -> str:

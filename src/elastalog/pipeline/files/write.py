@@ -72,25 +72,23 @@ def write_facts(
                 _write(schema, table, form, packed, doubt)  # type: ignore[arg-type]
 
 
-def write_output(
-    relation: Relation, table: pa.Table, root: Path | str, stdout: BinaryIO | None = None, doubt: Doubt = None
-) -> list[Path]:
+def write_output(relation: Relation, table: pa.Table, root: Path | str, doubt: Doubt = None) -> list[Path]:
     """Obeys the `.output` and `.printsize` directives of a relation, under `root`; returns the files written."""
     schema = Schema.of(relation)
     written: list[Path] = []
     for directive in relation.directives:
         if directive.kind == "printsize":
-            print_size(relation.name, table.num_rows, stdout or sys.stdout.buffer)
+            print_size(relation.name, table.num_rows, sys.stdout.buffer)
         if directive.kind != "output":
             continue
         parameters = directive.parameters
         resolved = partial(resolve_under, root, is_confined=directive.is_confined)
         match medium(parameters, ("file", "stdout", "stdoutprintsize", "json", "jsonfile", "sqlite", "rdf")):
             case "stdout":
-                print_facts(schema, table, stdout or sys.stdout.buffer, parameters)
+                print_facts(schema, table, sys.stdout.buffer, parameters)
                 continue
             case "stdoutprintsize":
-                print_size(relation.name, table.num_rows, stdout or sys.stdout.buffer)
+                print_size(relation.name, table.num_rows, sys.stdout.buffer)
                 continue
             case "sqlite":
                 from elastalog.pipeline.files.sqlite import database_of, write_sqlite
@@ -107,7 +105,7 @@ def write_output(
 
                 data = json_list_bytes(schema, table, parameters.get("format", "list"))
                 if kind == "json" and "filename" not in parameters:
-                    (stdout or sys.stdout.buffer).write(data)
+                    sys.stdout.buffer.write(data)
                     continue
                 path = resolved(parameters.get("filename", f"{relation.name}.json"))
                 with replacing(path) as out:

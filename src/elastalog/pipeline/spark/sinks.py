@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Literal, Protocol, assert_never, get_args
 
@@ -18,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from elastalog.analysis.program import Base
-from elastalog.backends.spark.values import TextFiles
+from elastalog.backends.spark.values import TextFile, TextFiles
 from elastalog.diagnostics.arguments import require_one_of, require_path
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.folders.addresses import inside, name_in
@@ -84,12 +83,6 @@ def filed_relation(
     return decoded(spark, schema, words, texts, numbers, annotations)
 
 
-@dataclass(frozen=True, slots=True)
-class _Entries:
-    first: int
-    path: str
-
-
 def _in_file(folder: str, patterns: np.ndarray) -> tuple[Numbered, ...]:
     from pyarrow import parquet
 
@@ -99,7 +92,7 @@ def _in_file(folder: str, patterns: np.ndarray) -> tuple[Numbered, ...]:
     with files_at(path).writing(path) as sink:
         table = pa.table([pa.array(patterns, pa.int64())], schema=PATTERNS)
         parquet.write_table(table, sink, compression="zstd")
-    return (_Entries(0, path),)
+    return (TextFile(path, 0, len(patterns)),)
 
 
 def _read(spark: SparkSession, files: Sequence[FactFile], folder: str, keys: Sequence[str]) -> DataFrame:

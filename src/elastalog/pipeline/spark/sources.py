@@ -10,7 +10,7 @@ read whole by one task, with our own reader.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, assert_never
@@ -223,7 +223,7 @@ _COLUMNS = "file string, line bigint, code string, reason string, text string, f
 def read_whole_files(spark: SparkSession, schema: Schema, place: str, form: Format) -> tuple[pa.Table, list[BadRow]]:
     """The good rows of files and the bad ones with file and line."""
     files = spark.read.format("binaryFile").load(place).select("path", "content")
-    found = frame_to_arrow(files.mapInArrow(_task(schema, form), _COLUMNS)).to_pylist()
+    found = frame_to_arrow(files.mapInArrow(partial(_read_batches, schema, form), _COLUMNS)).to_pylist()
     bad = [
         BadRow(row["file"], row["line"], Fault(row["code"], row["reason"]), row["text"])
         for row in found
@@ -235,10 +235,6 @@ def read_whole_files(spark: SparkSession, schema: Schema, place: str, form: Form
         count = sum(int(row["line"]) for row in found if row["facts"] is not None)
         return table_of_columns(schema.arrow(), count, []), bad
     return pa.concat_tables([empty, *tables]), sorted(bad, key=lambda row: (row.file, row.line))
-
-
-def _task(schema: Schema, form: Format) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    return partial(_read_batches, schema, form)
 
 
 def _read_batches(schema: Schema, form: Format, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

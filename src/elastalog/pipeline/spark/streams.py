@@ -60,21 +60,24 @@ def stream_of_parts(
 ) -> Arriving:
     """A stream of rows, as above, whose micro-batches are taken apart in any way. `check` may refuse an update; it is
     told where the update is from."""
-    read: Callable[[pa.Table, str, Any], Diff]
     named: dict[str, str] = {}
+    schema = None
     if relation is None:
-        columns, read = [name for name in stream.columns if name not in parting.columns], _mixed_diff
+        columns = [name for name in stream.columns if name not in parting.columns]
         _require_form(stream, [OPERATION, relation_column(stream.columns) or RELATION, *parting.columns])
     else:
         schema = schema_named(schemas, relation)
         _require_form(stream, [OPERATION, *parting.columns])
         given = _columns_of_facts(stream, schema, (OPERATION, *parting.columns))
-        columns, read = [OPERATION, *schema.names], partial(_diff, schema)
+        columns = [OPERATION, *schema.names]
         named = dict(zip(schema.names, given, strict=True))
     selected = [f"`{named.get(name, name)}` AS `{name}`" for name in (*parting.columns, *columns)]
 
     def checked(part: Part, pending: Any) -> Diff:
-        diff = read(part.rows, part.place, pending)
+        if schema is None:  # the rows say which relation they are about
+            diff = read_changes(numbered(part.rows), pending.schemas, None, part.place, keep_bad=pending.keeps_bad)
+        else:
+            diff = changes_of_table(schema, part.rows, part.place, pending.keeps_bad)
         if check is not None:
             check(diff, part.place)
         return diff
@@ -119,16 +122,6 @@ def change_feed(
     if not stream:
         return known
     return spark.readStream.options(**EVERY_AGE).schema(known.schema).parquet(path)
-
-
-def _diff(schema: Schema, table: pa.Table, place: str, pending: Any) -> Diff:
-    """The facts of a relation to insert and those to delete."""
-    return changes_of_table(schema, table, place, pending.keeps_bad)
-
-
-def _mixed_diff(table: pa.Table, place: str, pending: Any) -> Diff:
-    """The facts to insert and those to delete, of rows that say which relation they are about."""
-    return read_changes(numbered(table), pending.schemas, None, place, keep_bad=pending.keeps_bad)
 
 
 def _read_file(path: Path, content: Callable[[], bytes], pending: Any) -> Diff:
