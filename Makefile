@@ -76,8 +76,8 @@ papers: $(READY) ## the papers' tables and figures beside ours, into docs/papers
 wheel: $(READY) ## build the wheel into dist/, with operators compiled for all families of processors and devices, and its bill of materials
 	rm -rf src/elastalog/jit/built
 	$(BIN)/python -m elastalog.backends.kernel.compile.warm src/elastalog/jit/built x86-64-v3 aarch64
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'nvidia-cuda-nvrtc-cu12>=12.6'
-	$(BIN)/python -m elastalog.backends.gpu.driver src/elastalog/jit/built
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --target build/nvrtc --upgrade 'nvidia-cuda-nvrtc-cu12>=12.6'
+	PYTHONPATH=build/nvrtc $(BIN)/python -m elastalog.backends.gpu.driver src/elastalog/jit/built
 	$(BIN)/python -m pip wheel --disable-pip-version-check --no-deps --wheel-dir dist .
 	$(BIN)/python scripts/dependencies.py sbom dist/elastalog-*.whl
 

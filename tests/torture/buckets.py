@@ -16,8 +16,8 @@ from elastalog.folders.remote import Patience
 from elastalog.storage.objects.lease import Lease
 from tests.object_server import Trouble
 from tests.object_store import Bucket, bucket_on_this_machine
+from tests.storage.expecting import EXPECTED
 from tests.storage.scripted import FACTS, LAST, PROGRAM, go_on, state_of
-from tests.torture.stores import expected
 
 WRITERS = 8
 """Most writers of one life."""
@@ -55,7 +55,7 @@ def buckets(seed: int) -> int:
                 met += sum(bucket.met().values())
             with elastalog.open(store=elastalog.Store(address, read_only=True)) as reader:
                 assert reader.epoch >= told, (reader.epoch, told)
-                assert state_of(reader) == expected()[reader.epoch]
+                assert state_of(reader) == EXPECTED[reader.epoch]
                 told = reader.epoch
             if told == LAST:
                 break
@@ -74,7 +74,7 @@ def _written(address: str) -> int:
     try:
         with elastalog.open(store=address) as session:
             object.__setattr__(session._history.store.manifest.options, "journal_epochs", 2)
-            assert state_of(session) == expected()[session.epoch]
+            assert state_of(session) == EXPECTED[session.epoch]
             tell(session.epoch)
             go_on(session, tell)
     except ElastalogError as error:
