@@ -155,21 +155,53 @@ class Index:
                 return
 
     def _pack(self, rows: Matrix, used: int, crew: Crew) -> bool:
-        """Adds the first rows in blocks as long as they must be, each thread those of some keys. False if a word
-        came that has no slot; then nothing is added."""
+        """Adds the first rows in blocks as long as they must be. False if a word came that has no slot; then nothing is
+        added."""
         self.stamp = STAMPS.take()
         self.divide(crew.number)
-        parts, home = crew.number, self.home
+        packed = self._pack_words(rows, used, crew) if self.kind == DIRECT else self._pack_keys(rows, used, crew)
+        if packed < 0:
+            return False
+        self.state[postings.POOL_USED] = self.state[postings.PACKED] = packed
+        self.done = used
+        return True
+
+    def _pack_words(self, rows: Matrix, used: int, crew: Crew) -> int:
+        """Packs a direct index by counting words in ranges of rows; returns the length of the blocks, -1 if a word has
+        no slot. By keys, as hashed ones are, all threads would look at all rows: with 16 of them, six times as long."""
+        parts = min(crew.number, max(1, 2 * used // len(self.slots)))  # counting takes memory
+        counts: Matrix = np.zeros((parts, len(self.slots)), np.int32)
+        column, are_counted = int(self.columns[0]), [True] * parts
+
+        def count(part: int) -> None:
+            if part < parts:
+                first, last = (used * number // parts for number in (part, part + 1))
+                are_counted[part] = postings.count_words(rows, first, last, column, counts[part])
+
+        def fill(part: int) -> None:
+            if part < parts:
+                first, last = (used * number // parts for number in (part, part + 1))
+                postings.fill_words(rows, first, last, column, counts[part], self.slots, self.pool)
+
+        crew.do_parts(count)
+        if not all(are_counted):
+            return -1
+        packed = int(postings.lay_out_words(counts, self.slots))
+        self.pool = np.empty(packed + packed // 16 + 64, np.int32)
+        crew.do_parts(fill)
+        return packed
+
+    def _pack_keys(self, rows: Matrix, used: int, crew: Crew) -> int:
+        """Packs a hashed index, each thread the rows of a part of the keys."""
+        parts = crew.number
         done = [0] * parts
+        home = self.home
 
         def measure(part: int) -> None:
             done[part] = postings.measure(home, rows, done[part], used, part, parts)
 
         crew.do_parts(measure)
         while min(done) < used:
-            if self.kind == DIRECT:
-                self.slots.fill(0)
-                return False
             self._widen_table()
             self.lay_out()
             crew.do_parts(measure)
@@ -179,9 +211,7 @@ class Index:
         self.lay_out()
         crew.do_parts(lambda part: postings.fill(home, rows, used, part, parts))
         postings.close(self.slots)
-        self.state[postings.POOL_USED] = self.state[postings.PACKED] = packed
-        self.done = used
-        return True
+        return packed
 
     def make_room(self, rows: Matrix, used: int) -> bool:
         """Something is full, with some of the rows that are not `done` added and others not. False if all rows are to
@@ -253,14 +283,14 @@ class Index:
 
 def _extent(rows: Matrix, used: int, column: int, crew: Crew) -> tuple[int, int]:
     """The least and the greatest word of a column; (0, 15) if there are no rows."""
-    if not used:
-        return 0, 15
-    found: Matrix = np.full((2, crew.number), rows[0, column], np.int32)
+    if used < SETTINGS.divide_index_from:
+        words = rows[:used, column]
+        return (int(np.minimum.reduce(words)), int(np.maximum.reduce(words))) if used else (0, 15)
+    found: Matrix = np.full((crew.number, 2), rows[0, column], np.int64)
 
-    def look(part: int, start: int, stop: int) -> None:
-        if start < stop:
-            words = rows[start:stop, column]
-            found[0, part], found[1, part] = np.minimum.reduce(words), np.maximum.reduce(words)
+    def look(part: int) -> None:
+        first, last = (used * number // crew.number for number in (part, part + 1))
+        postings.extent(rows, first, last, column, found[part])
 
-    crew.do_ranges(used, look)
-    return int(found[0].min()), int(found[1].max())
+    crew.do_parts(look)
+    return int(found[:, 0].min()), int(found[:, 1].max())

@@ -435,32 +435,84 @@ def move_together(slots, pool, other, state):
     state[POOL_USED] = used
 
 
+@operator(types.void, MATRIX, INT, INT, INT, COLUMNS)
+def extent(rows, start, stop, column, found):
+    """The least and the greatest word of the rows [start, stop), or what was found before."""
+    least, greatest = found[0], found[1]
+    for row in range(start, stop):
+        word = int64(rows[row, column])
+        least = min(least, word)
+        greatest = max(greatest, word)
+    found[0], found[1] = least, greatest
+
+
+@operator(types.boolean, MATRIX, INT, INT, INT, WORDS)
+def count_words(rows, start, stop, column, counts):
+    """Counts the rows [start, stop) by a word; False if one has no place."""
+    for row in range(start, stop):
+        word = uint64(int64(rows[row, column]))
+        if word >= uint64(counts.shape[0]):
+            return False
+        counts[word] += 1
+    return True
+
+
+@operator(INT, MATRIX, MATRIX)
+def lay_out_words(counts, slots):
+    """Gives the words that were counted, in ranges of rows one after the other, their blocks. `counts` are from now on
+    the places where the next row of each range goes. Returns where the blocks end."""
+    end = int64(0)
+    for slot in range(slots.shape[0]):
+        first = end
+        length = int64(0)
+        for part in range(counts.shape[0]):
+            number = counts[part, slot]
+            counts[part, slot] = first + length
+            length += number
+        slots[slot, PLACE] = first
+        slots[slot, LENGTH] = length
+        if length > 1:
+            end += length
+    return end
+
+
+@operator(types.void, MATRIX, INT, INT, INT, WORDS, MATRIX, WORDS)
+def fill_words(rows, start, stop, column, places, slots, pool):
+    """Writes the rows [start, stop) into the blocks laid out for them."""
+    for row in range(start, stop):
+        if row + 2 * _AHEAD < stop:
+            prefetch(flattened(slots), int64(rows[row + 2 * _AHEAD, column]) * SLOT_WIDTH)
+            prefetch(places, int64(rows[row + 2 * _AHEAD, column]))
+            prefetch(pool, int64(places[rows[row + _AHEAD, column]]))
+        word = rows[row, column]
+        if slots[word, LENGTH] > 1:
+            pool[places[word]] = row
+            places[word] += 1
+        else:
+            slots[word, PLACE] = row
+
+
 @operator(INT, INT, MATRIX, INT, INT, INT, INT)
 def measure(address, rows, start, stop, part, parts):
     """Counts those of the rows [start, stop) that belong to a part under their keys, of at most two columns, and notes
-    the first of each; returns the first row not counted, because its word has no slot, or the table of keys is full."""
+    the first of each; returns the first row not counted, because the table of keys is full."""
     home = index_descriptor_at(address, 0)
     index = postings_of(home)
     slots = index.slots
-    is_direct = index.kind == DIRECT
     state = numbers_at(home.state, home.state_size)
     allowed = _allowed(index.keys, state, parts)
     entered = int64(0)
     group = _Group(group_of_keys(), group_of_keys(), group_of_keys())
     row = start
-    is_full = False
-    while row < stop and not is_full:
+    while row < stop and entered < allowed:
         size, following = _take_group(rows, row, stop, index, _Part(part, parts), group)
         for g in range(size):
             at = int64(group.rows[g])
-            slot = int64(group.homes[g])
-            is_full = group.homes[g] >= uint64(slots.shape[0]) if is_direct else entered >= allowed
-            if is_full:
+            if entered >= allowed:
                 following = at
                 break
-            if not is_direct:
-                slot, is_new = _enter_key(rows, at, group.keys[g], group.homes[g], index, parts)
-                entered += is_new
+            slot, is_new = _enter_key(rows, at, group.keys[g], group.homes[g], index, parts)
+            entered += is_new
             if slots[slot, LENGTH] == 0:
                 slots[slot, PLACE] = at
             slots[slot, LENGTH] += 1
@@ -486,15 +538,12 @@ def fill(address, rows, stop, part, parts):
     them. `PLACE` of a slot with several rows is where the next one goes."""
     index = postings_of(index_descriptor_at(address, 0))
     slots = index.slots
-    is_direct = index.kind == DIRECT
     group = _Group(group_of_keys(), group_of_keys(), group_of_keys())
     row = int64(0)
     while row < stop:
         size, row = _take_group(rows, row, stop, index, _Part(part, parts), group)
         for g in range(size):
-            slot = int64(group.homes[g])
-            if not is_direct:
-                slot = int64(find_key(group.keys[g], group.homes[g] >> uint64(index.shift), index.keys))
+            slot = int64(find_key(group.keys[g], group.homes[g] >> uint64(index.shift), index.keys))
             if slots[slot, LENGTH] > 1:
                 index.pool[slots[slot, PLACE]] = group.rows[g]
                 slots[slot, PLACE] += 1
