@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 
 from elastalog.analysis.program import Value
@@ -26,7 +26,6 @@ from elastalog.relations.tables import with_types
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from elastalog.client.client import Client
     from elastalog.client.decoding import Decoder
     from elastalog.client.transport import Calls
 
@@ -84,10 +83,19 @@ class RemoteRelation(Relation):
         return with_types(table, types) if types else table
 
 
+class Sender(Protocol):
+    """What an update asks of its client."""
+
+    @property
+    def decoder(self) -> Decoder: ...
+    def rows_told(self, name: str, rows: Any, added: str = "") -> list[list[Any]]: ...
+    def send(self, update: Mapping[str, Any], batch: str | int | None = None) -> Changes: ...
+
+
 class RemoteUpdate(DraftUpdate):
     """What it holds is sent as one. After the commit: `changes`."""
 
-    def __init__(self, client: Client, source: str | None, batch: str | int | None) -> None:
+    def __init__(self, client: Sender, source: str | None, batch: str | int | None) -> None:
         self._client = client
         self._batch = batch
         self._told: dict[str, Any] = {
