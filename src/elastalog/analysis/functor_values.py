@@ -269,9 +269,9 @@ def json_size(text: str, path: str) -> int | None:
 
 
 INVALID_DATES: set[str] = set()
-"""Texts that functions of dates were given and that are no dates, since they were last told."""
+"""Texts given to functions of dates that are not dates, since they were last reported."""
 MOST_INVALID = 100
-"""So many of them are remembered."""
+"""How many of them are remembered at most."""
 
 
 def _moment(text: str) -> datetime | None:

@@ -101,9 +101,9 @@ DRIVEN: Final = 6
 
 
 class Driven(NamedTuple):
-    """Strata that the backend has brought to their new fixpoints (see `Small`), by so many derivations, which were that
-    effort, in so many seconds. To take apart what was `counted` would be a large part of a small update, so it is left
-    as it was: `DRIVEN` numbers of 64 bits for each stratum."""
+    """Strata that the backend has brought to their new fixpoints (see `Small`), and the `derivations`, `effort` and
+    `seconds` that it took. To take apart what was `counted` would be a large part of a small update, so it is left as
+    it was: `DRIVEN` numbers of 64 bits for each stratum."""
 
     strata: Sequence[LogicalStratum]
     counted: bytes
@@ -122,7 +122,7 @@ class Driven(NamedTuple):
 @dataclass(slots=True)
 class Small:
     """What a backend may do without being told stratum by stratum: maintain those that are not `asked` about, by
-    number, as long as that takes no more than so many derivations each. If it takes more, the caller is asked, and
+    number, as long as that takes at most `derivations` derivations each. If it takes more, the caller is asked, and
     `maintain` goes on from there. What it does without being told it adds to `done`."""
 
     derivations: int

@@ -293,7 +293,7 @@ def _with_thing(graph: Graph, rules: list[Rule]) -> list[Rule]:
 
 UNEQUAL: Final = "!="
 _MOST: Final = 12
-"""A class without a name goes if at most so many rules more come of it."""
+"""A class without a name is resolved away if that adds at most this many rules."""
 
 
 _Key = tuple[Atom, tuple[Atom, ...]]

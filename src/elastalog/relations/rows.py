@@ -184,7 +184,7 @@ def _is_encodable(text: str) -> bool:
 def _shown(value: object, written: Callable[[object], str] = repr) -> str:
     try:
         return shown(written(value))
-    except ValueError:  # Python writes no integer of so many digits
+    except ValueError:  # Python refuses to write very long integers
         return f"{type(value).__name__} of more digits than are shown"
 
 

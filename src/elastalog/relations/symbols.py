@@ -34,7 +34,7 @@ MOST_BYTES_OF_STRING_ARRAY = 2**31 - 1
 
 
 class Symbols:
-    """A bijection between texts and ids 0, 1, 2, … `finding` does what `find` does, for whoever looks for several."""
+    """A bijection between texts and ids 0, 1, 2, … `finding` does what `find` does, for repeated calls."""
 
     __slots__ = ("_lock", "_texts", "finding")
 
@@ -72,14 +72,14 @@ class Symbols:
         return _joined([ids[numbers_of_array(chunk.indices)] for chunk in chunks])
 
     def expect(self, size: int) -> None:
-        """Texts from files of so many bytes are going to be encoded, many of them."""
+        """Prepares for encoding many texts, from files of `size` bytes."""
         with self._lock:
             known = self._room_for(SETTINGS.few_texts + 1)
             assert isinstance(known, LargeInterner)
             known.expect(size)
 
     def encode_placed(self, texts: PlacedTexts) -> Words:
-        """The ids of texts among bytes, new ones added in their order. Whoever has such has many."""
+        """The ids of many texts that lie among bytes, new ones added in their order."""
         with self._lock:
             known = self._room_for(SETTINGS.few_texts + 1)
             assert isinstance(known, LargeInterner)

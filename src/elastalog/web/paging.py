@@ -33,7 +33,7 @@ from elastalog.web.replicas import Replicas
 from elastalog.web.settings import Limits
 
 FEW = 10_000
-"""So many first rows are found without sorting all."""
+"""Up to this many first rows are found without sorting all."""
 
 
 @dataclass(frozen=True, slots=True)

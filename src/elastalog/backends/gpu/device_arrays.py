@@ -254,7 +254,7 @@ def distinct(keys: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
 def _sorted(
     keys: DeviceArray, values: DeviceArray | None, bits: int
 ) -> tuple[DeviceArray, DeviceArray | None]:  # fmt: skip
-    """Keys of so many bits in their order, values with them; equal ones in the order they had."""
+    """Keys of `bits` bits in order, with their values if there are any; equal keys keep the order they had."""
     driver, size = keys.driver, len(keys)
     if values is None and size <= SMALL:
         found = _empty(driver, size, np.int64)
@@ -354,7 +354,7 @@ class DeviceModule:
         return out
 
     def sort(self, keys: DeviceArray, bits: int) -> DeviceArray:
-        """Numbers that are not negative, and have so many bits."""
+        """The keys, non-negative numbers of at most `bits` bits, in order."""
         return _sorted(keys.dense(), None, bits)[0]
 
     def lexsort(self, keys: Sequence[DeviceArray]) -> DeviceArray:
@@ -388,6 +388,6 @@ MOST_PARTS = 16
 
 
 def by_value(number: int, words: Sequence[int], each: int) -> tuple[int, ...]:
-    """So many parts of a launch, given by value, `each` of so many words: there is room for as many as there may be."""
+    """The `number` parts of a launch as arguments by value, `each` words per part, padded to `MOST_PARTS` parts."""
     assert number <= MOST_PARTS
     return (number, *words, *(0,) * (each * (MOST_PARTS - number)))

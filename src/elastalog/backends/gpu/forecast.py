@@ -61,7 +61,7 @@ class Forecast:
 
 
 def forecast(so_far: SoFar, variants: int, costs: DeviceCosts = H200) -> Forecast:
-    """Of a stratum that is begun here, and runs so many variants of its rules in a round."""
+    """The forecast for a stratum that was begun here and runs `variants` variants of its rules per round."""
     is_ebbing = so_far.delta < SETTINGS.device_ebb * so_far.most and not so_far.has_risen
     before = so_far.found - so_far.delta
     following = so_far.delta**2 // before if before else so_far.delta

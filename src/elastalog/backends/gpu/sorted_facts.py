@@ -54,7 +54,7 @@ def is_member(arrays: Arrays, keys: Keys, wanted: Keys) -> Array:
 
 
 def in_order(arrays: Arrays, keys: Keys, bits: int = KEY_BITS) -> Keys:
-    """The keys sorted; those of one part have so many bits."""
+    """The keys sorted. `bits`: how many the keys have, if they consist of one part."""
     arrays.claim(2 * sum(part.nbytes for part in keys))
     if len(keys) == 1:
         return (arrays.module.sort(keys[0], bits) if arrays.is_device else np.sort(keys[0]),)

@@ -208,7 +208,7 @@ def _bytes(file: OpenedFile, offset: int, number: int) -> bytearray:
 
 
 def _divided(words: np.ndarray, shapes: Iterable[tuple[int, int]]) -> Iterator[np.ndarray]:
-    """One after the other, blocks of so many rows of so many words."""
+    """One after the other, the blocks of which `shapes` has the number of rows and the words per row."""
     start = 0
     for rows, width in shapes:
         yield words[start : start + rows * width].reshape(rows, width)

@@ -37,12 +37,12 @@ _BYTES_A_FACT = 28  # set table, annotations and an index, beside the words
 _GROWTH_OF_RECURSION = 8
 
 _ONE_PASS = 20
-"""A stratum without recursion takes one pass over what it reads: so many times more facts are needed to pay."""
+"""A stratum without recursion takes one pass over what it reads: it must read this many times the facts to pay."""
 
 
 _MANY_SHARES = 4
 _TOO_MUCH = 1.5
-"""With so many tasks, one that has so many times its part of the work is worth an exchange."""
+"""From `_MANY_SHARES` tasks on, one that has more than `_TOO_MUCH` times its part of the work is worth an exchange."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ _PLAIN_PIECE = 256 << 20
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """The limits of whoever reads: time and memory, how many times its size a file may take, and the threads."""
+    """The limits of reading files: time and memory, how many times its size a file may take, and the threads."""
 
     watch: Watch = field(default_factory=lambda: Watch(memory=most_of_memory()))
     expansion: int = MOST_EXPANSION
@@ -47,7 +47,7 @@ class Allowance:
         self.watch.check()
 
     def require(self, size: int) -> None:
-        """Raises LimitReached if there is no room for so many bytes."""
+        """Raises LimitReached if there is no room for `size` bytes."""
         self.watch.require(size)
 
     def check_expansion(self, file: str, size: int, unpacked: int) -> None:

@@ -206,7 +206,7 @@ def _columns_of_lines(rdf: Any, data: bytes, jobs: int) -> tuple[pa.Array, np.nd
 
 
 def _blocks(data: bytes) -> Iterator[memoryview]:
-    """Whole lines of a text, so many bytes of them at once."""
+    """Blocks of whole lines of a text, each of at most `_BLOCK` bytes or of one line."""
     start, whole = 0, memoryview(data)
     while start < len(data):
         end = data.rfind(b"\n", start, start + _BLOCK) + 1 if start + _BLOCK < len(data) else len(data)

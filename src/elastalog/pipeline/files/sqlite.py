@@ -27,7 +27,7 @@ from elastalog.relations.schema import Column, Schema, column_order
 sqlite3 = late.module("sqlite3")
 
 _STEPS = 100_000
-"""After so many steps of SQLite's machine its query is looked after."""
+"""Steps of SQLite's virtual machine between two checks on a running query."""
 
 _TYPES: Final = {
     Base.NUMBER: "INTEGER", Base.UNSIGNED: "INTEGER", Base.FLOAT: "REAL", Base.SYMBOL: "TEXT", Base.RECORD: "TEXT",

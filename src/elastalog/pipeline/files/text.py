@@ -115,8 +115,8 @@ def _read_fast(schema: Schema, data: bytes, form: Format) -> pa.Table | None:
 
 
 def _pieces(data: bytes, has_quotes: bool) -> Iterator[pa.Buffer]:
-    """Whole lines of a file, so many that between them the limits can be looked at. Lines end inside of quotes, too:
-    where there are any, the file is one piece."""
+    """Pieces of a file, of whole lines, between which the limits are checked. Fields in quotes may contain line breaks:
+    where there are any quotes, the file is one piece."""
     whole = pa.py_buffer(data)
     position = 0
     while position < len(data):

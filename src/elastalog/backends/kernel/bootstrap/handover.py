@@ -21,7 +21,7 @@ from elastalog.settings import SETTINGS
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """The facts of a stratum after so many rounds, in the order of their levels, explicit ones first. `is_done`: there
+    """The facts of a stratum after `rounds` rounds, in the order of their levels, explicit ones first. `is_done`: there
     are no others. `is_complete`: no `.limitsize` has cut it short."""
 
     relations: Mapping[str, FactWords]

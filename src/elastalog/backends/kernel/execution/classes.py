@@ -31,7 +31,7 @@ from elastalog.relations.pairs import Pairs
 from elastalog.settings import SETTINGS
 
 _CLOSE = 8
-"""Words lie close together if there are fewer than so many values between them for each."""
+"""Words lie close together if their range has at most this many values for each of them."""
 
 _FEW = 64
 """Words up to which Python sorts them sooner."""

@@ -59,8 +59,8 @@ class SharedVariants:
         self._is_full = self._is_stopped = False
 
     def help(self, served: MachineRun, looked: int) -> None:
-        """The machine of a drive has left off, after it has looked at so many rows. If it has gathered enough, all
-        threads do what is left of that, and it leaves off again when it has gathered more."""
+        """The machine of a drive has left off after looking at `looked` rows. If it has gathered enough, all threads
+        do what is left of that, and the machine leaves off again when it has gathered more."""
         workspace = served.workspace
         machine, frame = workspace.machine, workspace.frames[0]
         is_asked, machine.work_allowed = machine.work_allowed == UNTIL_GATHERED, SETTINGS.work_between_checks

@@ -212,7 +212,7 @@ def extend_shared(machine, address):
 
 @inlined
 def _is_divided(sharing, index, relation):
-    """Whether an index lacks so many rows that every thread adds those of some keys."""
+    """Whether an index lacks enough rows, and has the state, for every thread to add those of some keys."""
     lacking = relation.used - index.added
     return lacking >= sharing.least_divided and index.state_size >= sharing.threads * INDEX_STATE_SIZE
 
@@ -413,7 +413,7 @@ def _lay_out(machine, sharing):
 
 @piece
 def _add_shares(machine, sharing, variant, pieces):
-    """So many of a variant, or as many as its start rows are worth."""
+    """Adds `pieces` shares of a variant, or fewer if its start rows are worth fewer."""
     relation = relation_at(machine.relations, variant_at(machine.variants, variant).start)
     size = relation.delta_end - relation.delta
     pieces = min(pieces, size // sharing.least_share + 1)

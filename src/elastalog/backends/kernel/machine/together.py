@@ -83,7 +83,7 @@ from elastalog.jit.operators import view
 @record
 class StartShares(Structure):
     """Rows of the block in a `frame`, below `stop`, of which threads take `size` at a time; `taken`: where the number
-    of the next one is. `entries` and `rows` of the `head`: the turns of so many `threads`."""
+    of the next one is. `entries` and `rows` of the `head`: the turns that `threads` threads have in them."""
 
     frame: int
     stop: int

@@ -368,7 +368,7 @@ def bring(heap, lost, come, nodes, vertices, links, table, state):
 @operator(INT, INT, NUMBERS, _NOTES, _NODES, _VERTICES, _LINKS, WORDS, STATE)
 def settle(most, heap, notes, nodes, vertices, links, table, state):
     """Settles what is offered, the least rank first, and offers what follows from it. Returns 1 when there is nothing
-    left or at a fault, 0 when there is no room, 2 when so many derivations have been looked at."""
+    left or at a fault, 0 when there is no room, 2 when more than `most` derivations have been looked at."""
     while state[USED_HEAP] > 0 and not state[FAULT]:
         if state[LOOKED] > most:
             return 2

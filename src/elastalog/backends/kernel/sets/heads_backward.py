@@ -122,7 +122,7 @@ class BackwardSearch:
             self._remembered[number].hand_on(entries[done:], sink)
 
     def _enumerate(self, clause: Clause, limit: int) -> None:
-        """Remembers the derivations of a clause if that goes through no more than so many rows."""
+        """Remembers the derivations of a clause if enumerating them goes through few more than `limit` rows."""
         setting = self._plan.setting(self._relations, self._plan.flat, self._workspace, self._watch)
         for whole in self._plan.everything(clause):
             relation = whole.variant.gather.relation

@@ -121,7 +121,7 @@ class EntryLists:
         return array, self.state
 
     def finish(self, derivations: int) -> None:
-        """The operator is done; so many derivations were applied."""
+        """The operator is done and has applied `derivations` derivations."""
         self._listed[self._begun] = int(self.state[LISTED])
         self._watch.derived(derivations)
 

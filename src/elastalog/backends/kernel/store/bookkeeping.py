@@ -285,9 +285,9 @@ before, without counts, and with or without levels."""
 
 @operator(INT, INT, INT, INT, WORDS, _FLAGS, INT, INT)
 def follow(address, other, start, mates, seen, compared, first):
-    """Makes touched entries, from `first` on, of those of the rows from `start` on whose facts are not in another
-    relation as they are here; returns how many, and only counts them if `first` is negative. `mates`: for so many rows
-    the row of each fact there (see `set_table.match`), which is marked as seen."""
+    """Makes touched entries, from `first` on, of those rows from `start` on whose facts are not in another relation as
+    they are here; returns how many, and only counts them if `first` is negative. `mates`: for each of the rows in
+    question, the row of its fact there (see `set_table.match`), which is marked as seen."""
     home = relation_descriptor_at(address, 0)
     level = levels_of(home)
     count = counts_of(home)
