@@ -5,8 +5,8 @@ what not every backend can do is asked of its `capabilities`. A backend may use 
 not do itself: it evaluates a stratum where that is best, gives the facts with their annotations to a kernel, and leaves
 updates to that.
 
-An update is a transaction. `begin` takes the explicit changes; then, stratum by stratum from below, whoever directs the
-update (a strategy) has each stratum that it reaches maintained, refolded or rebuilt; `commit` or `rollback` ends it.
+An update is a transaction. `begin` takes the explicit changes; then, stratum by stratum from below, the strategy that
+directs the update has each stratum that it reaches maintained, refolded or rebuilt; `commit` or `rollback` ends it.
 Until then the previous epoch is intact. All facts are words (see `relations.words`); a relation is a matrix, one row a
 fact.
 """
@@ -277,8 +277,8 @@ class Elsewhere(Protocol):
     def folder(self) -> str: ...
 
     def load(self, relation: str, files: FactFiles) -> None:
-        """Before the first bootstrap: the explicit facts of a relation are those of files in the folder, which nobody
-        else has."""
+        """Before the first bootstrap: the explicit facts of a relation are those of files in the folder, which belong to
+        it alone."""
 
     def files(self, relation: str, *, with_levels: bool = False) -> FactFiles | None:
         """The files of a relation, which they hold whole. None if it is in this process, or if levels are asked for and
@@ -314,8 +314,8 @@ class Backend(Protocol):
     # --- facts, outside an update ----------------------------------------------------------------------------------
 
     def load(self, facts: dict[str, Matrix]) -> None:
-        """Adds explicit facts of some relations before the first bootstrap. They are taken out of the dict: nobody
-        keeps them twice."""
+        """Adds explicit facts of some relations before the first bootstrap. They are taken out of the dict, so
+        that they are not kept twice."""
 
     def size(self, relation: str) -> int:
         """The number of facts."""
@@ -458,10 +458,10 @@ LISTED: Final = 5
 
 
 class ListedChanges(Mapping[str, tuple[Rows, Rows]]):
-    """Those of several relations in a row of words, told apart when somebody looks at them, and few do. First the
-    number of relations and the impact, in two words; then of each relation its place among `names`, its width, and how
-    many of its facts changed in some way, were inserted, and deleted; then facts, inserted ones of a relation first,
-    deleted ones last."""
+    """The changes of several relations in a row of words, split by relation when they are looked at, which is seldom.
+    First the number of relations, in a word, and the impact, in two; then, for each relation, its place among `names`,
+    its width, and how many of its facts changed in some way, were inserted, and deleted; then facts, inserted ones of a
+    relation first, deleted ones last."""
 
     __slots__ = ("_found", "_listed", "_names", "impact")
 

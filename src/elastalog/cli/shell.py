@@ -93,7 +93,7 @@ def _state(
 ) -> ShellState:
     from elastalog.cli.shell_commands.state import ShellState
 
-    # Standard input is None when whoever started us has closed it.
+    # Standard input is None when the process that started us has closed it.
     is_interactive = sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
     return ShellState(session, strategy, reopen, is_interactive=is_interactive, is_quiet=console.is_quiet)
 

@@ -32,8 +32,8 @@ _SHOWN = 10
 
 
 class RelationChanges:
-    """The facts of one relation that came and went: `inserted` and `deleted`, whose words are decoded when somebody
-    looks."""
+    """The facts of one relation that came and went: `inserted` and `deleted`, whose words are decoded when they are
+    read."""
 
     __slots__ = ("deleted", "inserted")
 

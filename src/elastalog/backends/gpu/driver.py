@@ -143,14 +143,14 @@ class Driver:
             self._quick.cuMemFreeAsync(place, stream)
 
     def free_bytes(self) -> int:
-        """Those that nobody uses on the device."""
+        """Bytes of the device that no process uses."""
         self.bind_once()
         free, total = ctypes.c_size_t(), ctypes.c_size_t()
         self._check(self._waiting.cuMemGetInfo_v2(ctypes.byref(free), ctypes.byref(total)))
         return free.value
 
     def used_bytes(self) -> int:
-        """Those that are in use here."""
+        """Bytes of the pool that are in use."""
         used = ctypes.c_uint64()
         self._check(self._quick.cuMemPoolGetAttribute(self._pool, _POOL_USED, ctypes.byref(used)))
         return used.value
@@ -207,7 +207,7 @@ class Driver:
     def record(self) -> int:
         """An event: all that this thread has asked for so far."""
         event = ctypes.c_void_p()
-        self._check(self._quick.cuEventCreate(ctypes.byref(event), 2))  # that nobody takes the time of
+        self._check(self._quick.cuEventCreate(ctypes.byref(event), 2))  # without timing
         self._check(self._quick.cuEventRecord(event, self.stream))
         assert event.value is not None
         return event.value
@@ -219,7 +219,7 @@ class Driver:
 
 
 class Memory:
-    """Bytes of the device, given back when nobody has them any more."""
+    """Bytes of the device, given back when the last reference is gone."""
 
     __slots__ = ("_driver", "place", "stream")
 

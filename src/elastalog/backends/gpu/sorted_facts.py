@@ -129,8 +129,8 @@ class SortedIndex:
     """The facts of a relation in one order of columns: `new` all of them, `old` those before the latest round. For
     relations below the stratum they are the same.
 
-    Facts of late rounds are kept beside the others until they are many, or somebody wants to see all together: a
-    large array that is only asked what it holds is not written anew every round."""
+    Facts of late rounds are kept beside the others until they are many, or all are needed in one array: a large array
+    that is only searched is not written anew every round."""
 
     __slots__ = ("_arrays", "_late", "_most", "old", "packing")
 

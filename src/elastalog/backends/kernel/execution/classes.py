@@ -92,7 +92,7 @@ def unite_by_level(pairs, levels, parent, sizes, joined):
 @operator(types.void, MATRIX, WORDS, WORDS, WORDS)
 def meet(places, parent, joined, found):
     """The level at which two places came into one tree, for each pair of them in trees of `unite_by_level`; levels
-    never fall on the way to a root, so that whoever was put below another earlier takes the next step."""
+    never fall on the way to a root, so that the place that was put below another one earlier takes the next step."""
     for i in range(places.shape[0]):
         one = places[i, 0]
         other = places[i, 1]

@@ -81,7 +81,7 @@ def _length(index, slot):
 
 @inlined
 def _enter(known, number, place, search):
-    """A search sees a member, which nobody has."""
+    """A search sees a member that no search has seen before."""
     known[place, OWNER] = search + 1
     known[place, FOLLOWING] = -1
     known[number, SEEN] = place

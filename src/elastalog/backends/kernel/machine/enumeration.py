@@ -1,6 +1,6 @@
-"""The derivations of one variant of a clause, enumerated by the machine and handed on block by block, to whoever does
-something else with them than to insert and count: proofs, subsumption, the strategies that maintain sets, equivalences
-in their own recursion."""
+"""The derivations of one variant of a clause, enumerated by the machine and handed on block by block, to what does more
+with them than insert and count: proofs, subsumption, the strategies that maintain sets, equivalences in their own
+recursion."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def goal_of(machine, probe, following, limit):
     taken = taken_of(machine, probe, following, BLOCK)
     keep = operands(machine, probe.keep, probe.kept)
     kept = Copied(keep, operands(machine, probe.keep + probe.kept, probe.kept), taken.out)
-    # Without an index nobody looks at one.
+    # Without an index these are never read.
     nothing = relation.rows
     index = Postings(
         probe.kind,

@@ -139,7 +139,7 @@ def take_starts(machine, variant):
 
 @inlined
 def _next_entry(turns, own, room):
-    """An entry that nobody else has been given, -1 if there is none; it is taken when `turns` says so."""
+    """An entry that no other thread has been given, -1 if there is none; it is taken when `turns` says so."""
     if turns[own + OWN] == turns[own + OWN_END]:
         first = add_unordered(turns, GIVEN, turns[TURN])
         if first + turns[TURN] > room:
