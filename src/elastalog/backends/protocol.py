@@ -277,8 +277,8 @@ class Elsewhere(Protocol):
     def folder(self) -> str: ...
 
     def load(self, relation: str, files: FactFiles) -> None:
-        """Before the first bootstrap: the explicit facts of a relation are those of files in the folder, which belong to
-        it alone."""
+        """Before the first bootstrap: the explicit facts of a relation are those of files in the folder, to which there
+        is no other reference."""
 
     def files(self, relation: str, *, with_levels: bool = False) -> FactFiles | None:
         """The files of a relation, which they hold whole. None if it is in this process, or if levels are asked for and

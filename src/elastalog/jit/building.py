@@ -89,7 +89,7 @@ def all_operators() -> list[Operator]:
 
 def build_here(report: Report, processor: Processor | None = None) -> None:
     """Compiles everything that lacks object code, in children of this process, into the user's folder; by default for
-    this processor. Whoever else does so waits, and finds it done."""
+    this processor. Other processes that want to do so wait, and find it done."""
     processor = processor or objects.processor()
     with _alone(objects.make_user_folder(processor.family)):
         missing = [
@@ -135,7 +135,7 @@ def _compile_all(operators: list[Operator], processor: Processor) -> Iterator[No
     import multiprocessing
 
     objects.require_compiler()
-    os.environ["NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING"] = "1"  # of messages that nobody sees, a tenth of inference
+    os.environ["NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING"] = "1"  # never shown, and a tenth of inference
     from elastalog.jit import lowering  # in the parent, so that children need not
 
     lowering.prepare(processor)

@@ -33,7 +33,7 @@ _VERSIONS_KEPT = 8
 @dataclass(frozen=True, slots=True)
 class ObjectCode:
     """Machine code of one operator, its entry for Python, and the names it wants the process to know. Without code: why
-    there can be none (`unfit`), so that nobody tries again."""
+    there can be none (`unfit`), so that it is not compiled again."""
 
     code: bytes
     entry: str
@@ -138,7 +138,7 @@ def user_folder(family: str = "") -> Path:
 
 
 def is_own(folder: Path) -> bool:
-    """Whether a folder, and the one it lies in, belong to the user, and nobody else may write there."""
+    """Whether a folder, and the one it lies in, belong to the user, and no other user may write there."""
     for each in (folder, folder.parent):
         try:
             found = os.lstat(each)

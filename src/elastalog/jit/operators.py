@@ -110,7 +110,7 @@ def inlined(function: F) -> F:
 
 
 def view(function: F) -> F:
-    """A piece that returns an array, made of memory that somebody else keeps."""
+    """A piece that returns an array, made of memory that it does not own."""
     return cast(F, Piece(function, is_inlined=True, is_view=True))
 
 

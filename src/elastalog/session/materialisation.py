@@ -310,7 +310,7 @@ def _kept_as_classes(equivalences: frozenset[str]) -> Diagnostic:
 
 
 class _Asked(tuple[object, ...]):
-    """What was asked, which is written out if somebody wants to know."""
+    """What was asked, which is written out only if it is shown."""
 
     __slots__ = ()
 

@@ -59,7 +59,7 @@ def make_app(service: Service, settings: Settings | None = None) -> FastAPI:
 
 
 def without_pages(app: FastAPI) -> FastAPI:
-    """The application, for a service that has no pages: whoever opens its address sees what may be asked."""
+    """The application, for a service that has no pages: its address shows what may be asked."""
     app.add_route("/", lambda _request: RedirectResponse("/api/docs"), include_in_schema=False)
     return app
 

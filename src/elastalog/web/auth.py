@@ -118,13 +118,13 @@ class Guard:
 
 
 def role_of(connection: HTTPConnection) -> Role:
-    """What whoever asks may do."""
+    """What the client may do."""
     role: Role = connection.scope["state"]["role"]
     return role
 
 
 async def may_write(connection: HTTPConnection) -> None:
-    """Refuses who may only read."""
+    """Refuses clients that may only read."""
     if role_of(connection) is not Role.WRITE:
         told = finding("E0924")
         raise Refused(told)

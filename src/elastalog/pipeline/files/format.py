@@ -349,8 +349,8 @@ def warn_of_empty(schema: Schema, file: object) -> None:
 
 
 def chosen_columns(data: bytes, schema: Schema, form: Format) -> bytes:
-    """A text file with only the chosen columns of every line. A line that lacks one is none of the relation's, and is
-    made so that nobody takes it for one."""
+    """A text file with only the chosen columns of every line. A line that lacks one is not a row of the relation, and
+    is rewritten so that it cannot be taken for one."""
     columns = form.columns
     if len(columns) != schema.arity:
         raise error("E0671", columns=len(columns), schema=schema.name, arity=schema.arity)

@@ -71,7 +71,7 @@ def _is_of_connect(spark: SparkSession) -> bool:
 def is_spark_rows(rows: Any) -> bool:
     """Whether rows come from Spark: a DataFrame, or a source of `elastalog.spark`."""
     if sys.modules.keys().isdisjoint(("pyspark", "elastalog.pipeline.spark.sources")):
-        return False  # nobody has imported what makes them
+        return False  # what makes them was never imported
     from elastalog.pipeline.spark.frames import is_spark_frame
     from elastalog.pipeline.spark.sources import Source
 

@@ -93,8 +93,8 @@ def silence_streams(spark: SparkSession) -> None:
 
 
 def active_session() -> SparkSession | None:
-    """The Spark session of this thread, or of this process, if one is running. Does not import pyspark if nobody
-    has."""
+    """The Spark session of this thread, or of this process, if one is running. Does not import pyspark by
+    itself."""
     sql = sys.modules.get("pyspark.sql")
     if sql is None:
         return None

@@ -143,7 +143,7 @@ class Bench:
             self.live.tell()
 
     def prepare(self) -> None:
-        """Proves one fact, so that the first proof that somebody wants does not wait for what is made once."""
+        """Proves one fact, so that the first proof that a user asks for does not wait for what is made once."""
         with suppress(ElastalogError):
             found, _ = self.service.reading.relations()
             derived = [summary for summary in found if summary.rules and summary.facts]
@@ -213,7 +213,7 @@ def _conditions(pattern: Pattern, columns: list[str]) -> str:
 
 
 class Window:
-    """`may_write`: whether whoever looks may change anything."""
+    """`may_write`: whether the user may change anything."""
 
     def __init__(self, bench: Bench, client: Client, may_write: bool) -> None:
         self.bench = bench
@@ -229,7 +229,7 @@ class Window:
 
     @property
     def can_change(self) -> bool:
-        """Whether what is shown can be changed from here: it is the present, and whoever looks may."""
+        """Whether what is shown can be changed from here: it is the present, and the user may write."""
         return self.may_write and self.epoch is None
 
     def enter(self, address: Address) -> None:
