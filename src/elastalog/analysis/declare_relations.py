@@ -154,7 +154,7 @@ PARAMETERS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 """The parameters that each directive takes."""
 
 EVERY: Final = "*"
-"""In the place of a relation: every one that has no directive of the kind; for `.input`, and no rules."""
+"""In the place of a relation: every relation without a directive of the kind; for `.input`, also without rules."""
 
 _PLACES: Final = {
     "input": ("file", "stdin", "json", "jsonfile", "sqlite", "rdf", "updates"),

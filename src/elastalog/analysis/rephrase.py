@@ -18,7 +18,7 @@ from elastalog.syntax.tree import mapped, nodes_of
 
 
 def bound_to(rule: tree.Clause, place: int, values: Sequence[Value]) -> tree.Clause | None:
-    """The rule with an atom of its body bound to a fact; None where that is none of it, going by its constants."""
+    """The rule with an atom of its body bound to a fact; None if the atom's constants exclude the fact."""
     atom = rule.body[place]
     assert isinstance(atom, tree.Atom)
     for argument, own in zip(atom.arguments, values, strict=True):

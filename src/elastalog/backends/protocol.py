@@ -68,8 +68,8 @@ class StateChanges:
         return StateChanges(self.words[rows], self.was[rows], self.level[rows], self.count[rows])
 
     def are_heard(self, is_global: bool) -> Vector:
-        """Of which of them strata above must hear: of facts that came or went, with global levels of all that
-        moved."""
+        """Which of them strata above must hear of: facts that came or went; with global levels, all facts whose level
+        changed."""
         heard: Vector = (self.was == GONE) != (self.level == GONE)
         if is_global:
             heard |= self.was != self.level
@@ -113,8 +113,8 @@ class Driven(NamedTuple):
 
     @property
     def costs(self) -> list[list[int]]:
-        """Of each, its place among all `strata`, how many changes reached it, derivations, rows, effort and touched
-        facts, as a `Watch` counts them."""
+        """For each of them, its place among all `strata`, how many changes reached it, derivations, rows, effort and
+        touched facts, as a `Watch` counts them."""
         found: list[list[int]] = np.frombuffer(self.counted, np.int64).reshape(-1, DRIVEN).tolist()
         return found
 
@@ -227,7 +227,7 @@ class Equivalences(Protocol):
         level. None if it is stored itself, or the relation is another."""
 
     def levels_of_chains(self, relation: str, pairs: Matrix) -> Vector:
-        """Of each of some pairs of a relation that is kept so the least, over all chains of stored pairs, of the
+        """For each of some pairs of a relation kept as classes, the least, over all chains of stored pairs, of the
         highest level in the chain. Where levels are kept."""
 
 

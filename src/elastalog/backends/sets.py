@@ -36,7 +36,7 @@ class Mark(IntFlag):
     DELAYED = 32
 
     EXPECTED = 8
-    """Of a fact of a relation without rules: look-ahead has said that it will be deleted, or had said so before."""
+    """For a fact of a relation without rules: look-ahead has said that it will be deleted, or had said so before."""
 
 
 NO_MARK = Mark(0)
@@ -214,7 +214,7 @@ def union(*sets: Facts) -> Facts:
 
 
 def _distinct(entries: Vector) -> Vector:
-    """As `numpy.unique`, which takes its time with small vectors. Sorts the vector."""
+    """Like `numpy.unique`, which is slow on small vectors. Sorts the vector in place."""
     import numpy as np
 
     entries.sort()

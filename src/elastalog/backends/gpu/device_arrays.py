@@ -12,7 +12,7 @@ import numpy.typing as npt
 from elastalog.backends.gpu.driver import Driver, Memory
 
 THREADS = 256
-"""Of a block."""
+"""Threads of a block."""
 TILE = 4096
 """Elements that a block takes at a time, where it looks at many."""
 SMALL = 2048
@@ -107,7 +107,7 @@ class DeviceArray:
         _each(self.driver, "scatter", len(places), values.place, self.kind, places.place, self.place)
 
     def get(self, out: npt.NDArray[Any] | None = None) -> npt.NDArray[Any]:
-        """In this process; `out`: where to."""
+        """A copy in this process; `out`: the array to copy to."""
         dense = self.dense() if self.width is None else self
         host = np.empty(self.shape, self.dtype) if out is None else out
         assert host.flags.c_contiguous
@@ -245,7 +245,7 @@ def _chosen(array: DeviceArray, kind: int) -> tuple[DeviceArray, DeviceArray | N
 
 
 def distinct(keys: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
-    """The distinct ones of sorted keys, of which there is one at least, and how often each is there."""
+    """The distinct keys among sorted ones, which are not empty, and how often each occurs."""
     starts, found = _chosen(keys, _FIRST)
     assert found is not None
     return found, starts[1:] - starts[:-1]

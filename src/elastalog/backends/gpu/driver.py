@@ -26,9 +26,9 @@ DEVICES = ("/dev/nvidiactl", "/dev/dxg")
 """Where Linux shows that there is a device, by itself or through Windows."""
 FAMILY = "cuda"
 ARCHITECTURES = (70, 75, 80, 86, 89, 90, 100, 120)
-"""Those that a wheel carries code for. A device runs what was compiled for an earlier one of its generation."""
+"""Architectures that a wheel carries code for. A device runs what was compiled for an earlier one of its generation."""
 PORTABLE = 75
-"""Of the PTX, which the driver compiles for any later device, once per machine."""
+"""The architecture of the PTX, which the driver compiles for any later device, once per machine."""
 STAGED = 1 << 23
 """Bytes of memory that the device reaches by itself, for every thread that copies: to make more of it takes long."""
 
@@ -108,7 +108,7 @@ class Driver:
 
     @property
     def stream(self) -> int:
-        """Of this thread."""
+        """The stream of this thread."""
         self.bind_once()
         return self._own.stream  # type: ignore[no-any-return]
 
@@ -274,7 +274,7 @@ def source() -> str:
 
 @cache
 def fingerprint() -> str:
-    """Of what the module is compiled from."""
+    """The fingerprint of what the module is compiled from."""
     return blake2b("\n".join((*_OPTIONS, source())).encode(), digest_size=12).hexdigest()
 
 

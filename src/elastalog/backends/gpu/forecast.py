@@ -25,8 +25,8 @@ from elastalog.settings import SETTINGS
 
 @dataclass(frozen=True, slots=True)
 class DeviceCosts:
-    """Seconds of a fact that is copied there and sorted, of one that is found there and copied back, of what there is
-    to do whatever the size, of a round, and of a variant of a rule in it."""
+    """Seconds for a fact that is copied there and sorted, for one that is found there and copied back, for the work
+    that does not depend on the size, for a round, and for a variant of a rule in it."""
 
     sent: float = 3e-9
     found: float = 5e-9

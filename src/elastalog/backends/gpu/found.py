@@ -66,8 +66,8 @@ class Found:
         """Facts that wait."""
 
     def begin_with(self, given: Given) -> None:
-        """Those that are known in this process already, in their order; of facts without annotations it is only known
-        which are those of the last round."""
+        """Begins with the facts that this process knows already, in their order; of facts without annotations it is
+        only known which are those of the last round."""
         facts, size = given.facts, len(given.facts.words)
         self._room = _made(size, _AHEAD, self._width)
         self._sent = size

@@ -144,5 +144,5 @@ class OtherPlace(Protocol):
         better folded here, or could not be there."""
 
     def keep(self, is_read: Callable[[str], bool]) -> None:
-        """Of the relations evaluated there so far only those stay for strata to come that are going to be read, and
-        do not change till then."""
+        """Keeps, of the relations evaluated there so far, only those that later strata are going to read and that do
+        not change till then."""

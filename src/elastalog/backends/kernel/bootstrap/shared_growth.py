@@ -38,7 +38,7 @@ MOST_FORECAST = 1 << 28
 """Facts beyond which nothing is forecast: there is a most that a relation may have."""
 
 TABLE_BYTES = 24
-"""Of the largest set table for twice the facts, for each of them."""
+"""Bytes per fact of the largest set table for twice the facts."""
 
 _SURE = 0.75
 """Of what a round should still find, for all that it has found, the part that a set table gets room for: later start

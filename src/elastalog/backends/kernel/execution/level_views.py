@@ -45,7 +45,7 @@ class Phase:
 
     @property
     def own_views(self) -> tuple[int, int]:
-        """Of the relations of the stratum, as far as they are not negated."""
+        """The views of the relations of the stratum where they are not negated."""
         if self.own_sees is None or self.own_sees_before is None:
             return self.sees, self.sees_before
         return self.own_sees, self.own_sees_before

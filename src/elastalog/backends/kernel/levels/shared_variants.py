@@ -23,7 +23,7 @@ from elastalog.backends.watch import Watch
 from elastalog.settings import SETTINGS
 
 _SHARES = 32
-"""Of a block for each thread: some facts lead to a hundred times as many as others."""
+"""Shares of a block per thread: some facts lead to a hundred times as many as others."""
 
 FANOUT = 16
 """Rows that are expected to be looked at for each fact that a variant starts at, as long as nothing is known."""

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from elastalog.backends.kernel.machine.plan import MachinePlan
 
 MOVED = 4
-"""Of each relation that was touched: its number, where its changes are listed and how many, rows that it got."""
+"""For each relation that was touched: its number, where its changes are listed, how many they are, rows that it got."""
 
 _NUMBER = 8
 """Bytes of a number."""

@@ -44,8 +44,8 @@ _turn_for = piece(inserting.turn_for)
 _give_out = piece(inserting.give_out)
 
 SHARES = 32
-"""Of an iteration for each thread, about: the last are small, so that no thread has to wait long for another, and none
-is long, though some start rows lead to a hundred times as many as others."""
+"""Shares of an iteration per thread, about: the last are small, so that no thread has to wait long for another, and
+none is long, though some start rows lead to a hundred times as many as others."""
 
 
 _LOOKS = 250
@@ -113,7 +113,7 @@ class Share(Structure):
 
 @record
 class BodyWork(Structure):
-    """Of a variant: whether several machines may run it at once, how many rules it is run for, what it had done before
+    """For a variant: whether several machines may run it at once, how many rules it is run for, what it had done before
     machines noted it (see `VariantCode`), and the work that is expected of it in this iteration."""
 
     is_shared: int

@@ -217,7 +217,7 @@ class MergingUpdate:
             self._escaped.setdefault(name, []).append(facts)
 
     def _name_classes(self) -> None:
-        """Of the rows by which classes have grown one is left for each member, with the least of its class."""
+        """Leaves, of the rows by which classes have grown, one for each member, with the least of its class."""
         for pairs, merging in self._levels.mergings.items():
             classes = self._relations[self._plan.classes[pairs]]
             every = np.arange(classes.touched_used, dtype=np.int32)

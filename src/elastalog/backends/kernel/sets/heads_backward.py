@@ -64,8 +64,8 @@ class _Effort:
 
 
 class BackwardSearch:
-    """Of one stratum, in one update. `phase` is surviving evaluation: what it sees of the stratum may shrink, and all
-    else stays."""
+    """Searches backward in one stratum, in one update. `phase` is surviving evaluation: what it sees of the stratum may
+    shrink, and all else stays."""
 
     def __init__(
         self,
@@ -225,7 +225,7 @@ def keep_seen(address, block, used, word, view):
 
 
 class RememberedDerivations:
-    """Those of a clause, of which those are handed on whose body facts in the stratum are still in a view."""
+    """The derivations of a clause; those are handed on whose body facts in the stratum are still in a view."""
 
     def __init__(
         self,

@@ -53,8 +53,8 @@ class KernelStatistics:
         self._largest = self._asked = 0
 
     def small_sizes(self, relations: Iterable[str]) -> tuple[int, ...] | None:
-        """The logarithms of sizes: plans for like ones are used again, also in other sessions. None where one is large
-        and it matters more: then plans go by what there is."""
+        """The logarithms of sizes: plans for similar sizes are used again, also in other sessions. None if a relation
+        is large, where plans matter more: then they go by its facts."""
         sizes = [self._relations[name].used for name in relations]
         return tuple([size.bit_length() for size in sizes]) if max(sizes) <= SETTINGS.share_plans_up_to else None
 

@@ -390,8 +390,8 @@ class Shift:
 
     @property
     def _sides(self) -> list[list[int]]:
-        """Of each relation its number, how many facts were touched and how many are present on the other side, and its
-        generation."""
+        """For each relation, its number, how many facts were touched and how many are present on the other side, and
+        its generation."""
         if self._known[0] is not self.fates:
             fates = memoryview(self.fates).cast("q").tolist()
             sides = [fates[at + _RELATION : at + _IS_SPARSE] for at in range(0, len(fates), _FATES)]
