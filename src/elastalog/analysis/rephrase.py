@@ -31,7 +31,7 @@ def bound_to(rule: tree.Clause, place: int, values: Sequence[Value]) -> tree.Cla
 
 
 def _arguments_equal(atom: tree.Atom, values: tuple[tree.Term, ...], stem: str) -> Iterator[tree.Literal]:
-    """That the arguments of an atom have these values; variables of its own begin with a stem."""
+    """Literals that say that the arguments of an atom have these values; new variables begin with a stem."""
     span = atom.span
     for place, (argument, value) in enumerate(zip(atom.arguments, values, strict=True)):
         if isinstance(argument, tree.Wildcard):

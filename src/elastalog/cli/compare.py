@@ -204,7 +204,7 @@ def run_alone(workload: Workload, strategy: str) -> Outcome:
 
 
 def answer() -> None:
-    """In that process: runs what comes by standard input. Nothing comes if the other has ended meanwhile."""
+    """Runs, in the other process, what comes by standard input. Nothing comes if the first has ended meanwhile."""
     import os
     import pickle
 

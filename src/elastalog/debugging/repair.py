@@ -193,7 +193,7 @@ class OpenSearch(HittingSets):
     # --- choices ---
 
     def best(self) -> Choice | None:
-        """Of the best choices one without switches that are dear to try."""
+        """One of the best choices, if possible without switches that are expensive to try."""
         choice = self._solve()
         if choice is None or choice.flipped.isdisjoint(self._dear):
             return choice

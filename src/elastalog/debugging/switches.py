@@ -57,7 +57,7 @@ NONE: Mapping[str, Matrix] = {}
 
 
 class Switches:
-    """Those `given` come first, `known` are all so far, and `weights` their weights: 1, unless a fact has one of its
+    """Switches: those `given` come first, `known` are all so far, and `weights` their weights: 1, unless a fact has its
     own. `explicit`: the facts, by relation, that become switches when they are met, but for those in `kept`."""
 
     def __init__(
@@ -98,7 +98,7 @@ class Switches:
         return self._add(Switch(fact, adds=False))
 
     def are_open(self, relations: Iterable[str]) -> frozenset[str]:
-        """Those of some relations that may have explicit facts which are no switches yet."""
+        """Which of some relations may have explicit facts that are not switches yet."""
         return frozenset(self._open.intersection(relations))
 
     def close(self, relations: Iterable[str]) -> bool:

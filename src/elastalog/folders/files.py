@@ -21,8 +21,8 @@ class OpenedFile(Protocol):
 
 
 class Files(Protocol):
-    """What can be done with files. Whatever is away for a while is waited for; FileNotFoundError is raised for what is
-    not there, and OSError, or UnreachableError of an address, for what cannot be had."""
+    """What can be done with files. Whatever is away for a while is waited for; FileNotFoundError is raised for what
+    does not exist, and OSError, or for an address UnreachableError, for what cannot be reached."""
 
     def writing(self, location: str) -> AbstractContextManager[pa.NativeFile]:
         """A sink for the content of a file, which appears, whole, at the end of the block. If that raises, it does

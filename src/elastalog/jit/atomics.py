@@ -146,8 +146,8 @@ def wake_all(array, position):
 
 ARRIVED, PASSED, SLEEPING = 0, 16, 32
 GATE = 48
-"""Of a barrier, a uint32 array: where it counts the threads that have come, how often all have, and how many sleep,
-each in memory of its own; and how long it is."""
+"""A barrier, a uint32 array: where it counts the threads that have come, how often all have, and how many sleep, each
+in memory of its own; and how long it is."""
 
 
 @piece

@@ -77,7 +77,7 @@ FAMILIES = {
     "aarch64": Processor("aarch64", "aarch64-unknown-linux-gnu", "generic", ""),
     "x86-64-v3": Processor("x86-64-v3", "x86_64-unknown-linux-gnu", "x86-64-v3", ""),
 }
-"""Those that object code travels between. Each can be compiled for on any machine."""
+"""Families that object code travels between. Each can be compiled for on any machine."""
 
 _V3 = {"abm", "avx2", "bmi1", "bmi2", "cx16", "f16c", "fma", "movbe", "popcnt", "sse4_2", "ssse3", "xsave"}
 """What Linux calls the features of x86-64-v3 beyond those that every machine with AVX2 has."""
@@ -85,8 +85,8 @@ _V3 = {"abm", "avx2", "bmi1", "bmi2", "cx16", "f16c", "fma", "movbe", "popcnt", 
 
 @cache
 def processor() -> Processor:
-    """Of this machine: of one of the families on Linux, otherwise just itself. Raises MissingPackage if only LLVM can
-    tell, and is not installed."""
+    """The processor of this machine: one of the families on Linux, otherwise just itself. Raises MissingPackage if only
+    LLVM can tell, and is not installed."""
     if sys.platform == "linux":
         machine = os.uname().machine
         if machine == "aarch64":

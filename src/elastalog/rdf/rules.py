@@ -84,7 +84,7 @@ owl:AsymmetricProperty         prp-asyp  conflict(x, y, A) :- A(x, y), A(y, x)
 
 
 def _simple_rules(graph: Graph) -> Iterator[Rule]:
-    """Of Tables 5 to 7."""
+    """The rules of Tables 5 to 7."""
     for line in _SIMPLE.strip().splitlines():
         axiom, name, text = line.split(maxsplit=2)
         found = graph.pairs(axiom) or [(member, "") for member in graph.members(axiom)]

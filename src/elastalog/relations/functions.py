@@ -170,7 +170,7 @@ def missing(name: str, label: Label, source: Source, *, is_stateful: bool = Fals
 
 
 def digests_of(program: CheckedProgram, functions: Functions) -> dict[str, str]:
-    """Of every functor, its signature and a digest of its source: what a store remembers."""
+    """The signature of every functor, with a digest of its source: what a store remembers."""
     return {
         name: f"{functor.signature} {_digest(functions[name])}"
         for name, functor in program.functors.items()
@@ -217,7 +217,7 @@ class LibraryFunction:
 
     @property
     def digest(self) -> str:
-        """Of the whole library: what a store remembers of its functions."""
+        """The digest of the whole library: what a store remembers of its functions."""
         return sha256(Path(self.path).read_bytes()).hexdigest()
 
 

@@ -40,10 +40,10 @@ _MANY = 1 << 14
 
 
 _BYTES_A_TEXT = 64
-"""Of files, for each text that there is room for beforehand."""
+"""Bytes of files per text that room is made for beforehand."""
 
 _BYTES_A_SLOT = 256
-"""Of files, for each text that there are slots for beforehand: those are memory, however few are used."""
+"""Bytes of files per text that slots are made for beforehand: these are memory, however few are used."""
 
 _MOST_EXPECTED = 1 << 30
 """Bytes of files beyond which it is left to growth how much room texts need."""

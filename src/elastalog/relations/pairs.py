@@ -33,7 +33,7 @@ class _Layout:
 
     @staticmethod
     def between(these: Words, those: Words) -> _Layout:
-        """The pairs of classes that are none of others."""
+        """The pairs of classes `these` that are not pairs of `those`."""
         members, names = these[:, 0], these[:, 1]
         others = _names_in(those, members)
         order = np.lexsort((others, names))
@@ -82,7 +82,7 @@ class Pairs:
 
     @staticmethod
     def between(these: Words, those: Words) -> Pairs:
-        """The pairs of classes that are none of others."""
+        """The pairs of classes `these` that are not pairs of `those`."""
         return Pairs(lambda: (these, those))
 
     @staticmethod

@@ -36,7 +36,7 @@ _BYTE = np.uint64(8)
 
 @inlined
 def hash_text(data, start, end):
-    """Of the bytes from start to end, by words of eight with zeros behind the last; nothing else is read."""
+    """The hash of the bytes from start to end, by words of eight with zeros behind the last; nothing else is read."""
     value = NONE
     position = start
     while position + _WORD <= end:

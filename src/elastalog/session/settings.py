@@ -114,7 +114,7 @@ class Settings:
     spark: Any = None
     """The Spark session that sources of facts are read by, the one that is running unless given."""
     equivalences: frozenset[str] | None = None
-    """Those that are kept as classes, all that can be unless given."""
+    """The equivalences that are kept as classes; all that can be, unless given."""
 
     def watch(self) -> Watch:
         """Limits of what is evaluated."""

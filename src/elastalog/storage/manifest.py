@@ -53,7 +53,7 @@ class Options:
     journal_bytes: int = 1 << 18
     journal_epochs: int = 1000
     functors: Mapping[str, str] = field(default_factory=dict)
-    """Of every functor that the user implements, its signature and a digest of its source."""
+    """The signature of every functor that the user implements, with a digest of its source."""
     history_share: float = 4.0
     """History is given up when it takes more than this share of the present state's bytes (and 64 MiB)."""
 

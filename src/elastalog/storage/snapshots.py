@@ -145,7 +145,7 @@ def _history_bytes(manifest: Manifest, snapshots: list[Snapshot]) -> int:
 
 
 def _journals_after(manifest: Manifest, epoch: int) -> tuple[JournalFile, ...]:
-    """Those that hold epochs after one, and the last."""
+    """The journals that hold epochs after one, and the last journal."""
     journals = manifest.journals
     ends = [following.epoch for following in journals[1:]]
     return (*(journal for journal, end in zip(journals, ends, strict=False) if end > epoch), journals[-1])

@@ -156,7 +156,7 @@ GRACE = 10
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket at an address; port 0 is any that is free. Raises ElastalogError if that cannot be had."""
+    """A socket at an address; port 0 is any that is free. Raises ElastalogError if it cannot be opened."""
     try:
         kind = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
         found = socket.socket(*kind[:3])

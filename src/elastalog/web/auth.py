@@ -165,7 +165,7 @@ def _cookie(headers: Headers, host: str) -> str | None:
 
 
 def _address(host: str) -> tuple[str, int]:
-    """The name and the port that a request says it is for; no name if that is none."""
+    """The name and the port that a request says it is for; no name if these are invalid."""
     try:
         found = urlsplit(f"//{host}")
         return (found.hostname or "").lower(), found.port or 0

@@ -61,7 +61,7 @@ class RelationSummary:
 
     @staticmethod
     def all_of(session: Session, last: EpochRecord | None) -> tuple[RelationSummary, ...]:
-        """Of every declared relation; `last` is the record of the epoch, if it is known."""
+        """The summary of every declared relation; `last` is the record of the epoch, if it is known."""
         checked = session.program.checked
         rules = dict.fromkeys(checked.relations, 0)
         for rule in checked.rules:

@@ -73,7 +73,7 @@ class Replicas:
         first.engine.warm()  # otherwise the first update would make the indexes
         self._first = first
         self.rule_costs = first.statistics().rules
-        """Of the first bootstrap: a second that was restored has evaluated nothing yet."""
+        """The costs of the first bootstrap: a second session that was restored has evaluated nothing yet."""
         self._second = first.engine.twin() if is_twofold else None
         self._front = self._second or first
         self._gate = threading.Condition()

@@ -115,8 +115,8 @@ class Messages:
         return messages
 
     def _forget(self) -> None:
-        """Who has written a file has read those of the round before. At an address all go in the end, in one
-        request."""
+        """Removes the own file of the round before: a task that writes a file has read those of the round before. At an
+        address all go in the end, in one request."""
         if not self._is_far and self.shares > 1:
             remove([inside(self.folder, round_name(self.share, self._round - 1))])
 

@@ -72,7 +72,7 @@ class SparkRelations:
         return snapshot.state(*held)
 
     def is_explicit(self, name: str, words: Matrix) -> Vector:
-        """Which of some facts are explicit; of relations in files without fetching them."""
+        """Which of some facts are explicit, without fetching relations that are in files."""
         if name not in self._kernel.evicted:
             return self._kernel.is_explicit(name, words)
         filed = self.files.current[name]

@@ -26,7 +26,7 @@ from elastalog.settings import SETTINGS
 _ANNOTATIONS = ("was", "level", "count")
 
 LEVELS = Annotation()
-"""Of facts that have a level and a count, or nothing: those without are explicit."""
+"""The annotation of facts that have a level and a count, or nothing: those without are explicit."""
 
 
 @dataclass(frozen=True, slots=True)

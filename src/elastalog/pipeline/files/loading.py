@@ -268,7 +268,7 @@ class Source:
 
 
 def sources_in(program: CheckedProgram, folder: Path, policy: BadRows) -> list[Source]:
-    """Those of the relations with `.input`, in a folder."""
+    """The sources of the relations with `.input`, in a folder."""
     return [
         Source(relation.name, _plain_input(relation, folder), partial(read_input, relation, folder, policy))
         for relation in inputs_of(program)
@@ -276,7 +276,7 @@ def sources_in(program: CheckedProgram, folder: Path, policy: BadRows) -> list[S
 
 
 def sources_at(program: CheckedProgram, given: Mapping[str, object], policy: BadRows) -> list[Source]:
-    """Those of the relations for which paths are given."""
+    """The sources of the relations for which paths are given."""
     from elastalog.pipeline.files.sniffing import described
 
     found: list[Source] = []

@@ -2,7 +2,7 @@
 
 Whatever the format, triples come as lines of N-Triples. Lines in the usual layout, terms with a blank between them, are
 taken apart by Arrow, and the parser judges every distinct term that is not plain once. A file of lines that are laid
-out otherwise, or with a term that is none, goes through the parser line by line, which then tells where what is wrong.
+out otherwise, or with an invalid term, goes through the parser line by line, which then tells what is wrong and where.
 """
 
 from __future__ import annotations

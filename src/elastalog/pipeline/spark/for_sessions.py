@@ -100,7 +100,7 @@ def read_spark_rows(
 
 
 def good_spark_rows(schema: Schema, rows: Any, spark: SparkSession | None) -> tuple[pa.Table, list[BadRow], str]:
-    """The facts of a DataFrame or source, the rows that are none, and where they are from."""
+    """The facts of a DataFrame or source, the bad rows, and where they are from."""
     from elastalog.pipeline.spark.sources import Source, facts_given
 
     return facts_given(require_session(spark) if isinstance(rows, Source) else None, schema, rows)

@@ -62,14 +62,14 @@ class Source:
 
 
 Found: TypeAlias = tuple["pa.Table | FiledFacts", list[BadRow]]
-"""Facts, in the driver or in files, and the rows that are none."""
+"""Facts, in the driver or in files, and the bad rows."""
 
 
 def facts_given(
     spark: SparkSession | None, schema: Schema, rows: Any, into: Destination | None = None
 ) -> tuple[pa.Table | FiledFacts, list[BadRow], str]:
-    """The facts of a source, or of a DataFrame that a user has made, the rows that are none, and where they are from;
-    in files, if a destination is given and they are many. A source needs a session."""
+    """The facts of a source, or of a DataFrame that a user has made, the bad rows, and where they are from; in files,
+    if a destination is given and they are many. A source needs a session."""
     if isinstance(rows, Source):
         assert spark is not None
         return *_read(spark, schema, rows, into), without_secrets(rows.place)

@@ -143,7 +143,7 @@ class Copy:
 
 def writable_copy(address: str) -> Copy:
     """Takes the lease of a store, or of the place for one, until `ObjectFiles.release()`. Raises ElastalogError when
-    another writer has it, or when none can be had."""
+    another writer has it, or when it cannot be taken."""
     token = token_hex(TOKEN // 2)
     objects = Objects(address)
     lease = Lease(objects, token)

@@ -43,7 +43,7 @@ class Faults:
         return len(self.wrong) + len(self.missing)
 
     def side(self, side: Side) -> tuple[str, ...]:
-        """Those of one side."""
+        """The faults of one side."""
         return self.wrong if side == "wrong" else self.missing
 
     def with_(self, side: Side, *facts: str) -> Faults:

@@ -93,7 +93,7 @@ class Dominance:
         return facts[is_new], found.count[: found.used][is_new]
 
     def settle(self, new: Mapping[str, tuple[Matrix, Vector]], level: int) -> dict[str, tuple[Matrix, Vector]]:
-        """Which of the new facts enter. Removes the facts that they dominate: rows may get new numbers."""
+        """The new facts that enter. Removes the facts that they dominate: rows may get new numbers."""
         entering = dict(new)
         for name, best in self._best.items():
             entering[name] = self._better(name, best, *new[name], level)
@@ -106,7 +106,7 @@ class Dominance:
         return entering
 
     def _better(self, name: str, best: BestValues, rows: Matrix, counts: Vector, level: int) -> tuple[Matrix, Vector]:
-        """Which of the new facts of a relation enter in which each key has a best value."""
+        """The new facts that enter a relation in which each key has a best value."""
         relation = self._relations[name]
         enters, leaving = best.settle(rows)
         if self._record is not None:
@@ -118,7 +118,7 @@ class Dominance:
         return rows[enters], counts[enters]
 
     def _compare(self, new: Mapping[str, tuple[Matrix, Vector]], level: int) -> dict[str, tuple[Matrix, Vector]]:
-        """Which of the new facts enter of relations that may have any subsumption."""
+        """The new facts that enter relations whose subsumptions may be of any kind."""
         fresh = {name + _NEW: _relation_of(name, rows) for name, (rows, _) in new.items()}
         entering: dict[str, tuple[Matrix, Vector]] = {}
         for name, pairs in self._pairs(fresh).items():

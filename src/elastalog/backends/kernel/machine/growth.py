@@ -366,7 +366,7 @@ def _begin_solo(machine, task, sharing):
 
 @piece
 def _end_solo(machine, task, sharing, reason):
-    """It is done with them, or one was larger: what follows for all."""
+    """Ends the rounds of one machine, which is done with them or found one too large: what follows for all."""
     first = _task_at(sharing.task, 0)
     first.iteration = task.iteration
     first.most_found = task.most_found
