@@ -226,7 +226,7 @@ def _too_long(functor: str) -> str:
 
 @lru_cache(maxsize=256)
 def _json(text: str) -> Any:
-    """The value that a text holds; None if it is none."""
+    """The value that a text holds; None if it holds none."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

@@ -210,7 +210,7 @@ def answer() -> None:
 
     given = sys.stdin.buffer.read()
     with os.fdopen(os.dup(1), "wb") as out:
-        os.dup2(2, 1)  # whatever is printed is no part of the answer
+        os.dup2(2, 1)  # whatever is printed is not part of the answer
         if given:
             with collecting_warnings() as warnings:
                 outcome = run_here(*pickle.loads(given))

@@ -310,7 +310,7 @@ def opened_at(
     path: str, at: int | str | None, options: SessionOptions, console: Console
 ) -> AbstractContextManager[Session]:
     """A session of the program at a path as the options have it, or of the store there, read-only, at its last epoch or
-    an earlier one. A folder that is no store is an error that says so."""
+    an earlier one. A folder that is not a store is an error that says so."""
     if is_address(path) or Path(path).is_dir():
         tell_unread_facts(path, console)
         return reading(path, at, options.functors, options.timeout)

@@ -76,7 +76,7 @@ class Switches:
         self._numbers: dict[WordFact, int] = {}
         self._of_relation: dict[str, list[int]] = {}
         self.least_weight = min((1.0, *weights.values()))
-        """What a fact that is no switch yet weighs at the least."""
+        """The least that a fact weighs that is not a switch yet."""
         for switch in given:
             self._add(switch)
         self.number_given = len(self.known)

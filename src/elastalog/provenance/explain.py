@@ -338,7 +338,7 @@ def value_of_variable(rules: tuple[Rule, ...], name: str, value: object) -> Valu
 
 
 def _value_of(base: Base, given: Any) -> Value | None:
-    """What is given for a value of a base type, which NumPy may have made, as Python has it; None if it is none."""
+    """What is given for a value of a base type, which NumPy may have made, as Python has it; None if it is not one."""
     match base:
         case Base.SYMBOL:
             return str(given) if isinstance(given, str) else None

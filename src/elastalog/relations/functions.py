@@ -137,7 +137,7 @@ def results_of(
 def functions_for(
     program: CheckedProgram, given: Functions | None, *, may_lack: bool = False
 ) -> dict[str, Callable[..., Any]]:
-    """The functions that a program uses. Raises an error for one that is no function, or, unless some `may_lack`,
+    """The functions that a program uses. Raises an error for one that is not a function, or, unless some `may_lack`,
     missing.
 
     To Soufflé, `stateful` says that a function is given its tables of texts and records; one in Python has no need of

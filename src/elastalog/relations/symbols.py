@@ -86,7 +86,7 @@ class Symbols:
             return known.intern_placed(texts)
 
     def encode_one(self, text: str) -> int:
-        """The id of a text, which is added if new. A lone surrogate is no text: UnicodeEncodeError."""
+        """The id of a text, which is added if new. A lone surrogate is not a text: UnicodeEncodeError."""
         texts = self._texts
         if isinstance(texts, SmallInterner):
             found = texts.find(text)
@@ -98,7 +98,7 @@ class Symbols:
             return self._room_for(1).intern_one(text)
 
     def encode_texts(self, texts: list[str]) -> Words:
-        """The ids of texts, new ones added. A lone surrogate is no text: UnicodeEncodeError."""
+        """The ids of texts, new ones added. A lone surrogate is not a text: UnicodeEncodeError."""
         if isinstance(self._texts, SmallInterner):
             return np.array(self.ids_of(texts), np.int32)
         with self._lock:

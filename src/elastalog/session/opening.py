@@ -451,7 +451,7 @@ class Question:
 
 
 def question(program: Program, text: str, parameters: Mapping[str, object]) -> Question:
-    """A query about a program. Raises ElastalogError if it is none."""
+    """A query about a program. Raises ElastalogError if it is not one."""
     require_text("a query is a text", text, "write it as in the language: `path(1, X)`")
     checked = program.checked
     query = check_query(text, program.tree, checked, parameter_values(parameters))

@@ -228,7 +228,7 @@ class JournalRecord:
 
     @staticmethod
     def decode(payload: bytes) -> JournalRecord:
-        """From a payload. Raises ValueError, KeyError or TypeError when it is none."""
+        """The record in a payload. Raises ValueError, KeyError or TypeError if it holds none."""
         (length,) = _LENGTH.unpack_from(payload)
         head = json.loads(payload[4 : 4 + length])
         offset = 4 + length

@@ -161,7 +161,7 @@ class Manifest:
 
     @staticmethod
     def decode(data: bytes) -> Manifest:
-        """From JSON. Raises ValueError, KeyError or TypeError when it is none."""
+        """The manifest in a JSON text. Raises ValueError, KeyError or TypeError if it holds none."""
         written = json.loads(data)
         if written.pop("format") != FORMAT:
             raise ValueError("another format")
@@ -251,7 +251,7 @@ def read_manifest(root: Path) -> Manifest:
 
 
 def check_format(root: Path) -> None:
-    """Raises ElastalogError when a folder is no store, or one of a later format."""
+    """Raises ElastalogError if a folder is not a store, or one of a later format."""
     path = root / FORMAT_FILE
     if not path.is_file():
         raise error(

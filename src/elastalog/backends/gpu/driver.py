@@ -213,7 +213,7 @@ class Driver:
         return event.value
 
     def wait_for(self, event: int) -> None:
-        """What this thread asks for from now on is done after an event, which is used no more."""
+        """Has all that this thread asks for from now on done after an event, which must not be used again."""
         self._check(self._quick.cuStreamWaitEvent(self.stream, event, 0))
         self._check(self._quick.cuEventDestroy_v2(event))
 

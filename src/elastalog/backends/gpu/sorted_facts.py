@@ -43,7 +43,7 @@ def _is_before(arrays: Arrays, keys: Keys, at: Array, wanted: Keys, side: str) -
 
 
 def is_member(arrays: Arrays, keys: Keys, wanted: Keys) -> Array:
-    """Which of the wanted keys are there."""
+    """Which of the wanted keys are among `keys`."""
     if not len(keys[0]):
         return arrays.module.zeros(len(wanted[0]), bool)
     at = arrays.module.minimum(search(arrays, keys, wanted, "left"), len(keys[0]) - 1)

@@ -223,7 +223,7 @@ class KernelEvaluation(StrataContext):
             self.is_complete &= held.size(relation) < limit
 
     def elsewhere(self) -> tuple[StratumElsewhere, ...]:
-        """What strata cost in the other place, if there is one."""
+        """What strata cost in the other place, if there is another."""
         return () if self.place is None else tuple(self.place.costs.values())
 
     def places(self) -> Iterator[Placed]:

@@ -1,7 +1,7 @@
 """Facts in tables of SQLite (`IO=sqlite`): a table or view is read, a table is written.
 
 Integers of SQLite have 64 bits with a sign: an `unsigned` from 2^63 on is kept as the negative number with the same
-bits. A float that is no number is kept as NULL, a record or branch as its text. A relation without attributes is a
+bits. A float that is not a number is kept as NULL, a record or branch as its text. A relation without attributes is a
 table with a column without meaning."""
 
 from __future__ import annotations

@@ -274,7 +274,7 @@ class Window:
         return await self.bench.service.call(question, *asked, **options)
 
     async def look(self, question: Callable[[Session], T]) -> T:
-        """What a session of the epoch that is looked at has at hand."""
+        """What a session of the epoch shown has at hand."""
         return await self.ask(self.bench.service.reading.look, question, self.epoch)
 
     async def answer(self, question: Callable[[Session], T], *, changes: bool = False) -> T:

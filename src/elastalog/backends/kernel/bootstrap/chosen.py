@@ -285,7 +285,7 @@ class BestValues:
         return values if self.comparison.is_least else ~values
 
     def settle(self, facts: Matrix) -> tuple[np.ndarray, Vector]:
-        """Which of some facts, none of which is there, are the best of their keys, and the rows of those that were."""
+        """Which of some new facts are now the best of their keys, and the rows of those that were."""
         keys, values = self._look_up(facts)
         order = np.lexsort((values, keys))
         is_first = np.ones(len(order), np.bool_)

@@ -270,7 +270,7 @@ class SettlingWorkers(Workers):
         self.watch.derived(used)
 
     def settle(self, iteration: int) -> Mapping[str, int]:
-        """What else there is to be found in a round, and before the first one (0). Returns where its facts begin."""
+        """Finds what else a round has, and what comes before the first one (0). Returns where its facts begin."""
         return self.before
 
     def finish(self) -> None:

@@ -75,7 +75,7 @@ def _slot_of(word, index):
 
 @inlined
 def _length(index, slot):
-    """How many rows a slot has, if it is one."""
+    """How many rows a slot has; 0 if there is no slot."""
     return int64(index.slots[slot, LENGTH]) if slot >= 0 else int64(0)
 
 

@@ -132,7 +132,7 @@ class MergingUpdate:
     # --- what comes back, and what comes ---------------------------------------------------------------------------
 
     def _settle(self) -> bool:
-        """Has what is found enter in the order of levels, and finds what follows from it, as long as there is any.
+        """Has what is found enter in the order of levels, and finds what follows from it, until nothing new follows.
         False if something has escaped."""
         self._escaped = {}
         waiting: dict[int, dict[str, list[Matrix]]] = {0: self._explicit()}

@@ -3,7 +3,7 @@
 Short arrays are numpy's, and move when they grow. From `SETTINGS.map_from` bytes on an array lies in address space that
 is reserved for as many entries as there may ever be: the system gives a page when a thread first touches it, so that
 what is reserved costs nothing, and no address changes when the array becomes longer: it is another view of the same
-memory. Pages behind a shorter one are given back. Reserved memory has large pages, is no part of core dumps, and is
+memory. Pages behind a shorter one are given back. Reserved memory has large pages, is not part of core dumps, and is
 private to each process after a fork.
 
 Compiled code that works on many relations finds their arrays by descriptors: records that stay in place for as long as
