@@ -89,7 +89,7 @@ class ClauseDerivations:
 @dataclass(frozen=True, slots=True)
 class Reach:
     """How the update under way reaches a stratum. `changes`: how many explicit facts of it and facts that it reads have
-    changed. `must_rebuild`: it cannot be maintained, since its rules are others, or a `.limitsize` may have to cut it
+    changed. `must_rebuild`: it cannot be maintained, since its rules changed, or a `.limitsize` may have to cut it
     short."""
 
     changes: int
@@ -224,7 +224,7 @@ class Equivalences(Protocol):
 
     def chain(self, relation: str, pair: Sequence[int]) -> Matrix | None:
         """How a pair follows: the shortest chain of stored pairs, each taken either way, among those that give it its
-        level. None if it is stored itself, or the relation is another."""
+        level. None if the pair is stored itself, or the relation is not kept so."""
 
     def levels_of_chains(self, relation: str, pairs: Matrix) -> Vector:
         """For each of some pairs of a relation kept as classes, the least, over all chains of stored pairs, of the

@@ -91,7 +91,7 @@ class SetMaintenance(Protocol):
     """The maintenance of one stratum, under way. Evaluation enumerates each derivation once."""
 
     number: int
-    """Of the stratum."""
+    """The number of the stratum."""
 
     own: tuple[str, ...]
     """The relations of the stratum."""

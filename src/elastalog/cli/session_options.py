@@ -72,7 +72,7 @@ functors_option: Final = together(click_option(FUNCTORS), library_options)
 
 
 def libraries_asked_for() -> tuple[str, ...]:
-    """The files of the libraries that the command line names: the first that is there, or the first that would be."""
+    """The files of the libraries that the command line names: the first that exists, or the first that would be."""
     ctx = click.get_current_context(silent=True)
     meta = {} if ctx is None else ctx.meta
     folders = [Path(folder) for folder in meta.get(_FOLDERS, ())] or [Path()]

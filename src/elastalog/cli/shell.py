@@ -84,7 +84,7 @@ def _opened(loaded: Program, options: SessionOptions, budget: Budget, console: C
 
 
 def _of_store(program: Program, facts: dict[str, Any], strategy: str) -> Session:
-    """In the place of `reopen` for a store, whose strategy is its own."""
+    """Takes the place of `reopen` for a store, whose strategy cannot be changed."""
     raise error("E0811")
 
 

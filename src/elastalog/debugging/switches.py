@@ -48,7 +48,7 @@ class Concern:
         return bool(self.switches or self.relations)
 
     def condition(self, flipped: frozenset[int]) -> Condition:
-        """That something of it must be otherwise than where these switches are flipped."""
+        """The condition that some of it must differ from the state in which these switches are flipped."""
         return Condition(self.switches, flipped, self.relations)
 
 

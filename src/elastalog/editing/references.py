@@ -84,7 +84,7 @@ def _place(reading: Reading, occurrence: Occurrence) -> Place:
 
 
 def _require_free(reading: Reading, symbol: Symbol, same: list[Occurrence], name: str) -> None:
-    """That the new name means nothing yet where the old one stands."""
+    """Checks that the new name means nothing yet where the old one stands."""
     if symbol.kind is Kind.VARIABLE:
         clause = same[0].clause
         taken = any(

@@ -124,7 +124,7 @@ class CostModel:
     budget: Budget
     _strata: dict[int, Experience] = field(default_factory=dict)
     _in_vain: set[int] = field(default_factory=set)
-    """The few strata of which updates were in vain."""
+    """The few strata some updates of which were in vain."""
     _small_updates: int = 0
     _small: Small = field(default_factory=lambda: Small(0))
 

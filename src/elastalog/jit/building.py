@@ -27,7 +27,7 @@ PACKAGES = ("elastalog.backends.kernel", "elastalog.backends.spark", "elastalog.
 """Where operators lie, in sub-packages too."""
 
 Report = Callable[[int, int], None]
-"""Is told how many operators have been compiled, of how many that must be."""
+"""A function that is told how many operators have been compiled, and how many there are to compile."""
 
 _reports: list[Report] = []
 _is_tried = False

@@ -165,7 +165,7 @@ class LargeInterner:
         return ids
 
     def _take_hold(self) -> None:
-        """In a forked process: arrays that lie in files are those of its parent, and must not be written to."""
+        """Copies, in a forked process, arrays that lie in files: they are its parent's, and must not be written to."""
         process = os.getpid()
         if process != self._process:
             slots, entered = self._index

@@ -208,7 +208,7 @@ class Given:
 
 
 def _session(given: Given, store: Path | None, files: FileSystem | None, settings: Settings) -> Session:
-    """A session of what is given, or of a store that is there. `files`: through which the store is written."""
+    """A session of what is given, or of an existing store. `files`: through which the store is written."""
     facts, retention, heartbeats = given.facts, given.store.retention, bool(given.store.heartbeats)
     read_only = given.store.is_read
     if store is not None and (given.program is None or read_only or is_store(store)):

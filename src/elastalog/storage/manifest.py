@@ -154,7 +154,7 @@ class Manifest:
         }  # fmt: skip
 
     def encode(self) -> bytes:
-        """As JSON."""
+        """The manifest as JSON."""
         written = {"format": FORMAT, **_as_mapping(self)}
         # A commit waits for this: without indentation, and without copying everything first, it is ten times faster.
         return json.dumps(written, ensure_ascii=False, separators=(",", ":"), default=_as_mapping).encode()

@@ -208,7 +208,7 @@ class PiecedFile:
 def pieced_files(
     root: Path, layout: Mapping[str, tuple[str, ...]], epoch: int, pieces: Mapping[str, Pieces]
 ) -> dict[str, PiecedFile]:
-    """The files to write for the relations that are there in pieces."""
+    """The files to write for the relations that are stored in pieces."""
     return {
         name: PiecedFile(str(root.absolute()), relation_file(number, name, epoch), pieces[name])
         for number, name in enumerate(layout)

@@ -58,7 +58,7 @@ class Page:
         return list(self.facts)
 
     def to_arrow(self) -> pa.Table:
-        """As an Arrow table, with columns `@level` and `@count` if there are such."""
+        """An Arrow table of the facts, with columns `@level` and `@count` if these were asked for."""
         table = self.facts.to_arrow()
         if self.levels is not None and self.counts is not None:
             table = table.append_column("@level", pa.array(self.levels, pa.int32()))

@@ -1,4 +1,4 @@
-"""Who may talk to a service, and what one request may ask for, and all of them together."""
+"""Who may talk to a service, and what one request, and all of them together, may ask for."""
 
 from __future__ import annotations
 

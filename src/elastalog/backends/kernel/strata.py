@@ -216,7 +216,7 @@ class StratumKind:
         return self._known_plan is not None
 
     def forget(self) -> None:
-        """Its updates are to be planned anew: sizes are others."""
+        """Has its updates planned anew, since sizes have changed."""
         self._known_plan = None
 
     def _variants(self) -> StratumVariants:

@@ -190,7 +190,7 @@ class StratumNews:
         watch.tell(self._stratum, 0, 0)
 
     def look(self) -> None:
-        """Called while tasks run: tells the round that they have reached, if it is another."""
+        """Called while tasks run: tells the round that they have reached, if that is new."""
         now = time.monotonic()
         if self._folder is None or now - self._looked < self.interval:
             return
@@ -198,7 +198,7 @@ class StratumNews:
         self.reached(rounds_reached(self._folder))
 
     def reached(self, rounds: int) -> None:
-        """Tells the round that tasks have reached, if it is another."""
+        """Tells the round that tasks have reached, if that is new."""
         if rounds > self._rounds:
             self._rounds = rounds
             self._watch.tell(self._stratum, rounds, 0)

@@ -165,7 +165,7 @@ class Messages:
         return len(header).to_bytes(_LENGTH, "little"), header, *rows
 
     def _others(self, sender: int) -> Sequence[int]:
-        """Whose rows are in the file of a task: what it gives itself it knows."""
+        """The tasks whose rows are in the file of a task: all but itself."""
         return [share for share in range(self.shares + 1) if share != sender]
 
     def _read(self, file: OpenedFile, readers: Sequence[int]) -> dict[str, np.ndarray]:

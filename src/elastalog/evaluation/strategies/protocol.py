@@ -20,7 +20,7 @@ from elastalog.late import dataclass
 from elastalog.planning.logical import LogicalStratum
 
 REBUILT: Final = (How.RECOMPUTE, "the rules make another stratum of it")
-"""How and why of a stratum that cannot be maintained since its rules are others."""
+"""How and why of a stratum that cannot be maintained since its rules have changed."""
 
 
 def rebuilt(stratum: LogicalStratum) -> tuple[How, str]:

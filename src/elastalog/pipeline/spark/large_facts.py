@@ -280,7 +280,7 @@ def _numbered(frame: DataFrame, positions: list[int], words: pa.LargeStringArray
     for i, column in enumerate(table.combine_chunks().columns):
         chunk = column.combine_chunks()
         if i in positions:
-            # A null: a bad row, or a DataFrame that is another whenever it is looked at.
+            # A null: a bad row, or a DataFrame that differs whenever it is read.
             if chunk.null_count:
                 return None
             chunk = pa.DictionaryArray.from_arrays(chunk.cast(pa.int32()), words)

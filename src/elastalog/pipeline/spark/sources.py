@@ -238,7 +238,7 @@ def read_whole_files(spark: SparkSession, schema: Schema, place: str, form: Form
 
 
 def _read_batches(schema: Schema, form: Format, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """In a task: a row with the good facts of each file as an Arrow stream, and a row for every bad one."""
+    """Yields, in a task, a row with the good facts of each file as an Arrow stream, and a row for every bad one."""
     for batch in batches:
         for path, content in zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True):
             file = path_of(path)

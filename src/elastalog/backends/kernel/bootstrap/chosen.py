@@ -6,7 +6,7 @@ the relation has the same values in the columns of the key. So the outcome depen
 given hold whatever their keys, and take them.
 
 Subsumption: the facts that a round brings are held aside, in relations of their own, while they are compared with each
-other and with the facts that are there. Those that another dominates never enter, so that no rule joins them; of two
+other and with the present facts. Those that another dominates never enter, so that no rule joins them; of two
 that dominate each other the lesser stays. Facts that are given stay, too. A fact that leaves is marked, and its row
 dropped only when such rows are many, or when some rule would join it: a round then costs what its facts cost, however
 large the relation is. Where subsumption is of the usual form (see `planning.ranked`), the best number of every key

@@ -256,7 +256,7 @@ class UpdateScheduler:
         self._barred[place] = 0
 
     def pass_by(self) -> None:
-        """The stratum that the drive has come to has been seen to."""
+        """The stratum that the drive has come to has been handled."""
         self._record.at += 1
         self._workspace.machine.part = layout.TO_ENTER
 

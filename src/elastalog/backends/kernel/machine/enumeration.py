@@ -174,7 +174,7 @@ class Enumerator:
         return run.enumerate(sink, most)
 
     def _begin(self, setting: Setting) -> _HandingOn:
-        """What variants run in is another one, or it is the first."""
+        """Makes what the variant runs in, for a new setting; the plan is made only once."""
         if self._handing_on is None:
             plan = MachinePlan((), frozenset(), MachineVariants([self.variant]), self._dictionary, self._task.carried)
         else:

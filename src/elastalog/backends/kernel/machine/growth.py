@@ -267,7 +267,7 @@ _run_variant = runner(_has_more, _gather, _probe, _sink)
 
 @piece
 def _run(machine, variant):
-    """Runs a variant, and notes what it has come to."""
+    """Runs a variant, and notes how many rows it has looked at and started from."""
     reason = _run_variant(machine, variant)
     if reason == layout.DONE:
         task = _task_at(machine.task, 0)

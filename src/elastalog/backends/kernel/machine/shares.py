@@ -281,7 +281,7 @@ def may_pass(machine, address, before):
 
 @operator(types.void, INT)
 def wake(address):
-    """Those who sleep leave off: their machines are called back."""
+    """Wakes the threads that sleep, whose machines are called back."""
     wake_all(_gate_of(address), PASSED)
 
 

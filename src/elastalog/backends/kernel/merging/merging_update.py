@@ -84,7 +84,7 @@ class MergingUpdate:
         return found
 
     def _dependent(self, *, is_loss: bool) -> Facts:
-        """The heads of derivations just found that depend on them: their level is another without, or with them."""
+        """The heads of derivations just found that depend on them: their level differs without, or with them."""
         found = {}
         for name, (facts, fires) in self._derivations.take().items():
             if is_loss:

@@ -242,9 +242,9 @@ def _mapping_of(array: Vector) -> mmap.mmap | None:
 
 @record
 class Place(Structure):
-    """Of a relation: `used` rows and `touched_used` entries, and the arrays that they are in. `changed`: the entries
-    that strata above hear of in the update under way. `given`: those of explicit facts that it changes in a relation
-    with rules; first `going` of them that are deleted, then `coming` that are inserted."""
+    """Where a relation is: its `used` rows and `touched_used` entries, and the arrays that hold them. `changed`: the
+    entries that strata above hear of in the update under way. `given`: those of explicit facts that it changes in a
+    relation with rules; first `going` of them that are deleted, then `coming` that are inserted."""
 
     rows: int
     width: int
@@ -282,7 +282,7 @@ class RelationDescriptor(Place):
 
 @record
 class IndexDescriptor(Structure):
-    """Of an index; `added` rows are in it, which is kept here and nowhere else."""
+    """Where an index is; `added` rows are in it, a number that is kept here and nowhere else."""
 
     columns: int
     columns_number: int

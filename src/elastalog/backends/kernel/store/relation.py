@@ -59,10 +59,10 @@ class KernelRelation:
 
     `counts` and `levels` are empty arrays unless the relation is annotated. `touched` are the entries of the update
     under way (see `marks`); `is_settled` says that every row is present and untouched, so that joins need not look at
-    levels. All levels are between `lowest` and `highest`. `generation` is another number whenever rows have got new
-    ones, and no two relations have the same. `crew`: who builds large tables and indexes. `stamp`: another number
-    whenever an array is another one, or elsewhere (see `memory.STAMPS`); `laid_out`: the one at which the `descriptor`
-    was written, which is at `address`."""
+    levels. All levels are between `lowest` and `highest`. `generation` changes whenever rows get new
+    numbers, and no two relations have the same. `crew`: the threads that build large tables and indexes. `stamp`: a new
+    number whenever an array is replaced or has moved (see `memory.STAMPS`); `laid_out`: the one at which the
+    `descriptor` was written, which is at `address`."""
 
     used: int = _described("used")
     """How many rows there are, those of absent facts included."""

@@ -14,7 +14,7 @@ from elastalog.settings import SETTINGS
 
 _SAMPLE = 4096
 _BY_CHANCE = 6
-"""Rows that agree, each with every other one, in a sample of such as three pairs are expected in: seldom none do."""
+"""Added to the rows that agree, each with every other one: a sample seldom has none where three pairs are expected."""
 _ALIKE = 16
 """A relation has about the size that it had if that has changed by at most one fact in this many."""
 _MANY = 256
@@ -42,7 +42,7 @@ class Rows(Protocol):
 class KernelStatistics:
     """Estimates from a sample of rows, made when first asked for, and again when a relation has got another size.
 
-    The fan-out of some columns is what a fact that is there expects to meet: 1 + (rows - 1) times the chance that two
+    The fan-out of some columns is what a present fact expects to meet: 1 + (rows - 1) times the chance that two
     facts agree on them. That weighs frequent values as joins do, and sees columns that depend on each other."""
 
     def __init__(self, relations: Mapping[str, Rows], sample: int = _SAMPLE) -> None:

@@ -315,8 +315,8 @@ class Homes:
         self._listing, self._words_at = made.data, place
 
     def look_again(self) -> int:
-        """Sees to it that addresses are those of the relations that there are, and these laid out. Returns a number
-        that is another one whenever an array of these has moved, or one was replaced, since the last time: stamps are
+        """Ensures that addresses are those of the present relations, and that these are laid out. Returns a number
+        that is new whenever an array of these has moved, or a relation was replaced, since the last time: stamps are
         taken by other sessions, too."""
         stamp, known = STAMPS.last, self._stamp
         if stamp != known:
