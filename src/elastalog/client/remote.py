@@ -56,7 +56,7 @@ class RemoteRelation(Relation):
         try:
             values = map(public_value, values_of_fact(self.schema, fact))
         except ElastalogError:
-            return False  # it can be no fact of this relation
+            return False  # it cannot be a fact of this relation
         parameters = {f"a{place}": parameter_as_json(value) for place, value in enumerate(values)}
         text = f"{self.name}({', '.join(f'?{name}' for name in parameters)})"
         return bool(self._calls.ask("/query", {"query": text, "parameters": parameters, "limit": 0})["total"])
