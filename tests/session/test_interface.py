@@ -51,6 +51,26 @@ def test_invalid_dates_are_told_with_their_number() -> None:
     assert not told(lambda: db.apply({"sent": [(6, "2026-12-01")]}))
 
 
+def test_a_relation_that_is_called_as_a_function_of_dates_reads_none() -> None:
+    program = """
+    .decl sent(on: symbol)
+    .decl second(on: symbol)
+    second(d) :- sent(d).
+    .decl hour(n: number)
+    hour(n) :- n = count : { second(_) }.
+    .decl other(on: symbol)
+    other(d) :- second(d), !day(d).
+    .decl day(on: symbol)
+    .input day(IO=updates)
+    .decl y(y: number)
+    y(n) :- second(d), n = year(d).
+    .decl days(n: number)
+    days(n) :- n = count : { sent(d), day(d) = 3 }.
+    """
+    (found,) = told(lambda: elastalog.open(program, {"sent": [("tomorrow",), ("2026-02-28",)]}))
+    assert 'E0621]: 1 text is not a valid date or time ("tomorrow"): rules for `days`, `y` derive nothing' in found
+
+
 def test_a_text_that_another_goal_excludes_is_an_invalid_date_when_it_no_longer_does(tmp_path: Path) -> None:
     program = """
     .decl loan(l: number, due: symbol, ret: symbol)

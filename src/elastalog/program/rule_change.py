@@ -44,8 +44,8 @@ class RuleChange:
 
     `added`, `removed`: the rules, printed one by one; a rule that was there already is not among them. `facts`: those
     written in the added text. `union` has the rules of `after`, under the same numbers, and behind them those removed;
-    `number_of` says which number in it a rule of `before` has. `text`: what was added, for errors in it. `made_for`: as in
-    `RuleEdits`."""
+    `number_of` says which number in it a rule of `before` has. `text`: what was added, for errors in it; `made_for` as
+    in `RuleEdits`."""
 
     before: Program
     after: Program
