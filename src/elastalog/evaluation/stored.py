@@ -152,8 +152,11 @@ def stored_program(
         if program is not None and _differ(stored, program):
             _require_made_for(program, state)
             found = difference(program, stored)
-            values = {"added": len(found.rules), "removed": len(found.removed), "when": state.changed_in}
-            warn_of(finding("E0810.changed", severity="warning", location=store.root, path=store.root, **values))
+            warning = finding(
+                "E0810.changed", severity="warning", location=store.root, path=store.root, when=state.changed_in,
+                added=len(found.rules), removed=len(found.removed),
+            )  # fmt: skip
+            warn_of(warning)
     if program is not None:
         store.made_for = program.tree.source.text
     options = store.manifest.options
