@@ -9,7 +9,6 @@ from elastalog.analysis.functor_values import INVALID_DATES, MOST_INVALID
 from elastalog.analysis.listing import show_value
 from elastalog.analysis.pattern import Free, Pattern
 from elastalog.analysis.program import (
-    Aggregation,
     Apply,
     Atom,
     Base,
@@ -97,31 +96,33 @@ def _loses(rule: Rule, text: str, reading: Reading) -> bool:
 
 def _is_dated(literal: Literal) -> bool:
     """Whether functions of dates are in a literal, or in an aggregate that it is."""
-    for one in literals_in((literal,)):
-        pending: list[Expression | Wildcard | None] = []
-        if isinstance(one, Atom | Negation):
-            pending += (one.atom if isinstance(one, Negation) else one).arguments
-        elif isinstance(one, Comparison):
-            pending += (one.left, one.right)
-        elif isinstance(one, Aggregation):
-            pending.append(one.target)
-        while pending:
-            term = pending.pop()
-            if isinstance(term, Apply):
-                if term.functor in _FUNCTIONS:
-                    return True
-                pending += term.arguments
-    return False
+    return any(True for one in literals_in((literal,)) for _ in _functions_in(*_terms(one)))
 
 
 def _dated_variables(rule: Rule) -> Iterator[str]:
     """The variables whose values functions of dates are given."""
-    comparisons = [literal for literal in rule.body if isinstance(literal, Comparison)]
-    pending: list[Expression | Wildcard] = [*rule.head.arguments]
-    pending += [side for one in comparisons for side in (one.left, one.right)]
+    terms = (term for literal in rule.body if isinstance(literal, Comparison) for term in _terms(literal))
+    for call in _functions_in(*rule.head.arguments, *terms):
+        yield from (one.name for one in call.arguments if isinstance(one, Variable) and one.base is Base.SYMBOL)
+
+
+def _terms(literal: Literal) -> tuple[Expression | Wildcard, ...]:
+    match literal:
+        case Atom():
+            return literal.arguments
+        case Negation():
+            return literal.atom.arguments
+        case Comparison():
+            return literal.left, literal.right
+    return () if literal.target is None else (literal.target,)
+
+
+def _functions_in(*terms: Expression | Wildcard) -> Iterator[Apply]:
+    """The functions of dates that are applied in terms."""
+    pending = list(terms)
     while pending:
         term = pending.pop()
         if isinstance(term, Apply):
             pending += term.arguments
             if term.functor in _FUNCTIONS:
-                yield from (one.name for one in term.arguments if isinstance(one, Variable) and one.base is Base.SYMBOL)
+                yield term
