@@ -5,10 +5,11 @@ Code that takes a `Database` works with a session in this process and with a ser
 
 from __future__ import annotations
 
+from keyword import iskeyword
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, overload
 
 from elastalog.diagnostics.arguments import wrong_kind
-from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.diagnostics.diagnostic import ElastalogError, error
 from elastalog.late import dataclass
 
 if TYPE_CHECKING:
@@ -53,14 +54,20 @@ class PreparedQuery:
         return self._db.query(self.text, parameters=self._by_name(values, named))
 
     def _by_name(self, values: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
-        """The values by parameter. Raises WrongArgument if there are too many, or one is there twice."""
+        """The values by parameter. Raises ElastalogError if there are too many or too few, or one is there twice."""
         if len(values) > len(self.parameters):
             raise wrong_kind(f"{self!r} takes {len(self.parameters)} values", values, "give one for each parameter")
         found = dict(zip(self.parameters, values, strict=False))
         for name in named:
             if name in found:
                 raise wrong_kind(f"`?{name}` has one value", (found[name], named[name]), "give it once")
-        return {**found, **named}
+        found.update(named)
+        lacking = [name for name in self.parameters if name not in found]
+        if lacking and found.keys() <= set(self.parameters):
+            by_name = not any(map(iskeyword, self.parameters))
+            call = ", ".join(f"{name}=…" if by_name else "…" for name in self.parameters)
+            raise error("E0619.prepared", name=lacking[0], text=self.text.strip(), call=call)
+        return found
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.text.strip()}>"

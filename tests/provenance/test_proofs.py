@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -31,6 +32,17 @@ def open_edges(*edges: tuple[int, int], **options: Any) -> elastalog.Session:
 def test_a_fact_equals_the_plain_pair() -> None:
     assert open_edges((1, 2)).explain("edge(1, 2)").fact == ("edge", (1, 2))
     assert str(Fact("r", (1, "a\n", 0.5))) == 'r(1, "a\\n", 0.5)'
+
+
+def test_rules_are_named_by_the_place_in_the_file_that_has_them(tmp_path: Path) -> None:
+    (tmp_path / "rules.dl").write_text("// a\n// b\n\n.decl b(x: number)\nb(x) :-\n  a(x).\n")
+    (tmp_path / "main.dl").write_text(
+        ".decl a(x: number)\n.decl c(x: number)\na(1).\n"
+        '#include "rules.dl"\n#define ONE c(x) :- b(x).\n\nONE\nc(x + 1) :- c(x), x < 3.\n'
+    )
+    with elastalog.open(tmp_path / "main.dl") as db:
+        rules = [db.explain(fact).rule for fact in ("b(1)", "c(1)", "c(2)")]
+    assert [(rule.place, rule.line) for rule in rules] == [("rules.dl:5", 5), ("main.dl:7", 7), ("main.dl:8", 8)]
 
 
 def test_an_explicit_fact_needs_no_proof_even_where_a_rule_derives_it() -> None:

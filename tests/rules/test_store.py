@@ -12,11 +12,13 @@ from typing import Any
 import pytest
 
 import elastalog
+from elastalog.diagnostics.diagnostic import FindingWarning
 from elastalog.evaluation.stored import DurableEpochs
 from elastalog.program import rule_texts
 from elastalog.session import Session
 from elastalog.storage import failpoints
 from elastalog.storage.administration import check_files
+from elastalog.storage.entries import ProgramChange
 from elastalog.storage.manifest import Options
 from tests.closures import CLOSURE as REACH
 from tests.engine.judging import facts_of
@@ -150,13 +152,52 @@ def test_debugging_across_reopening(folder: Path) -> None:
         assert session.verify().is_exact
 
 
-def test_another_program_is_refused(folder: Path) -> None:
-    with create(folder / "store") as session:
+def test_the_program_that_a_store_was_made_for_opens_it_with_the_changed_rules(folder: Path) -> None:
+    path, other = folder / "store", PROGRAM + 'label(9, "x") :- edge(1, _).\n'
+    with create(path) as session:
         go_on(session)
-        text = session.program.tree.source.text
+        text, state = session.program.tree.source.text, state_of(session)
+    for given in (PROGRAM, f"// a comment\n{PROGRAM}"):
+        with pytest.warns(FindingWarning, match=r"E0810.*were changed (in|by) epoch") as caught:
+            session = elastalog.open(given, store=path)
+        assert len(caught) == 1
+        with session:
+            assert (session.program.tree.source.text, state_of(session)) == (text, state)
+    elastalog.open(text, store=path).close()
+    with refused("E0810") as found:
+        elastalog.open(other, store=path)
+    assert not found.value.diagnostics[0].notes
+    with elastalog.open(store=path) as session:
+        session.upgrade(other)
+        session.change_rules("label(10, t) :- label(9, t).")
+        state = state_of(session)
+    with (
+        pytest.warns(FindingWarning, match=rf"epoch.* {LAST + 2} \(1 added, 0 removed\)"),
+        elastalog.open(other, store=path) as session,
+    ):
+        assert state_of(session) == state
     with refused("E0810"):
-        elastalog.open(PROGRAM, store=folder / "store")
-    elastalog.open(text, store=folder / "store").close()
+        elastalog.open(PROGRAM, store=path)
+
+
+def test_rules_that_an_earlier_version_changed_may_be_those_of_another_program(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = folder / "store"
+    written = ProgramChange.written
+    with create(path) as session, monkeypatch.context() as earlier:
+        earlier.setattr(
+            ProgramChange, "written", lambda one: {k: v for k, v in written(one).items() if k != "made_for"}
+        )
+        session.change_rules("label(10, t) :- label(9, t).")
+    with refused("E0810") as found:
+        elastalog.open(PROGRAM, store=path)
+    assert "or its rules were changed in epoch 2" in found.value.diagnostics[0].notes[0]
+    with elastalog.open(store=path) as session:
+        session.upgrade(PROGRAM)
+        session.change_rules("label(11, t) :- label(9, t).")
+    with pytest.warns(FindingWarning, match="E0810"):
+        elastalog.open(PROGRAM, store=path).close()
 
 
 @pytest.mark.parametrize("strategy", ["elastic", "recompute"])

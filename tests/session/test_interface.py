@@ -51,6 +51,26 @@ def test_invalid_dates_are_told_with_their_number() -> None:
     assert not told(lambda: db.apply({"sent": [(6, "2026-12-01")]}))
 
 
+def test_a_relation_that_is_called_as_a_function_of_dates_reads_none() -> None:
+    program = """
+    .decl sent(on: symbol)
+    .decl second(on: symbol)
+    second(d) :- sent(d).
+    .decl hour(n: number)
+    hour(n) :- n = count : { second(_) }.
+    .decl other(on: symbol)
+    other(d) :- second(d), !day(d).
+    .decl day(on: symbol)
+    .input day(IO=updates)
+    .decl y(y: number)
+    y(n) :- second(d), n = year(d).
+    .decl days(n: number)
+    days(n) :- n = count : { sent(d), day(d) = 3 }.
+    """
+    (found,) = told(lambda: elastalog.open(program, {"sent": [("tomorrow",), ("2026-02-28",)]}))
+    assert 'E0621]: 1 text is not a valid date or time ("tomorrow"): rules for `days`, `y` derive nothing' in found
+
+
 def test_a_text_that_another_goal_excludes_is_an_invalid_date_when_it_no_longer_does(tmp_path: Path) -> None:
     program = """
     .decl loan(l: number, due: symbol, ret: symbol)
@@ -72,6 +92,50 @@ def test_a_text_that_another_goal_excludes_is_an_invalid_date_when_it_no_longer_
     loans = 'loan(1, "2026-10-01", "2026-10-05"). loan(2, "2026-10-01", "").'
     (tmp_path / "late.dl").write_text(program + loans)
     assert run("query", tmp_path / "late.dl", "late(L, N)").output == "1\t4\n"
+
+
+def test_a_program_that_reads_nothing_is_told_of_where_facts_are_expected(tmp_path: Path) -> None:
+    path, text = tmp_path / "access.dl", ".decl permits(u: symbol)\n.decl ok(u: symbol)\nok(u) :- permits(u).\n"
+    path.write_text(text)
+    (tmp_path / "facts").mkdir()
+    for arguments in ((path,), (path, tmp_path / "facts"), (text, tmp_path / "facts")):
+        (found,) = told(lambda arguments=arguments: elastalog.open(*arguments).close())
+        assert found.startswith("warning[E0223]: relation `permits` never holds a fact")
+    for arguments in ((text,), (path, {"permits": [("ann",)]}), (elastalog.Program.load(path),)):
+        assert not told(lambda arguments=arguments: elastalog.open(*arguments).close())
+    (tmp_path / "facts" / "permits.facts").write_text("ann\n")
+    (found,) = told(lambda: elastalog.open(path, tmp_path / "facts").close())
+    assert re.match(r"warning\[E0510\]: .* is not read", found)
+    for more in (".input permits(IO=updates)\n", 'permits("ann").\n', 'ok(u) :- u = cat("a", "b").\n'):
+        path.write_text(text + more)
+        assert not told(lambda: elastalog.open(path).close())
+
+
+def test_what_a_prompt_shows_is_short() -> None:
+    with elastalog.open(PROGRAM, EDGES) as db:
+        assert repr(db.program) == "<Program <text>: 2 relations, 2 rules>"
+        assert repr(db.schemas["edge"]) == f"<Schema {db.schemas['edge']}>"
+
+
+def test_a_prepared_query_without_a_value_shows_its_call() -> None:
+    with elastalog.open(PROGRAM, EDGES) as db:
+        for text, called, call in (
+            ("path(?a, ?b)", (), "prepared(a=…, b=…)"),
+            ("path(?a, X)", (), "prepared(a=…)"),
+            ("path(?from, ?to)", (1,), "prepared(…, …)"),
+        ):
+            with refused("E0619") as error:
+                db.prepare(text)(*called)
+            assert f"`{call}`" in str(error.value.diagnostics[0].help)
+        with refused("E0619", match="no value") as error:
+            db.prepare("path(?start, X)")(strat=1)
+        assert error.value.diagnostics[0].help == "did you mean `strat`?"
+
+
+def test_a_filter_is_shown_with_names_that_python_takes() -> None:
+    with elastalog.open(".decl edge(from: number, to: number)") as db, refused("E0617") as error:
+        db["edge"].filter("to > 2")
+    assert "`relation.filter(lambda from_, to: …)`" in str(error.value.diagnostics[0].help)
 
 
 def test_a_derived_fact_is_said_to_stay() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import math
+import re
 from itertools import combinations
 from pathlib import Path
 from random import Random
@@ -206,8 +208,29 @@ def test_why_no_repair_is_found_is_told() -> None:
         with elastalog.open(program, {"user": [("eve", "e@x")]}) as db:
             for _ in range(2):
                 assert told(missing=['may("zoe")'])[2:] == [
-                    'no fact mentions "zoe", and values that no fact has are not invented'
+                    'user("zoe", _) is missing, and values for the open columns are not invented'
                 ]
+
+
+def test_values_that_a_repair_leaves_open_are_to_be_chosen() -> None:
+    program = """
+    .decl user(n: symbol, team: symbol, m: symbol)
+    .decl team(t: symbol, n: number)
+    .decl ok(n: symbol)
+    .decl known(n: symbol)
+    known(n) :- user(n, t, _), team(t, _).
+    .decl may(n: symbol)
+    may(n) :- known(n), ok(n).
+    """
+    with elastalog.open(program, {"user": [("eve", "a", "e@x")], "ok": [("eve",)]}) as db:
+        with pytest.raises(ElastalogError, match=r'user\("zoe", t, _\) and team\(t, _\) is missing') as error:
+            db.suggest(missing=['may("zoe")'])
+        advice = error.value.diagnostics[0].help
+        given = re.search(r"candidates=(\[.*\])", advice)
+        assert 'team("x", 1)' in given[1]
+        found = db.suggest(missing=['may("zoe")'], candidates=ast.literal_eval(given[1]))
+        assert found.verified
+        assert sorted(map(str, found.insert)) == ['ok("zoe")', 'team("x", 1)', 'user("zoe", "x", "x")']
 
 
 def test_an_older_fault_is_looked_for_among_all_facts_from_the_shell(tmp_path: Path) -> None:
@@ -414,6 +437,9 @@ def test_a_pattern_among_candidates_stands_for_what_fits_it() -> None:
         lambda db: db.suggest(missing=['can("ann", "pln")']),
         lambda db: db.localise(missing=['can("ann", "pln")']),
         lambda db: db.suggest(unwanted=['can(_, "pln")']),
+        lambda db: db.suggest(unwanted=['can("ann", "plan")'], rejected=['-allow("ops", "pln")']),
+        lambda db: db.suggest(unwanted=['can("ann", "plan")'], rejected=[("allow", ("ops", "pln"))]),
+        lambda db: db.suggest(unwanted=['can("ann", "plan")'], weights={'allow("ops", "pln")': 2}),
     ],
 )
 def test_a_text_that_no_fact_has_is_warned_of(question: Any) -> None:
@@ -421,3 +447,10 @@ def test_a_text_that_no_fact_has_is_warned_of(question: Any) -> None:
         with pytest.warns(UserWarning, match='no fact mentions "pln"') as told, contextlib.suppress(ElastalogError):
             question(db)
         assert ['did you mean `"plan"`' in str(one.message) for one in told] == [True]
+
+
+@pytest.mark.parametrize("asked", [{"rejected": ["allow(ops, plan)"]}, {"weights": {"-allow(ops, plan)": 2}}])
+def test_a_bare_name_among_what_is_rejected_or_weighed_is_warned_of(asked: dict[str, Any]) -> None:
+    db = elastalog.open(MEMBERS, {"member": [("ann", "ops")], "allow": [("ops", "plan")]})
+    with db, pytest.warns(UserWarning, match="`ops` is a variable here"):
+        db.suggest(unwanted=['can("ann", "plan")'], **asked)

@@ -211,13 +211,16 @@ class Rule:
 
     @property
     def line(self) -> int:
-        """The line that it begins on, from 1; 0 if that is not known."""
-        return 0 if self.source is None else self.source.locate(self.span.start)[0]
+        """The line of its file that it begins on, from 1; 0 if that is not known."""
+        return 0 if self.source is None else self.source.line_written(self.span)[1]
 
     @property
     def place(self) -> str:
         """File and line, as `reach.dl:7`; empty if that is not known."""
-        return "" if self.source is None else f"{PurePath(self.source.name).name}:{self.line}"
+        if self.source is None:
+            return ""
+        name, line = self.source.line_written(self.span)
+        return f"{PurePath(name).name}:{line}"
 
 
 @dataclass(frozen=True, slots=True)

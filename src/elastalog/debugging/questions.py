@@ -149,13 +149,7 @@ class Asking:
     def _fitting(self, written: Written, known: Elements) -> list[WordFact]:
         """The facts of an element, for a rule its guard. It is known what can be done to a fact, so the sign can be
         left out."""
-        sign: str | None = None
-        if isinstance(written, str):
-            text = written.strip()
-            if text[:1] in ("+", "-"):
-                sign, written = text[0], text[1:]
-        elif _is_signed(written):
-            sign, written = written
+        sign, written = signed(written)
         fact: Fact | str
         relation: str | None = None
         program = self._backend.program.checked
@@ -183,8 +177,13 @@ class Asking:
         return found
 
 
-def _is_signed(written: Any) -> bool:
-    return isinstance(written, tuple | list) and len(written) == 2 and written[0] in ("+", "-")
+def signed(written: Any) -> tuple[str | None, Any]:
+    """The sign of an element as it is written, None if it has none, and what stands behind it."""
+    if isinstance(written, str) and (text := written.strip())[:1] in ("+", "-"):
+        return text[0], text[1:]
+    if isinstance(written, tuple | list) and len(written) == 2 and written[0] in ("+", "-"):
+        return written[0], written[1]
+    return None, written
 
 
 def facts_in(told: str, given: Any) -> tuple[Any, ...]:

@@ -73,6 +73,11 @@ class Source:
             end = last.written(max(span.start, span.end - 1)).end
         return Origin(first.source, Span(start, max(start, end)), first.notes)
 
+    def line_written(self, span: Span) -> tuple[str, int]:
+        """The file in which a span was written, and the line of it that it begins on."""
+        source, at, _ = self.origin(span)
+        return source.name, source.locate(at.start)[0]
+
     def _piece_at(self, offset: int) -> Piece:
         return self.pieces[max(bisect_right(self.pieces, offset, key=lambda piece: piece.start) - 1, 0)]
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from elastalog.backends.annotation import Support
 from elastalog.backends.protocol import GONE, Backend, Elsewhere, StateChanges
-from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.diagnostics.diagnostic import ElastalogError, finding, warn_of
 from elastalog.evaluation.epochs import EpochRecord, Epochs
 from elastalog.evaluation.rewriting import Rewriting, evaluate_anew
 from elastalog.evaluation.strategies.protocol import Strategy
@@ -63,7 +63,7 @@ class DurableEpochs:
         program = None
         if rewriting is not None:
             # Strata have other numbers now: what is known of all of them is written again.
-            strata, program = None, _program_change(rewriting)
+            strata, program = None, _program_change(rewriting, self.store.made_for)
             changes = {name: changed for name, changed in changes.items() if name in program.layout}
             relations = rewriting.after.relations
         else:
@@ -79,14 +79,15 @@ class DurableEpochs:
         learnt = _learnt(self._epochs.strategy, strata)
         news = self.store.news_of(self._dictionary)
         self.store.append(JournalRecord(entry, changes, learnt=learnt, program=program, **news))
+        if program is not None:
+            self.store.made_for = program.made_for
         self._unwritten = {}
 
     def _relaid(self, program: ProgramChange | None) -> ProgramChange:
         """A change of the program, if there is one, that has all hidden relations for fresh ones."""
         if program is None:
-            program = ProgramChange(
-                self._backend.program.checked.source.text, layout_of(self._backend.program), {}, frozenset()
-            )
+            text, layout = self._backend.program.checked.source.text, layout_of(self._backend.program)
+            program = ProgramChange(text, layout, {}, frozenset(), self.store.made_for)
         hidden = {name for name in program.layout if is_hidden_name(name)}
         return replace(program, renamed={}, fresh=program.fresh | hidden)
 
@@ -141,20 +142,37 @@ def create_store(
 def stored_program(
     store: Store, state: StoredState, program: Program | None, strategy: str | None, levels: str | None
 ) -> tuple[Program, Options]:
-    """The program of a state and the options of its store, which must be those given, if any are."""
-    text = state.program_text()
+    """The program of a state and the options of its store, which must be those given, if any are. A program that the
+    store was made for stands for it with the rules that were changed since, of which a warning tells."""
+    text, store.made_for = state.program_text(), state.made_for
     if program is not None and program.tree.source.text == text:
         stored = program  # proofs name the file that the user knows, not the store's copy of it
     else:
         stored = Program.reopen(text, state.program_name)
         if program is not None and _differ(stored, program):
-            raise ElastalogError.of("E0810", location=store.root)
+            _require_made_for(program, state)
+            found = difference(program, stored)
+            warning = finding(
+                "E0810.changed", severity="warning", location=store.root, path=store.root, when=state.changed_in,
+                added=len(found.rules), removed=len(found.removed),
+            )  # fmt: skip
+            warn_of(warning)
+    if program is not None:
+        store.made_for = program.tree.source.text
     options = store.manifest.options
     for option, given in (("strategy", strategy), ("levels", levels)):
         kept = getattr(options, option)
         if given is not None and given != kept:
             raise ElastalogError.of("E0811.other_option", location=store.root, option=option, stored=kept, given=given)
     return stored, options
+
+
+def _require_made_for(program: Program, state: StoredState) -> None:
+    """Raises ElastalogError unless the store was made for the program, or last upgraded to it."""
+    known, text = state.made_for, program.tree.source.text
+    if known is None or (known != text and _differ(Program.reopen(known, state.program_name), program)):
+        since = state.changed_in if known is None else None
+        raise ElastalogError.of("E0810", location=state.root, path=state.root, since=since)
 
 
 def _differ(stored: Program, given: Program) -> bool:
@@ -216,12 +234,14 @@ def log_entry(record: EpochRecord, impact: int) -> LogEntry:
     )  # fmt: skip
 
 
-def _program_change(rewriting: Rewriting) -> ProgramChange:
+def _program_change(rewriting: Rewriting, made_for: str | None) -> ProgramChange:
     """What a store has to know of a change of rules."""
+    change = rewriting.change
     layout = layout_of(rewriting.after)
     renamed = {old: new for old, new in rewriting.meanwhile.renamed.items() if new in layout}
     known = {rewriting.meanwhile.renamed.get(name, name) for name in rewriting.before.relations}
-    return ProgramChange(rewriting.change.after.tree.source.text, layout, renamed, frozenset(layout) - known)
+    text, fresh = change.after.tree.source.text, frozenset(layout) - known
+    return ProgramChange(text, layout, renamed, fresh, change.made_for or made_for)
 
 
 def unmoved(path: Path) -> AbstractContextManager[None]:

@@ -14,6 +14,7 @@ from elastalog.analysis.check import check, flatten, place
 from elastalog.analysis.program import CheckedProgram
 from elastalog.diagnostics.arguments import require_one_of, require_path, require_text, stays_here
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, error, finding
+from elastalog.diagnostics.messages import counted
 from elastalog.diagnostics.nearest import path_near
 from elastalog.diagnostics.source import Source, Span
 from elastalog.late import dataclass, function
@@ -31,7 +32,7 @@ LARGEST_FILE: Final = 256 * 2**20
 """The size in bytes beyond which a program file is refused."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Program:
     """A program without errors.
 
@@ -50,6 +51,10 @@ class Program:
     warnings: tuple[Diagnostic, ...] = ()
     is_flattened: bool = False
     _made: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        relations, rules = len(self.checked.relations), len(self.checked.rules)
+        return f"<Program {self.tree.source.name}: {counted(relations, 'relation')}, {counted(rules, 'rule')}>"
 
     def compile(self) -> Program:
         """Makes ready what all sessions of the program in this process share: its logical form, plans, and the machine

@@ -30,10 +30,12 @@ REMOVED = "<removed rule>"
 
 @dataclass(frozen=True, slots=True)
 class RuleEdits:
-    """What is asked for: program texts to add, rules to remove by number or by text."""
+    """What is asked for: program texts to add, rules to remove by number or by text. `made_for`: the text of the
+    program that is gone over to, if it is an upgrade."""
 
     added: tuple[str, ...] = ()
     removed: tuple[int | str, ...] = ()
+    made_for: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,8 @@ class RuleChange:
 
     `added`, `removed`: the rules, printed one by one; a rule that was there already is not among them. `facts`: those
     written in the added text. `union` has the rules of `after`, under the same numbers, and behind them those removed;
-    `number_of` says which number in it a rule of `before` has. `text`: what was added, for errors in it."""
+    `number_of` says which number in it a rule of `before` has. `text`: what was added, for errors in it; `made_for` as
+    in `RuleEdits`."""
 
     before: Program
     after: Program
@@ -52,6 +55,7 @@ class RuleChange:
     facts: tuple[Fact, ...]
     number_of: Mapping[int, int]
     text: AddedText
+    made_for: str | None = None
 
     @property
     def is_effective(self) -> bool:
@@ -133,7 +137,8 @@ def change_rules(program: Program, edits: RuleEdits) -> RuleChange:
     order = {number: place for place, number in enumerate(kept, 1)}
     order.update((number, len(kept) + len(fresh) + place) for place, number in enumerate(gone, 1))
     facts = tuple(fact for fact in after.checked.facts if fact.span.start >= len(kept_text))
-    return RuleChange(program, after, union, rule_texts(after)[len(kept) :], removed, facts, order, text)
+    added = rule_texts(after)[len(kept) :]
+    return RuleChange(program, after, union, added, removed, facts, order, text, edits.made_for)
 
 
 def with_rules(program: Program, texts: Sequence[str]) -> Program:

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Iterator
 
 from elastalog.analysis.functor_values import INVALID_DATES, MOST_INVALID
-from elastalog.analysis.listing import show_rule, show_value
+from elastalog.analysis.listing import show_value
 from elastalog.analysis.pattern import Free, Pattern
-from elastalog.analysis.program import Apply, Base, CheckedProgram, Comparison, Expression, Rule, Variable, Wildcard
+from elastalog.analysis.program import (
+    Apply,
+    Atom,
+    Base,
+    CheckedProgram,
+    Comparison,
+    Expression,
+    Literal,
+    Negation,
+    Rule,
+    Variable,
+    Wildcard,
+    literals_in,
+)
 from elastalog.backends.protocol import Backend
 from elastalog.diagnostics.diagnostic import Diagnostic, finding
 from elastalog.provenance.reading import Reading
@@ -20,7 +32,6 @@ _FUNCTIONS = ("date_of", "year", "month", "day", "weekday", "hour", "minute", "s
               "days_between", "seconds_between")  # fmt: skip
 _SPARED = 20
 """How many times as long as it took to judge texts again, nothing is judged again."""
-_DATED = re.compile(rf"\b({'|'.join(_FUNCTIONS)})\(")
 
 
 class InvalidDates:
@@ -41,7 +52,7 @@ class InvalidDates:
         texts = sorted(INVALID_DATES - (self._told if is_again else self._judged))
         reading = Reading(backend, dictionary)
         written = (rule for rule in program.rules if not rule.head.relation.startswith("@"))  # not what demand adds
-        rules = [rule for rule in written if _DATED.search(show_rule(rule))] if texts else []
+        rules = [rule for rule in written if any(map(_is_dated, (rule.head, *rule.body)))] if texts else []
         lost = {text: [rule for rule in rules if _loses(rule, text, reading)] for text in texts}
         INVALID_DATES.clear()  # asking meets them again
         if not self._judged.isdisjoint(texts):
@@ -72,21 +83,46 @@ def _loses(rule: Rule, text: str, reading: Reading) -> bool:
     for name in names:
         asked = WhyNot((rule,), reading.select, reading.ordinal, 1, {name: text}, None)
         found = asked.pattern(pattern, "", 0)
-        if any(all(_DATED.search(one.text) for one in near.failing) for near in found.instantiations):
-            return True
+        for near in found.instantiations:
+            # Behind those of the body are the arguments that the head computes.
+            literals = (*rule.body, *[rule.head] * (len(near.literals) - len(rule.body)))
+            states = zip(literals, near.literals, strict=True)
+            if all(_is_dated(literal) for literal, state in states if state.status == "fails"):
+                return True
         if not found.instantiations and not found.is_exhaustive:
             return True
     return False
 
 
+def _is_dated(literal: Literal) -> bool:
+    """Whether functions of dates are in a literal, or in an aggregate that it is."""
+    return any(True for one in literals_in((literal,)) for _ in _functions_in(*_terms(one)))
+
+
 def _dated_variables(rule: Rule) -> Iterator[str]:
     """The variables whose values functions of dates are given."""
-    comparisons = [literal for literal in rule.body if isinstance(literal, Comparison)]
-    pending: list[Expression | Wildcard] = [*rule.head.arguments]
-    pending += [side for one in comparisons for side in (one.left, one.right)]
+    terms = (term for literal in rule.body if isinstance(literal, Comparison) for term in _terms(literal))
+    for call in _functions_in(*rule.head.arguments, *terms):
+        yield from (one.name for one in call.arguments if isinstance(one, Variable) and one.base is Base.SYMBOL)
+
+
+def _terms(literal: Literal) -> tuple[Expression | Wildcard, ...]:
+    match literal:
+        case Atom():
+            return literal.arguments
+        case Negation():
+            return literal.atom.arguments
+        case Comparison():
+            return literal.left, literal.right
+    return () if literal.target is None else (literal.target,)
+
+
+def _functions_in(*terms: Expression | Wildcard) -> Iterator[Apply]:
+    """The functions of dates that are applied in terms."""
+    pending = list(terms)
     while pending:
         term = pending.pop()
         if isinstance(term, Apply):
             pending += term.arguments
             if term.functor in _FUNCTIONS:
-                yield from (one.name for one in term.arguments if isinstance(one, Variable) and one.base is Base.SYMBOL)
+                yield term

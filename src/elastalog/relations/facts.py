@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from itertools import chain, repeat
+from keyword import iskeyword
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -228,7 +229,7 @@ class Relation(Renamed):
     def filter(self, keep: Callable[..., object]) -> Relation:
         """The facts for which a function is true, which is called with their values: `lambda x, y: x < y`."""
         if not callable(keep):
-            names = ", ".join(self.schema.names)  # type: ignore[unreachable]  # not if types are checked
+            names = ", ".join(name + "_" * iskeyword(name) for name in self.schema.names)  # type: ignore[unreachable]
             advice = f"write `relation.filter(lambda {names}: …)`, or ask `db.query`"
             raise wrong_kind("what facts are filtered by is a function of their values", keep, advice)
         words = self._fetch().words

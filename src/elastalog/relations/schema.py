@@ -59,7 +59,7 @@ class Column:
         return self.base.value if self.record is None else self.record.name
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Schema:
     """A relation's name and columns, in order. If all columns are of whole numbers or texts, `parts` has of each where
     its values are in facts one after the other, and the least value that is its own word, None of texts; of columns
@@ -96,6 +96,9 @@ class Schema:
         from elastalog.relations.words import ARROW_TYPES
 
         return pa.schema([pa.field(column.name, ARROW_TYPES[column.base], nullable=False) for column in self.columns])
+
+    def __repr__(self) -> str:
+        return f"<Schema {self}>"
 
     def __str__(self) -> str:
         return f"{self.name}({', '.join(f'{column.name}: {column.type_name}' for column in self.columns)})"

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from elastalog.analysis.pattern import Free, Pattern, parse_pattern, require_fact
-from elastalog.analysis.program import Aggregation, Atom, Constant, Variable
+from elastalog.analysis.program import Aggregation, Apply, Atom, Base, Constant, Variable
 from elastalog.analysis.stratify import needed_for
 from elastalog.debugging.answers import Element
-from elastalog.debugging.questions import facts_in
+from elastalog.debugging.questions import facts_in, signed
 from elastalog.diagnostics import quota
 from elastalog.diagnostics.arguments import listed
 from elastalog.diagnostics.diagnostic import error
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from elastalog.analysis.program import CheckedProgram, Expression, Rule, Value, Wildcard
     from elastalog.debugging.history import Past
-    from elastalog.provenance.absence import Absence
+    from elastalog.provenance.absence import Absence, Instantiation
     from elastalog.provenance.explain import Explainer
     from elastalog.session.materialisation import Materialisation
 
@@ -57,9 +57,7 @@ def given_candidates(given: Any, now: Materialisation, known: Callable[[], Itera
         ]
     found = []
     for one in listed("candidates are facts", given, _ADVICE):
-        sign, written = ("+", one)
-        if isinstance(one, str) and one.strip()[:1] in ("+", "-"):
-            sign, written = one.strip()[0], one.strip()[1:]
+        sign, written = signed(one)
         pattern = parse_pattern(written, now.program.checked) if isinstance(written, str) else None
         if pattern is None or pattern.is_fact:
             found.append(Element("-" if sign == "-" else "+", now.fact(written)))
@@ -92,9 +90,11 @@ def deleted_lately(missing: Sequence[Fact], now: Materialisation, past: Past) ->
 
 def candidates_by_why_not(
     missing: Sequence[Fact], program: CheckedProgram, explainer: Explainer, relation: Callable[[str], Relation]
-) -> list[Element]:
-    """The explicit facts that the nearest failing derivations lack, however deep, and those that stand in their way."""
+) -> tuple[list[Element], list[tuple[str, Fact]]]:
+    """The explicit facts that the nearest failing derivations lack, however deep, and those that stand in their way.
+    And what the nearest one lacks that leaves columns open, each with a fact that fits it."""
     found: dict[Element, None] = {}
+    left_open: list[tuple[str, Fact]] = []
     asked: set[Fact] = set()
     pending = deque(missing)
     derived = {rule.head.relation for rule in program.rules}
@@ -106,13 +106,19 @@ def candidates_by_why_not(
         if program.is_given(fact.relation):  # a fact that only rules derive is not mended by asserting it
             found[Element("+", fact)] = None
         if fact.relation in derived:
-            for kind, other in _in_the_way(explainer.explain_absence(fact, NEAREST), program, relation):
+            absence = explainer.explain_absence(fact, NEAREST)
+            if not left_open and absence.instantiations:
+                left_open += _left_open(absence.instantiations[0], program)
+            for kind, other in _in_the_way(absence, program, relation):
                 if kind == "atom":
                     pending.append(other)
                 else:
                     found.update({Element("-", leaf): None for leaf in explainer.explain(other).explicit_facts})
     likely = Likely(relation, program.relations)
-    return sorted(found, key=lambda element: element.sign == "+" and not likely.is_one(element.fact))  # type: ignore[arg-type]
+    return sorted(
+        found,
+        key=lambda element: element.sign == "+" and not likely.is_one(element.fact),  # type: ignore[arg-type]
+    ), left_open
 
 
 class Likely:
@@ -168,6 +174,27 @@ def _in_the_way(
                 yield "aggregate", fact
 
 
+def _left_open(instantiation: Instantiation, program: CheckedProgram) -> Iterator[tuple[str, Fact]]:
+    """The atoms of given facts that fail whatever values are in their open columns, as they are shown, and a fact that
+    fits each."""
+    known = dict(instantiation.bindings)
+    for atom, state in zip(instantiation.rule.body, instantiation.literals, strict=False):
+        if not (isinstance(atom, Atom) and state.status == "fails" and state.fact is None):
+            continue
+        values = []
+        for term, attribute in zip(atom.arguments, program.relations[atom.relation].attributes, strict=True):
+            if isinstance(term, Constant):
+                values.append(term.value)
+            elif not isinstance(term, Apply) and attribute.base in _EXAMPLES:
+                value = _EXAMPLES[attribute.base]
+                values.append(known.setdefault(term.name, value) if isinstance(term, Variable) else value)
+        if len(values) == len(atom.arguments) and program.is_given(atom.relation):
+            yield state.text, Fact(atom.relation, tuple(values))
+
+
+_EXAMPLES: Mapping[Base, Value] = {Base.SYMBOL: "x", Base.NUMBER: 1, Base.UNSIGNED: 1, Base.FLOAT: 1.0}
+
+
 def _ranged_over(rule: Rule) -> Iterator[Atom]:
     """The atoms of the aggregates of a rule."""
     bodies = (body for literal in rule.body if isinstance(literal, Aggregation) for body in literal.bodies)
@@ -206,6 +233,22 @@ def faults_named(unwanted: Any, missing: Any, now: Materialisation, relation: Ca
     return found
 
 
+def warn_of_elements(written: Any, now: Materialisation) -> None:
+    """Warns of texts that no fact has, and of bare names that are perhaps meant as texts, in elements that are rejected
+    or weighed."""
+    for one in _named(written) or ():
+        _, element = signed(one)
+        if isinstance(element, str) and ":-" not in element:
+            _warn_of_terms(parse_pattern(element, now.program.checked), now)
+        elif isinstance(element, tuple):
+            warn_of_values(now.fact(element).values, now.dictionary)
+
+
+def _warn_of_terms(pattern: Pattern, now: Materialisation) -> None:
+    warn_of_names((term.name for term in pattern.terms if isinstance(term, Free) and term.name), now.dictionary)
+    warn_of_values(pattern.terms, now.dictionary)
+
+
 def _named(written: Any) -> Iterable[Any] | None:
     """Facts as the user names them, among which there may be patterns; None: whatever it is, there is none in it."""
     if isinstance(written, str):
@@ -226,8 +269,7 @@ def as_facts(written: Any, now: Materialisation, relation: Callable[[str], Relat
         if pattern is None or pattern.is_fact:
             found.append(one)
         else:
-            warn_of_names((term.name for term in pattern.terms if isinstance(term, Free) and term.name), now.dictionary)
-            warn_of_values(pattern.terms, now.dictionary)
+            _warn_of_terms(pattern, now)
             facts = list(fitting(pattern, relation(pattern.relation)))
             if not facts:
                 raise error("E1001.pattern", pattern=one, epoch=now.epoch)

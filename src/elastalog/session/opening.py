@@ -14,7 +14,7 @@ import logging
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Sized
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import replace
 from functools import cache
@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from elastalog.analysis.functor_values import INVALID_DATES
+from elastalog.analysis.program import Atom
 from elastalog.analysis.query import Query, check_query, parameter_values
 from elastalog.backends.engines import ENGINES
 from elastalog.backends.kernel.compile.warm import announced_compilation
@@ -29,6 +30,7 @@ from elastalog.backends.watch import Progress, memory_as_limit
 from elastalog.deprecated import takes_old_options
 from elastalog.diagnostics.arguments import require_number, require_one_of, require_place, require_text, wrong_kind
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, finding, warn_of
+from elastalog.diagnostics.messages import quoted
 from elastalog.diagnostics.quota import within
 from elastalog.evaluation.costs import AUTO, Budget
 from elastalog.evaluation.strategies import STRATEGIES
@@ -169,7 +171,7 @@ def open(  # noqa: A001  # its public name
     parsed: Callable[[], Program] | None = None
     if program is not None:  # of what is a program already nothing is made
         parsed = (lambda: program) if isinstance(program, Program) else cache(lambda: _read(program))
-    given = Given(parsed, facts, kept, policy, engine, strategy, levels)
+    given = Given(parsed, facts, kept, policy, engine, strategy, levels, isinstance(program, Program))
     with within(limits.time):
         if not is_address(kept.path):
             folder = None if kept.path is None else Path(kept.path)
@@ -196,7 +198,8 @@ def _read(program: str | os.PathLike[str]) -> Program:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What a session is made of. `strategy` and `levels` are None where those of a store would do."""
+    """What a session is made of. `strategy` and `levels` are None where those of a store would do. `is_program`: the
+    program was read before, and its warnings with it."""
 
     program: Callable[[], Program] | None
     facts: str | os.PathLike[str] | Mapping[str, Rows] | None
@@ -205,6 +208,7 @@ class Given:
     engine: str
     strategy: str | None
     levels: str | None
+    is_program: bool
 
 
 def _session(given: Given, store: Path | None, files: FileSystem | None, settings: Settings) -> Session:
@@ -288,12 +292,14 @@ def _first_epoch(
                 files.begin()
                 return files
 
-        checked, files = program.checked, None
+        checked, files, unread = program.checked, None, set[str]()
         folder = None if isinstance(named, Mapping) or given.engine == "spark" else named
         if folder is not None and not is_address(folder):
             if given.facts is not None:
-                look_for_unread(checked, Path(folder))
+                unread = look_for_unread(checked, Path(folder))
             facts = begin(sources_in(checked, Path(folder), given.policy))
+        if not (given.is_program or isinstance(named, Mapping)):
+            _warn_of_nothing(program, given.facts is not None, unread)
         if named and isinstance(named, Mapping) and given.facts is not None:
             _warn_of_missing(program, named)
         if isinstance(named, Mapping) and (sources := sources_at(checked, named, given.policy)):
@@ -315,6 +321,19 @@ def _first_epoch(
     if INVALID_DATES:
         materialisation.tell_invalid_dates()
     return materialisation, record, reports
+
+
+def _warn_of_nothing(program: Program, is_folder: bool, told: Collection[str]) -> None:
+    """Warns of relations that nothing fills, where none is and facts were expected: a folder was given, or the program
+    is a file. One that is a text is mostly filled by updates. `told`: relations of which it was told already."""
+    checked = program.checked
+    is_filled = checked.facts or any(d.kind == "input" for one in checked.relations.values() for d in one.directives)
+    if is_filled or not (is_folder or Path(checked.source.name).is_file()):
+        return
+    if all(any(isinstance(literal, Atom) for literal in rule.body) for rule in checked.rules):
+        for found in program.warnings:
+            if found.code == "E0223" and not any(quoted(name) in found.message for name in told):
+                warn_of(found)
 
 
 def _warn_of_missing(program: Program, facts: Mapping[str, Rows]) -> None:

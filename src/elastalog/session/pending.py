@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -103,18 +104,19 @@ class PendingUpdate(DraftUpdate):
 
     def add_rules(self, rules: str | Iterable[str]) -> None:
         texts = _rules_in("rules to add are program text", rules, (str,))
-        self._edit(RuleEdits((*self._edits.added, *texts), self._edits.removed))
+        self._edit(replace(self._edits, added=(*self._edits.added, *texts)))
 
     def remove_rules(self, rules: int | str | Iterable[int | str]) -> None:
         wanted = _rules_in("rules to remove are numbers or texts", rules, (int, str))
         # Numbers mean the rules of now, whatever happens until the commit.
         texts = rule_texts(self._now.program)
         named = (texts[rule - 1] if isinstance(rule, int) and 1 <= rule <= len(texts) else rule for rule in wanted)
-        self._edit(RuleEdits(self._edits.added, (*self._edits.removed, *named)))
+        self._edit(replace(self._edits, removed=(*self._edits.removed, *named)))
 
     def become(self, program: Program) -> None:
         """Another program: the difference of the two, in rules, declarations and facts of the text."""
         found = difference(self._now.program, program)
+        self._edits = replace(self._edits, made_for=program.tree.source.text)
         if found.removed:
             self.remove_rules(found.removed)
         if found.added:

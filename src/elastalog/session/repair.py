@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -31,6 +32,7 @@ from elastalog.session.candidates import (
     given_candidates,
     patterns_in,
     refuse_patterns,
+    warn_of_elements,
 )
 
 if TYPE_CHECKING:
@@ -85,6 +87,8 @@ class RepairSearch:
         refuse_patterns(asked.missing, self.now)
         patterns = patterns_in(asked.unwanted, self.now)
         asked = replace(asked, unwanted=faults_named(asked.unwanted, asked.missing, self.now, self.relation))
+        warn_of_elements(asked.rejected, self.now)
+        warn_of_elements(list(asked.weights) if isinstance(asked.weights, Mapping) else (), self.now)
         begun = time.monotonic()
         found = self._leaving_nothing(asked, patterns)
         spent = time.monotonic() - begun
@@ -202,7 +206,7 @@ class RepairSearch:
         candidates = (
             offered
             if given is not None
-            else list(dict.fromkeys([*offered[: FIRST // 2], *self._by_why_not(missing), *offered]))
+            else list(dict.fromkeys([*offered[: FIRST // 2], *self._by_why_not(missing)[0], *offered]))
         )
 
         def repaired(candidates: Sequence[Element], seconds: float | None) -> Suggestion:
@@ -234,14 +238,14 @@ class RepairSearch:
         lately = partial(deleted_lately, missing, self.now, self.history.past)
         if self.given is None:
             return lately() if missing else []
-        return given_candidates(self.given, self.now, lambda: [*lately(), *self._by_why_not(missing)])
+        return given_candidates(self.given, self.now, lambda: [*lately(), *self._by_why_not(missing)[0]])
 
-    def _by_why_not(self, missing: Sequence[Fact]) -> list[Element]:
-        """The changes that may bring missing facts about."""
+    def _by_why_not(self, missing: Sequence[Fact]) -> tuple[list[Element], list[tuple[str, Fact]]]:
+        """The changes that may bring missing facts about, and what leaves columns open."""
         now = self.now
         absent = [fact for fact in missing if not now.backend.contains(fact.relation, _words(now, fact))[0]]
         if not absent:
-            return []
+            return [], []
         return candidates_by_why_not(absent, now.program.checked, self.answerers.explainer, self.relation)
 
     def _none_does(
@@ -257,6 +261,8 @@ class RepairSearch:
             )
             return any((now.backend.facts(name).words[:, i] == word).any() for name, i in columns)
 
+        left_open = self._by_why_not(missing)[1] if self.given is None else []
+        chosen = [*(fact for _, fact in left_open), *candidates]
         unknown = (
             show_value(value)
             for fact in missing
@@ -270,7 +276,9 @@ class RepairSearch:
             missing=", ".join(map(str, missing)),
             tried=", ".join(map(str, candidates[:5])) + ", …" * (len(candidates) > 5) or None,
             rejected=", ".join(map(str, rejected)) or None,
-            unknown=next(unknown, None),
+            left_open=" and ".join(text for text, _ in left_open) or None,
+            chosen=", ".join(f"'{one}'" for one in chosen[:6]) + ", …" * (len(chosen) > 6) if left_open else None,
+            unknown=None if left_open else next(unknown, None),
         )
 
     def _changes(self, candidates: Sequence[Element]) -> dict[WordFact, bool]:

@@ -32,12 +32,13 @@ from elastalog.late import dataclass
 @dataclass(frozen=True, slots=True)
 class ProgramChange:
     """The program and the layout since that epoch. `renamed`: hidden relations that have other names since, by the name
-    before; `fresh`: relations that there were none of before."""
+    before; `fresh`: relations that there were none of before; `made_for`: see `StoredState`."""
 
     text: str
     layout: Mapping[str, tuple[str, ...]]
     renamed: Mapping[str, str]
     fresh: frozenset[str]
+    made_for: str | None
 
     def origin(self, name: str) -> str | None:
         """What a relation was called before; None if there was none."""
@@ -48,14 +49,16 @@ class ProgramChange:
     def written(self) -> dict[str, Any]:
         """As a JSON value."""
         return {
-            "text": self.text, "layout": self.layout, "renamed": self.renamed, "fresh": sorted(self.fresh)
+            "text": self.text, "layout": self.layout, "renamed": self.renamed, "fresh": sorted(self.fresh),
+            "made_for": self.made_for,
         }  # fmt: skip
 
     @staticmethod
     def read(written: Mapping[str, Any]) -> ProgramChange:
         """From a JSON value."""
         layout = {name: tuple(bases) for name, bases in written["layout"].items()}
-        return ProgramChange(written["text"], layout, dict(written["renamed"]), frozenset(written["fresh"]))
+        renamed, fresh = dict(written["renamed"]), frozenset(written["fresh"])
+        return ProgramChange(written["text"], layout, renamed, fresh, written.get("made_for"))
 
 
 _LENGTH = struct.Struct("<I")

@@ -70,7 +70,8 @@ class Segment:
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """All relations at an epoch, with what else belongs to it: applied batches, what the strategy learnt, the log
-    entry. `program` and `layout`: those of the manifest unless rules have been changed."""
+    entry. `program` and `layout`: those of the manifest unless rules have been changed; `made_for`: see `StoredState`,
+    None unless they have, and if an earlier version of Elastalog has changed them."""
 
     epoch: int
     relations: Mapping[str, FileEntry]
@@ -79,6 +80,7 @@ class Snapshot:
     entry: LogEntry
     program: FileEntry | None = None
     layout: Mapping[str, tuple[str, ...]] | None = None
+    made_for: FileEntry | None = None
 
     @property
     def bytes(self) -> int:
@@ -135,11 +137,10 @@ class Manifest:
         yield self.program
         for segment in (*self.symbols, *self.patterns):
             yield segment.file
-        seen = set()
+        seen = {self.program.name}
         for snapshot in self.snapshots:
-            programs = () if snapshot.program is None else (snapshot.program,)
-            for file in (*programs, *snapshot.relations.values()):
-                if file.name not in seen:
+            for file in (snapshot.program, snapshot.made_for, *snapshot.relations.values()):
+                if file is not None and file.name not in seen:
                     seen.add(file.name)
                     yield file
         for journal in self.journals:
@@ -203,7 +204,7 @@ def _segment(written: Mapping[str, Any]) -> Segment:
 
 def _snapshot(written: Mapping[str, Any]) -> Snapshot:
     relations = {name: FileEntry(**file) for name, file in written["relations"].items()}
-    program, layout = written.get("program"), written.get("layout")
+    program, layout, made_for = written.get("program"), written.get("layout"), written.get("made_for")
     return Snapshot(
         written["epoch"],
         relations,
@@ -212,6 +213,7 @@ def _snapshot(written: Mapping[str, Any]) -> Snapshot:
         LogEntry.read(written["entry"]),
         None if program is None else FileEntry(**program),
         None if layout is None else {name: tuple(bases) for name, bases in layout.items()},
+        None if made_for is None else FileEntry(**made_for),
     )
 
 

@@ -156,7 +156,7 @@ def _journals_after(manifest: Manifest, epoch: int) -> tuple[JournalFile, ...]:
 
 # Only what a store writes itself is ever removed.
 _OURS = re.compile(
-    r"manifest-\d+\.json|program-\d+\.dl|journal-\d+\.log|CURRENT\.new|facts/\d+-[\w.-]*-\d+\.parquet"
+    r"manifest-\d+\.json|program-\d+(-made-for)?\.dl|journal-\d+\.log|CURRENT\.new|facts/\d+-[\w.-]*-\d+\.parquet"
     r"|dictionary/(symbols|patterns)-\d+-\d+\.parquet"
 )
 
@@ -321,18 +321,20 @@ def write_files(
     )
     latest = before.snapshots[-1].relations
     unchanged = {name: file for name, file in latest.items() if name not in moment.changed}
-    program, layout = before.snapshots[-1].program, before.snapshots[-1].layout
-    if moment.program is not None:
-        text = moment.program.text.encode()
-        program = write_checked(files, root, f"program-{moment.epoch}.dl", text, "program")
-        layout = moment.program.layout
+    program, layout, made_for = (getattr(before.snapshots[-1], name) for name in ("program", "layout", "made_for"))
+    if (changed := moment.program) is not None:
+        program = write_checked(files, root, f"program-{moment.epoch}.dl", changed.text.encode(), "program")
+        layout, made_for = changed.layout, None
+        if changed.made_for is not None:
+            name = f"program-{moment.epoch}-made-for.dl"
+            made_for = write_checked(files, root, name, changed.made_for.encode(), "program")
     names = before.layout if layout is None else layout
     relations = write_relations(files, root, names, fetch, moment.epoch, unchanged)
     for folder in (FACTS, DICTIONARY):
         files.flush_folder(root / folder)
     with (root / before.journals[-1].name).open("rb") as journal:
         digest = sha256(journal.read(moment.journal_bytes))
-    snapshot = Snapshot(moment.epoch, relations, moment.batches, moment.learnt, moment.entry, program, layout)
+    snapshot = Snapshot(moment.epoch, relations, moment.batches, moment.learnt, moment.entry, program, layout, made_for)
     return Written(moment, symbols, patterns, snapshot, digest)
 
 

@@ -30,7 +30,10 @@ from elastalog.storage.manifest import BY_SETS, JournalFile, Manifest, Snapshot
 
 @dataclass(frozen=True, slots=True)
 class StoredState:
-    """A snapshot, the records after it, and what the strategy had learnt by then."""
+    """A snapshot, the records after it, and what the strategy had learnt by then.
+
+    `made_for`: the text of the program that was given last, when the store was made, upgraded or opened. None if rules
+    were changed by an earlier version of Elastalog, which did not note it."""
 
     root: Path
     manifest: Manifest
@@ -59,6 +62,20 @@ class StoredState:
         if changed is not None:
             return changed.text
         return read_checked(self.root, self.manifest.program_of(self.snapshot)).decode()
+
+    @property
+    def made_for(self) -> str | None:
+        if self._program is not None:
+            return self._program.made_for
+        file = self.manifest.program if self.snapshot.program is None else self.snapshot.made_for
+        return None if file is None else read_checked(self.root, file).decode()
+
+    @property
+    def changed_in(self) -> str:
+        """When rules were changed, as far back as is known without reading what is before the snapshot."""
+        epochs = [str(record.entry.epoch) for record in self.records if record.program is not None]
+        before = [f"by epoch {self.snapshot.epoch}"] * (self.snapshot.program is not None)
+        return " and ".join((*before, *([f"in epoch{'s' * (len(epochs) > 1)} {', '.join(epochs)}"] if epochs else [])))
 
     @property
     def program_name(self) -> str:
@@ -151,6 +168,7 @@ class RecordedEpochs:
         self._patterns = manifest.known_patterns
         self._changed: set[str] = set()
         self._program: tuple[int, ProgramChange] | None = None
+        self.made_for: str | None = None
 
     @property
     def looks_no_further(self) -> bool:

@@ -117,6 +117,7 @@ class Store(RecordedEpochs):
                 files.flush_folder(folder)
             files.replace(root / POINTER, pointer, "pointer")
             made = Store(root, files, lock, manifest)
+            made.made_for = program
             made._journal = JournalWriter(files, root / journal.name, size, digest)
         return made
 

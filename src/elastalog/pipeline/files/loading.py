@@ -226,21 +226,24 @@ def edited_since(program: CheckedProgram, root: Path, moment: float) -> list[str
     return found
 
 
-def look_for_unread(program: CheckedProgram, folder: Path) -> None:
-    """Warns of files that seem to be meant for relations which nothing fills. Raises ElastalogError if the folder is a
-    file."""
+def look_for_unread(program: CheckedProgram, folder: Path) -> set[str]:
+    """Warns of files that seem to be meant for relations which nothing fills, and returns these. Raises ElastalogError
+    if the folder is a file."""
     filled = {rule.head.relation for rule in program.rules} | {fact.relation for fact in program.facts}
     filled |= {name for name, one in program.relations.items() if any(each.kind == "input" for each in one.directives)}
     empty = [name for name in program.relations if name not in filled]
     if folder.is_file():
         relation = folder.stem if folder.stem in program.relations else next(iter([*empty, *program.relations]), "edge")
         raise error("E0510.file", location=str(folder), path=folder, relation=relation)
+    told = set()
     for name in empty:
         with suppress(ElastalogError):
             path = find_facts(folder, name)
+            told.add(name)
             is_output = any(directive.kind == "output" for directive in program.relations[name].directives)
             key = "E0510.output" if is_output else "E0510.unread"
             warn_of(finding(key, severity="warning", location=str(path), path=path, relation=name))
+    return told
 
 
 def not_needed(relations: Sequence[Relation]) -> Diagnostic:

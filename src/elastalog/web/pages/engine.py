@@ -8,7 +8,19 @@ from elastalog.analysis.program import Aggregation, Atom, CheckedProgram, Litera
 from elastalog.diagnostics.messages import counted
 from elastalog.session.questions import Statistics
 from elastalog.web.pages.graphs import MOST_NODES, Drawn, draw
-from elastalog.web.pages.markup import Address, bar_cell, bytes_html, cell, empty, html, link, seconds_html, table, tag
+from elastalog.web.pages.markup import (
+    Address,
+    bar_cell,
+    bytes_html,
+    cell,
+    empty,
+    html,
+    line_of,
+    link,
+    seconds_html,
+    table,
+    tag,
+)
 from elastalog.web.pages.window import Window, box, card, heading, raw
 
 MOST_RULES = 100
@@ -116,7 +128,7 @@ def _rules(program: CheckedProgram, statistics: Statistics) -> str:
     if not rules:
         return empty("No rules", "The program has only facts.")
     slowest = max(rule.seconds for rule in rules) or 1.0
-    lines = {rule.number: rule.line for rule in program.rules}
+    lines = {rule.number: line_of(rule) for rule in program.rules}
     rows = []
     for rule in rules[:MOST_RULES]:
         line = lines.get(rule.number, 0) if rule.number is not None else 0

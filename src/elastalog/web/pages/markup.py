@@ -59,8 +59,14 @@ def fact_html(relation: str, values: Sequence[Value], most: int = SHORT) -> str:
 
 def rule_html(rule: Rule) -> str:
     """A rule: its text, and where it stands."""
-    where = f'<a href="/program?line={rule.line}">line {rule.line}</a>' if rule.line else ""
+    line = line_of(rule)
+    where = f'<a href="/program?line={line}">line {line}</a>' if line else ""
     return f"<code>{html(rule.text, 400)}</code> {where}"
+
+
+def line_of(rule: Rule) -> int:
+    """The line of a rule in the text that is shown, with the files that it includes; 0 if that is not known."""
+    return 0 if rule.source is None else rule.source.locate(rule.span.start)[0]
 
 
 def tag(text: str, kind: str = "") -> str:

@@ -21,7 +21,7 @@ from elastalog.session.questions import Statistics
 from elastalog.syntax.keywords import RESERVED
 from elastalog.web.calls import commits
 from elastalog.web.pages.editor import Editor, hints_of, marks_of
-from elastalog.web.pages.markup import Address, faults_html, seconds_html, told
+from elastalog.web.pages.markup import Address, faults_html, line_of, seconds_html, told
 from elastalog.web.pages.tables import changes_html
 from elastalog.web.pages.window import FIELD, Window, box, button, card, heading, raw, select
 from elastalog.web.reading import Committed
@@ -228,9 +228,9 @@ def _notes(program: Program, statistics: Statistics) -> dict[int, str]:
             )
     for rule in program.checked.rules:
         cost = costs.get(rule.number)
-        if cost is not None and rule.line:
+        if cost is not None and (line := line_of(rule)):
             known = f"rule {rule.number_in_relation} of {rule.head.relation}: {counted(cost.derivations, 'derivation')}"
-            notes.setdefault(rule.line, []).append(f"{known} in the last full evaluation")
+            notes.setdefault(line, []).append(f"{known} in the last full evaluation")
     return {line: "\n\n".join(texts) for line, texts in notes.items()}
 
 
