@@ -278,6 +278,7 @@ class Database(Protocol):
         *,
         epochs: tuple[int, int] | None = None,
         over: str | None = None,
+        candidates: Mapping[str, Any] | Sequence[Any] | None = None,
     ) -> Suggestion:
         """A smallest repair."""
 

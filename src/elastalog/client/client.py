@@ -17,8 +17,9 @@ from elastalog.client.remote import Event, RemoteRelation, RemoteUpdate, sent_ev
 from elastalog.client.transport import Broken, Calls, Transport
 from elastalog.database import PreparedDecision, PreparedQuery, Written
 from elastalog.debugging.answers import Blame, Localisation, Suggestion
+from elastalog.debugging.questions import facts_in
 from elastalog.deprecated import Renamed, takes_key
-from elastalog.diagnostics.arguments import require_text, stays_here
+from elastalog.diagnostics.arguments import listed, require_mapping, require_text, stays_here
 from elastalog.evaluation.changes import Changes
 from elastalog.evaluation.costs import Forecast
 from elastalog.evaluation.differences import Differences
@@ -26,7 +27,7 @@ from elastalog.evaluation.pending import by_relation
 from elastalog.evaluation.queries import planned_pattern
 from elastalog.program import Program, as_program
 from elastalog.provenance.absence import Absence
-from elastalog.provenance.fact import Fact
+from elastalog.provenance.fact import Fact, no_fact
 from elastalog.provenance.proof import Proof
 from elastalog.relations.facts import Relation
 from elastalog.relations.schema import Column, Schema, UnknownRelation, schema_named
@@ -37,6 +38,7 @@ from elastalog.storage.history import Turn
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_ELEMENTS = 'write facts as in the language: `["edge(1, 2)"]`'
 MOST_ROWS = 1_000_000
 """Changed facts that an answer may name."""
 
@@ -315,7 +317,7 @@ class Client(Renamed):
         time_limit: float | None = None,
     ) -> Localisation:
         """A smallest part of the last update, or of what happened between two epochs, that shows all faults."""
-        body = {"unwanted": list(unwanted), "missing": list(missing), "epochs": epochs, "seconds": time_limit}
+        body = {**_faults(unwanted, missing), "epochs": epochs, "seconds": time_limit}
         return self.decoder.localisation(self._calls.ask("/localise", body))
 
     def suggest(
@@ -328,17 +330,26 @@ class Client(Renamed):
         *,
         epochs: tuple[int, int] | None = None,
         over: str | None = None,
+        candidates: Mapping[str, Any] | Sequence[Any] | None = None,
     ) -> Suggestion:
         """A smallest repair; see `Session.suggest`. `apply()` of it sends the undoing, which is done unless
         the service has gone on."""
-        told = self._calls.ask(
-            "/suggest",
-            {
-                "unwanted": list(unwanted), "missing": list(missing), "rejected": list(rejected),
-                "weights": dict(weights or {}), "epochs": epochs, "over": over, "seconds": time_limit,
-            },
-        )  # fmt: skip
+        require_mapping("weights are numbers by element", weights, 'give a mapping, such as `{"edge(1, 2)": 2}`')
+        body = {
+            **_faults(unwanted, missing),
+            "rejected": [_written(one) for one in listed("rejected elements are given in a list", rejected, _ELEMENTS)],
+            "weights": {_written(element): weight for element, weight in (weights or {}).items()},
+            "epochs": epochs, "over": over, "candidates": self._candidates(candidates), "seconds": time_limit,
+        }  # fmt: skip
+        told = self._calls.ask("/suggest", body)
         return self.decoder.suggestion(told, lambda _: self.send(told["undo"]))
+
+    def _candidates(self, given: Any) -> Any:
+        if given is None:
+            return None
+        if isinstance(given, Mapping):
+            return {name: self.rows_told(name, rows) for name, rows in given.items()}
+        return [_written(one) for one in listed("candidates are facts", given, _ELEMENTS)]
 
     def blame(self, fact: Written) -> Blame:
         """The epoch in which a fact last appeared or disappeared, and the part of its update that did that."""
@@ -421,8 +432,21 @@ class _Source:
         return self._client.at(self._epoch).why_not(fact)
 
 
-def _written(fact: Written) -> str:
-    return fact if isinstance(fact, str) else f"{fact[0]}({', '.join(map(show_value, fact[1]))})"
+def _faults(unwanted: Any, missing: Any) -> dict[str, list[str]]:
+    sides = (("unwanted", unwanted), ("missing", missing))
+    return {name: list(map(_written, facts_in(f"{name} facts are given in a list", side))) for name, side in sides}
+
+
+def _written(given: Any) -> str:
+    """A fact, or an element of an update, as text."""
+    match given:
+        case str():
+            return given
+        case ("+" | "-" as sign, fact):
+            return f"{sign}{_written(fact)}"
+        case (str() as name, tuple() | list() as values):
+            return f"{name}({', '.join(map(show_value, values))})"
+    raise no_fact(given)
 
 
 def _rules(added: str | Iterable[str], removed: int | str | Iterable[int | str]) -> dict[str, Any]:

@@ -52,6 +52,7 @@ _HERE: Final = (
     (r"`unwanted=\[…\]`, .*", "put it into `unwanted`"),
     (r"`why_not`(?: \(as a command: `whynot`\))?", "`GET /why-not?fact=…`"),
     (r"`explain`", "`GET /proof?fact=…`"),
+    (r"`candidates` \(as an option: `--candidate`\)", "`candidates`"),
     (r"`query` finds", "`POST /query` finds"),
     (r"`db\.log\(\)`|`elastalog log`", "`GET /epochs`"),
 )

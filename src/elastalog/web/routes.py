@@ -203,9 +203,12 @@ async def suggest(service: Asked, given: models.SuggestGiven, epoch: Moment = No
     `/updates`."""
 
     def ask(session: Session) -> dict[str, Any]:
+        candidates: Any = given.candidates
+        if isinstance(candidates, dict):
+            candidates = forms.rows_from_json(candidates, session.schemas)
         found = session.suggest(
             given.unwanted, given.missing, given.rejected, given.weights or None, service.reading.time_to_search(),
-            epochs=given.epochs, over=given.over,
+            epochs=given.epochs, over=given.over, candidates=candidates,
         )  # fmt: skip
         told = forms.as_object(found.to_json())
         elements = zip(told["elements"], found.elements, strict=True)

@@ -455,6 +455,14 @@ def test_advice_speaks_of_calls_over_http(http: httpx.Client, call: str, told: s
     assert not any(other in problem["help"] for other in others)
 
 
+def test_a_repair_takes_candidates(http: httpx.Client) -> None:
+    none = http.post("/suggest", json={"missing": ["path(8, 9)"], "rejected": ["edge(8, _)"]}).json()
+    assert none["help"].startswith("other changes may do it: name them as `candidates`, facts to insert")
+    for candidates in (['label(1, "nobody")'], {"label": [[1, "nobody"]]}):
+        found = http.post("/suggest", json={"missing": ['named("nobody")'], "candidates": candidates}).json()
+        assert found["undo"]["inserted"] == {"label": [[1, "nobody"]]}
+
+
 def test_a_repair_says_what_becomes_of_each_element(http: httpx.Client) -> None:
     http.post("/updates", json={"inserted": {"edge": [[4, 1]]}, "deleted": {"edge": [[1, 2]]}})
     found = http.post("/suggest", json={"unwanted": ["path(4, 1)"], "missing": ["path(1, 2)"]}).json()

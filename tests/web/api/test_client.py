@@ -320,6 +320,40 @@ def test_a_suggestion_says_whether_it_is_about_facts(running: Running) -> None:
 
 
 @pytest.mark.parametrize(
+    "given",
+    [
+        {"missing": ["path(1, 9)"], "candidates": ["edge(4, 9)", "edge(7, 8)"]},
+        {"missing": "path(1, 9)", "candidates": {"edge": [(7, 8), (4, 9)]}},
+        {"missing": ("path", (1, 9)), "candidates": [("edge", (3, 9)), "edge(4, 9)"],
+         "rejected": [("+", elastalog.Fact("edge", (3, 9)))]},
+        {"unwanted": ["path(1, 4)"], "weights": {("edge", (1, 2)): 3, "-edge(2, 3)": 2}, "over": "facts"},
+    ],
+)  # fmt: skip
+def test_a_repair_takes_what_a_session_takes(running: Running, given: Any) -> None:
+    ours, theirs = (db.suggest(**given) for db in (running.connect(), running.session))
+    assert list(map(str, ours.elements)) == list(map(str, theirs.elements))
+    assert len(ours.elements) == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "code"),
+    [
+        ({"missing": ["path(1, 9)"], "candidates": ["edge(7, 8)"]}, "E0712"),
+        ({"missing": ["path(1, 9)"], "candidates": []}, "E0712"),
+        ({"missing": ["path(1, 9)"], "candidates": 5}, "E0617"),
+        ({"missing": 5}, "E0617"),
+        ({"unwanted": [5]}, "E0617"),
+        ({"missing": ["path(1, 9)"], "rejected": 5}, "E0617"),
+        ({"missing": ["path(1, 9)"], "weights": ["edge(1, 2)"]}, "E0617"),
+    ],
+)
+def test_a_repair_refuses_what_a_session_refuses(running: Running, given: Any, code: str) -> None:
+    for db in (running.connect(), running.session):
+        with refused(code):
+            db.suggest(**given)
+
+
+@pytest.mark.parametrize(
     "slip",
     [
         lambda db: db.apply({}, [("edge", (1, 2))]),
