@@ -19,7 +19,7 @@ from elastalog.database import PreparedDecision, PreparedQuery, Written
 from elastalog.debugging.answers import Blame, Localisation, Suggestion
 from elastalog.debugging.questions import facts_in
 from elastalog.deprecated import Renamed, takes_key
-from elastalog.diagnostics.arguments import listed, require_mapping, require_text, stays_here
+from elastalog.diagnostics.arguments import listed, require_mapping, require_text, require_whole, stays_here
 from elastalog.evaluation.changes import Changes
 from elastalog.evaluation.costs import Forecast
 from elastalog.evaluation.differences import Differences
@@ -37,6 +37,8 @@ from elastalog.storage.history import Turn
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from elastalog.evaluation.epochs import EpochRecord
 
 _ELEMENTS = 'write facts as in the language: `["edge(1, 2)"]`'
 MOST_ROWS = 1_000_000
@@ -211,6 +213,25 @@ class Client(Renamed):
         text = as_program(program).tree.source.text
         body = {"program": text, "preview": preview, "source": source, "rows": MOST_ROWS}
         return self._changes(self._post("/program", body, batch, "PATCH"))
+
+    def undo(
+        self,
+        epoch: int | EpochRecord | LogEntry | None = None,
+        *,
+        preview: bool = False,
+        source: str | None = None,
+        batch: str | int | None = None,
+    ) -> Changes:
+        """Takes back what an epoch, by default the last, did to explicit facts and rules, as `Engine.undoing` of a
+        session does; with `preview`, only what that would change is told. `batch` as for `update`."""
+        number: Any = getattr(epoch, "epoch", epoch)
+        if number is not None:
+            require_whole("an epoch to undo is given by its number", number, "give that of one; `db.log()` lists them")
+            number = int(number)
+        body = {"epoch": number, "preview": preview, "source": source, "rows": MOST_ROWS}
+        told = self._post("/undo", body, batch)
+        self.reload()  # its rules may be others now
+        return self._changes(told)
 
     def preview(
         self,

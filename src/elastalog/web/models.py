@@ -88,6 +88,15 @@ class ProgramGiven(Given):
     source: Name | None = None
 
 
+class UndoGiven(Given):
+    """An epoch, the last one unless given. With `preview`, only what taking it back would change is told."""
+
+    epoch: Epoch | None = None
+    preview: bool = False
+    rows: Rows | None = None
+    source: Name | None = None
+
+
 class TextGiven(Given):
     """A whole program."""
 

@@ -306,6 +306,16 @@ async def update(service: Asked, given: models.UpdateGiven, key: Key = None) -> 
     return await _committed(service, apply, given.rows)
 
 
+@at_the_last.post("/undo", tags=["updates"], dependencies=WRITES)
+async def undo(service: Asked, given: models.UndoGiven, key: Key = None) -> dict[str, Any]:
+    """Takes back what an epoch did to explicit facts and rules, by default the last: the next epoch. Facts that have
+    come or gone again since stay as they are, and so do declarations. Undoing an undoing does again what was undone."""
+    writing = service.writing
+    if given.preview:
+        return await _previewed(service, lambda: writing.preview_undoing(given.epoch), given.rows)
+    return await _committed(service, lambda: writing.take_back(given.epoch, key=key, source=given.source), given.rows)
+
+
 @at_any_epoch.post("/updates/preview", tags=["updates"], response_model=models.UpdateTold)
 async def preview(service: Asked, given: models.PreviewGiven, epoch: Moment = None) -> dict[str, Any]:
     """What an update would change, without an epoch; or what it would have changed at an earlier one."""

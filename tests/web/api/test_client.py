@@ -89,6 +89,49 @@ def test_a_preview_changes_nothing(running: Running) -> None:
     assert db.epoch == 1
 
 
+def test_an_epoch_is_taken_back(running: Running) -> None:
+    db = running.connect()
+    db.apply({"edge": [(4, 5)]}, {"edge": [(1, 2)]})
+    db.change_rules("named(t) :- label(_, t), path(9, _).", removed=3)
+    assert (sorted(db["named"]), db.program.checked.rules[-1].text) == ([], "named(t) :- label(_, t), path(9, _).")
+    assert sorted(db.undo(2, preview=True)["edge"].inserted) == [(1, 2)]
+    assert db.epoch == 3
+    assert sorted(db.undo(2, source="notebook")["path"].deleted) == [(2, 5), (3, 5), (4, 5)]
+    assert sorted(db["path"]) == PATHS
+    assert list(db.undo(db.log()[2])["named"].inserted) == [("one",)]
+    assert "path(9, _)" not in db.program.tree.source.text
+    db.undo()
+    assert sorted(db["named"]) == []
+    assert [(entry.epoch, entry.source) for entry in db.log()][3:] == [(4, "notebook"), (5, None), (6, None)]
+
+
+def test_an_undoing_with_a_key_is_done_once(running: Running) -> None:
+    db = running.connect()
+    db.apply({"edge": [(4, 5)]})
+    for _ in range(2):
+        db.undo(batch="u")
+    assert (db.epoch, (4, 5) in db["edge"]) == (3, False)
+    with refused("E0932"):
+        db.undo(2, batch="u")
+
+
+def test_what_cannot_be_undone_is_told(running: Running) -> None:
+    db = running.connect()
+    with refused("E1004"):
+        db.undo()
+    db.apply({"edge": [(4, 5)]})
+    for epoch in (1, 3):
+        with refused("E1004", match="give the number of one from 2 to 2"):
+            db.undo(epoch, preview=epoch == 3)
+    for wrong in ("2", 2.0, True):
+        with refused("E0617"):
+            db.undo(wrong)  # type: ignore[arg-type]
+    with refused("E0814"):
+        db.at(1).undo()
+    with refused("E0924"):
+        running.connect(READ_TOKEN).undo()
+
+
 def test_an_update_with_a_key_is_done_once(running: Running) -> None:
     db = running.connect()
     assert db.apply({"edge": [(4, 5)]}, batch="1").impact == 5
