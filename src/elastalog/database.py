@@ -14,7 +14,7 @@ from elastalog.late import dataclass
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from datetime import datetime
+    from datetime import date
     from typing import Self
 
     import numpy as np
@@ -285,7 +285,7 @@ class Database(Protocol):
     def blame(self, fact: Written) -> Blame:
         """Since when, and why."""
 
-    def at(self, epoch: int | datetime) -> Database:
+    def at(self, epoch: int | date | str) -> Database:
         """An earlier epoch."""
 
     def log(self) -> tuple[LogEntry, ...]:

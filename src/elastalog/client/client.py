@@ -6,7 +6,7 @@ import json
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from elastalog.analysis.listing import json_value, show_value
@@ -32,7 +32,7 @@ from elastalog.provenance.proof import Proof
 from elastalog.relations.facts import Relation
 from elastalog.relations.schema import Column, Schema, UnknownRelation, schema_named
 from elastalog.storage import errors
-from elastalog.storage.entries import LogEntry
+from elastalog.storage.entries import LogEntry, as_moment, in_utc, require_epochs
 from elastalog.storage.history import Turn
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Client(Renamed):
     """A session that a service holds: the same calls, with the same kinds of answers. It holds nothing but the program;
     `at` gives a client of an earlier epoch. Several threads may use one."""
 
-    def __init__(self, transport: Transport, epoch: int | datetime | None = None) -> None:
+    def __init__(self, transport: Transport, epoch: int | str | None = None) -> None:
         self._transport = transport
         self._calls = Calls(transport, epoch)
         self._decoder: Decoder | None = None
@@ -378,9 +378,12 @@ class Client(Renamed):
 
     # --- history ---------------------------------------------------------------------------------------------------
 
-    def at(self, epoch: int | datetime) -> Client:
-        """A client of an earlier epoch, by its number or by a time at which it was in force."""
-        return Client(self._transport, epoch)
+    def at(self, epoch: int | date | str) -> Client:
+        """A client of an earlier epoch, by its number or by a time at which it was in force; see `Session.at`."""
+        if isinstance(epoch, date | str):
+            return Client(self._transport, in_utc(as_moment(epoch)).isoformat())
+        require_epochs(epoch)
+        return Client(self._transport, int(epoch))
 
     def log(self, limit: int | None = None) -> tuple[LogEntry, ...]:
         """The epochs that the service knows, oldest first, at most `limit` of them."""
@@ -407,6 +410,7 @@ class Client(Renamed):
         return self.decoder.differences(told)
 
     def _diff(self, first: int, last: int) -> Any:
+        require_epochs(first, last)
         return self._transport.json("GET", "/diff", {"from": first, "to": last, "rows": MOST_ROWS})
 
     def listen(self, since: int | None = None, *, retries: int = 10) -> Iterator[Event]:

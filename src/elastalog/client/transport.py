@@ -7,13 +7,11 @@ import json
 import ssl
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlencode, urlsplit
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached, error, warn_of
 from elastalog.relations.schema import UnknownRelation
-from elastalog.storage.entries import in_utc
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -155,13 +153,12 @@ class Transport:
 
 
 class Calls:
-    """The calls that can be asked at any epoch, about one of them; None: the latest."""
+    """The calls that can be asked at any epoch, about one of them, by number or time; None: the latest."""
 
-    def __init__(self, transport: Transport, epoch: int | datetime | None) -> None:
+    def __init__(self, transport: Transport, epoch: int | str | None) -> None:
         self.epoch = epoch
         self._transport = transport
-        moment = epoch if epoch is None or isinstance(epoch, int) else in_utc(epoch).isoformat()
-        self._prefix = "" if moment is None else f"/at/{quote(str(moment))}"
+        self._prefix = "" if epoch is None else f"/at/{quote(str(epoch))}"
 
     def get(self, path: str, **query: Any) -> Any:
         """What a call answers, as JSON."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 import threading
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -130,6 +130,35 @@ def test_what_cannot_be_undone_is_told(running: Running) -> None:
         db.at(1).undo()
     with refused("E0924"):
         running.connect(READ_TOKEN).undo()
+
+
+def test_epochs_are_named_as_for_a_session(running: Running) -> None:
+    db = running.connect()
+    db.apply({"edge": [(4, 5)]})
+    first, second = (entry.time for entry in db.log())
+    local = first.astimezone().replace(tzinfo=None)
+    for moment in (1, np.int64(1), first, local, first.isoformat(), str(local), f"{first:%Y-%m-%dT%H:%M:%S.%fZ}"):
+        past = db.at(moment)
+        assert (past.epoch, len(past["edge"])) == (running.session.at(moment).epoch, 3)
+    tomorrow = date.today() + timedelta(days=1)
+    for moment in (second, tomorrow, str(tomorrow)):
+        assert db.at(moment).epoch == running.session.at(moment).epoch == 2
+
+
+@pytest.mark.parametrize(
+    ("epoch", "code"),
+    [(3.0, "E0617"), ("yesterday", "E0617"), ("1", "E0617"), (None, "E0617"), (True, "E0617"), ([1], "E0617"),
+     (date(2001, 2, 3), "E0813"), ("2001-02-03T04:05:06Z", "E0813"), (9, "E0813"), (-1, "E0813")],
+)  # fmt: skip
+def test_no_epochs_are_refused_as_by_a_session(running: Running, epoch: Any, code: str) -> None:
+    db = running.connect()
+    for one in (db, running.session):
+        with refused(code):
+            one.at(epoch)
+    if code == "E0617" and not isinstance(epoch, str):
+        for ask in (db.diff, running.session.diff):
+            with refused("E0617"):
+                ask(1, epoch)
 
 
 def test_an_update_with_a_key_is_done_once(running: Running) -> None:
