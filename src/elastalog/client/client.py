@@ -25,6 +25,8 @@ from elastalog.evaluation.costs import Forecast
 from elastalog.evaluation.differences import Differences
 from elastalog.evaluation.pending import by_relation
 from elastalog.evaluation.queries import planned_pattern
+from elastalog.pipeline.files.policy import FAIL
+from elastalog.pipeline.files.read import read_path, said_of_text
 from elastalog.program import Program, as_program
 from elastalog.provenance.absence import Absence
 from elastalog.provenance.fact import Fact, no_fact
@@ -174,8 +176,8 @@ class Client(Renamed):
         source: str | None = None,
         batch: str | int | None = None,
     ) -> Changes:
-        """Makes the next epoch, of rows by relation or of a diff file, and returns what it changed. `batch` as for
-        `update`."""
+        """Makes the next epoch, of rows by relation, or files that hold them, or of a diff file, and returns what it
+        changed. Files are read here, and a row that is no fact is an error. `batch` as for `update`."""
         if isinstance(inserted, str | os.PathLike):
             update = self.update(source, batch)
             update.read(inserted)
@@ -275,12 +277,15 @@ class Client(Renamed):
         }
 
     def rows_told(self, name: str, rows: Any, added: str = "") -> list[list[Any]]:
-        """Facts of a relation, which rules that are `added` may declare, in any form that a session takes, as they are
-        sent."""
+        """Facts of a relation, which rules that are `added` may declare, in any form that a session takes, files here
+        among them, as they are sent."""
         if name not in self.schemas:
             self.reload()
         decoder = self.decoder.with_rules(added) if name not in self.schemas else self.decoder
-        return [list(map(json_value, fact)) for fact in decoder.relation(schema_named(decoder.schemas, name), rows)]
+        schema = schema_named(decoder.schemas, name)
+        if isinstance(rows, str | os.PathLike):
+            rows = read_path(schema, rows, FAIL, said_of_text(decoder.program.checked.relations[name])).table
+        return [list(map(json_value, fact)) for fact in decoder.relation(schema, rows)]
 
     def _changes(self, told: Mapping[str, Any], added: str = "") -> Changes:
         try:

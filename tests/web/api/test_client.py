@@ -161,6 +161,25 @@ def test_no_epochs_are_refused_as_by_a_session(running: Running, epoch: Any, cod
                 ask(1, epoch)
 
 
+def test_rows_may_be_in_files_here(running: Running, tmp_path: Path) -> None:
+    (tmp_path / "edge.csv").write_text("from,to\n4,5\n5,6\n")
+    (tmp_path / "label.facts").write_text("2\ttwo\n")
+    db = running.connect()
+    assert sorted(db.preview({"edge": tmp_path / "edge.csv"})["edge"].inserted) == [(4, 5), (5, 6)]
+    changes = db.apply({"edge": str(tmp_path / "edge.csv"), "label": tmp_path / "label.facts"})
+    assert (sorted(changes["edge"].inserted), sorted(db["label"])) == ([(4, 5), (5, 6)], [(1, "one"), (2, "two")])
+    with db.update() as update:
+        update.delete("edge", tmp_path / "edge.csv")
+    assert sorted(db["edge"]) == [(1, 2), (2, 3), (3, 4)]
+    (tmp_path / "bad.csv").write_text("7,8\n9,nine\n")
+    for given in (tmp_path / "bad.csv", tmp_path / "not-there.csv"):
+        with pytest.raises(ElastalogError) as ours:
+            db.apply({"edge": given})
+        with pytest.raises(ElastalogError) as theirs:
+            running.session.apply({"edge": given})
+        assert str(ours.value) == str(theirs.value)
+
+
 def test_an_update_with_a_key_is_done_once(running: Running) -> None:
     db = running.connect()
     assert db.apply({"edge": [(4, 5)]}, batch="1").impact == 5
