@@ -7,19 +7,19 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from elastalog.analysis.listing import json_value, show_value
 from elastalog.analysis.program import Base, Value
 from elastalog.analysis.query import parameter_as_json, parameter_values, parameters_in
 from elastalog.client.decoding import Decoder
-from elastalog.client.remote import Event, RemoteRelation, RemoteUpdate, sent_events
+from elastalog.client.remote import Event, RemoteEngine, RemoteRelation, RemoteUndoing, RemoteUpdate, sent_events
 from elastalog.client.transport import Broken, Calls, Transport
 from elastalog.database import PreparedDecision, PreparedQuery, Written
 from elastalog.debugging.answers import Blame, Localisation, Suggestion
 from elastalog.debugging.questions import facts_in
-from elastalog.deprecated import Renamed, takes_key
-from elastalog.diagnostics.arguments import listed, require_mapping, require_text, require_whole, stays_here
+from elastalog.deprecated import INSTEAD, ONLY_OF_SESSIONS, Renamed, takes_key
+from elastalog.diagnostics.arguments import listed, require_mapping, require_text, stays_here
 from elastalog.evaluation.changes import Changes
 from elastalog.evaluation.costs import Forecast
 from elastalog.evaluation.differences import Differences
@@ -40,7 +40,6 @@ from elastalog.storage.history import Turn
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from elastalog.evaluation.epochs import EpochRecord
 
 _ELEMENTS = 'write facts as in the language: `["edge(1, 2)"]`'
 MOST_ROWS = 1_000_000
@@ -57,6 +56,8 @@ def connect(url: str, token: str | None = None, *, timeout: float = 60.0) -> Cli
 class Client(Renamed):
     """A session that a service holds: the same calls, with the same kinds of answers. It holds nothing but the program;
     `at` gives a client of an earlier epoch. Several threads may use one."""
+
+    _instead: ClassVar = {**INSTEAD, **ONLY_OF_SESSIONS}
 
     def __init__(self, transport: Transport, epoch: int | str | None = None) -> None:
         self._transport = transport
@@ -78,6 +79,11 @@ class Client(Renamed):
 
     def __repr__(self) -> str:
         return f"<Client of {self.url}: epoch {self.epoch}>"
+
+    @property
+    def engine(self) -> RemoteEngine:
+        """What a client has of `Session.engine`: `undoing`."""
+        return RemoteEngine(self)
 
     @property
     def url(self) -> str:
@@ -216,34 +222,17 @@ class Client(Renamed):
         body = {"program": text, "preview": preview, "source": source, "rows": MOST_ROWS}
         return self._changes(self._post("/program", body, batch, "PATCH"))
 
-    def undo(
-        self,
-        epoch: int | EpochRecord | LogEntry | None = None,
-        *,
-        preview: bool = False,
-        source: str | None = None,
-        batch: str | int | None = None,
-    ) -> Changes:
-        """Takes back what an epoch, by default the last, did to explicit facts and rules, as `Engine.undoing` of a
-        session does; with `preview`, only what that would change is told. `batch` as for `update`."""
-        number: Any = getattr(epoch, "epoch", epoch)
-        if number is not None:
-            require_whole("an epoch to undo is given by its number", number, "give that of one; `db.log()` lists them")
-            number = int(number)
-        body = {"epoch": number, "preview": preview, "source": source, "rows": MOST_ROWS}
-        told = self._post("/undo", body, batch)
-        self.reload()  # its rules may be others now
-        return self._changes(told)
-
     def preview(
         self,
-        inserted: Mapping[str, Any] | None = None,
+        inserted: Mapping[str, Any] | RemoteUndoing | None = None,
         deleted: Mapping[str, Any] | None = None,
         *,
         added: str | Iterable[str] = "",
         removed: int | str | Iterable[int | str] = (),
     ) -> Changes:
-        """What an update would change, without an epoch."""
+        """What an update would change, without an epoch; or what taking back an epoch would."""
+        if isinstance(inserted, RemoteUndoing):
+            return self.take_back(inserted.epoch, preview=True)
         body = self._edits(inserted, deleted, added, removed)
         return self._changes(self._calls.ask("/updates/preview", body), body["added_rules"])
 
@@ -266,6 +255,12 @@ class Client(Renamed):
     def send(self, update: Mapping[str, Any], batch: str | int | None = None) -> Changes:
         """Sends an update as `POST /updates` takes it."""
         return self._changes(self._post("/updates", {**update, "rows": MOST_ROWS}, batch))
+
+    def take_back(self, epoch: int, *, preview: bool = False) -> Changes:
+        """Takes back an epoch, or tells what that would change, by `POST /undo`."""
+        told = self._post("/undo", {"epoch": epoch, "preview": preview, "rows": MOST_ROWS})
+        self.reload()  # its rules may be others now
+        return self._changes(told)
 
     def _facts(
         self, inserted: Mapping[str, Any] | None, deleted: Mapping[str, Any] | None, added: str = ""

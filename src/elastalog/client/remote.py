@@ -12,6 +12,7 @@ from urllib.parse import quote
 from elastalog.analysis.program import Value
 from elastalog.analysis.query import parameter_as_json
 from elastalog.analysis.values import public_value
+from elastalog.diagnostics.arguments import require_whole
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.evaluation.changes import Changes
 from elastalog.evaluation.pending import DraftUpdate, once_committed
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from elastalog.client.client import Client
     from elastalog.client.decoding import Decoder
     from elastalog.client.transport import Calls
+    from elastalog.evaluation.epochs import EpochRecord
+    from elastalog.storage.entries import LogEntry
 
 
 class RemoteRelation(Relation):
@@ -135,6 +138,37 @@ class RemoteUpdate(DraftUpdate):
     @property
     def changes(self) -> Changes:
         return once_committed(self._changes)
+
+
+class RemoteEngine:
+    """What a client has of the `engine` of a session."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def undoing(self, epoch: int | EpochRecord | LogEntry) -> RemoteUndoing:
+        """An update, still to be committed, that takes back what an epoch did; see `Engine.undoing`."""
+        number: Any = getattr(epoch, "epoch", epoch)
+        require_whole("an epoch to undo is given by its number", number, "give that of one; `db.log()` lists them")
+        return RemoteUndoing(self._client, int(number))
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name):
+            told = f"a client has only `undoing` of `engine`, not {name!r}: the process that runs the service has all"
+            raise AttributeError(told, name=name, obj=self)
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteUndoing:
+    """An update that takes back an epoch, for `commit` or `Client.preview`."""
+
+    client: Client
+    epoch: int
+
+    def commit(self) -> Changes:
+        """Makes it the next epoch, and tells what it changed."""
+        return self.client.take_back(self.epoch)
 
 
 @dataclass(frozen=True, slots=True)

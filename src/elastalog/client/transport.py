@@ -22,6 +22,17 @@ WARNINGS: Final = "X-Elastalog-Warnings"
 _LIMITS: Final = (503, 504, 507)
 
 
+class _Connection(http.client.HTTPConnection):
+    """Closed when nobody has it any more, as when its thread has ended, or its client was left open."""
+
+    def __del__(self) -> None:
+        self.close()
+
+
+class _SecureConnection(http.client.HTTPSConnection, _Connection):
+    """The same with TLS."""
+
+
 class Transport:
     """Talks to one address, over a connection for each thread that is kept open."""
 
@@ -116,8 +127,8 @@ class Transport:
         host, port = self._parts.hostname or "", self._parts.port
         if self._parts.scheme == "https":
             context = ssl.create_default_context()
-            return http.client.HTTPSConnection(host, port, timeout=self._timeout, context=context)
-        return http.client.HTTPConnection(host, port, timeout=self._timeout)
+            return _SecureConnection(host, port, timeout=self._timeout, context=context)
+        return _Connection(host, port, timeout=self._timeout)
 
     def _target(self, path: str, query: Mapping[str, Any] | None) -> str:
         given = {name: _written(value) for name, value in (query or {}).items() if value is not None}

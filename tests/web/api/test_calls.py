@@ -491,6 +491,18 @@ def test_faults_of_a_filter_are_placed_in_it(http: httpx.Client, where: str, mes
     assert (found["message"], [(one["column"], one["end_column"]) for one in found["labels"]]) == (message, places)
 
 
+def test_the_last_epoch_is_taken_back_once_under_a_key(http: httpx.Client) -> None:
+    http.post("/updates", json={"inserted": {"edge": [[4, 5]]}})
+    would = http.post("/undo", json={"preview": True}).json()
+    assert (would["impact"], would["relations"]["edge"]["deleted"]) == (5, [[4, 5]])
+    for is_repeated in (False, True):
+        done = http.post("/undo", json={"source": "notebook"}, headers={"Idempotency-Key": "u"}).json()
+        assert (done["epoch"], done["is_repeated"]) == (3, is_repeated)
+    other = http.post("/undo", json={"epoch": 2, "source": "notebook"}, headers={"Idempotency-Key": "u"})
+    refused(other, 422, "E0932")
+    assert [one["source"] for one in http.get("/epochs").json()["epochs"]] == ["notebook", None, None]
+
+
 def test_a_repair_takes_candidates(http: httpx.Client) -> None:
     none = http.post("/suggest", json={"missing": ["path(8, 9)"], "rejected": ["edge(8, _)"]}).json()
     assert none["help"].startswith("other changes may do it: name them as `candidates`, facts to insert")

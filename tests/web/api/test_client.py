@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
 import threading
+import warnings
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from itertools import islice
@@ -16,6 +18,7 @@ import pytest
 
 import elastalog
 from elastalog import Branch, ElastalogError
+from elastalog.deprecated import ONLY_OF_SESSIONS
 from tests.refusals import refused
 from tests.web.api.conftest import FACTS, READ_TOKEN, Running
 
@@ -94,42 +97,34 @@ def test_an_epoch_is_taken_back(running: Running) -> None:
     db.apply({"edge": [(4, 5)]}, {"edge": [(1, 2)]})
     db.change_rules("named(t) :- label(_, t), path(9, _).", removed=3)
     assert (sorted(db["named"]), db.program.checked.rules[-1].text) == ([], "named(t) :- label(_, t), path(9, _).")
-    assert sorted(db.undo(2, preview=True)["edge"].inserted) == [(1, 2)]
+    assert sorted(db.preview(db.engine.undoing(2))["edge"].inserted) == [(1, 2)]
     assert db.epoch == 3
-    assert sorted(db.undo(2, source="notebook")["path"].deleted) == [(2, 5), (3, 5), (4, 5)]
+    assert sorted(db.engine.undoing(2).commit()["path"].deleted) == [(2, 5), (3, 5), (4, 5)]
     assert sorted(db["path"]) == PATHS
-    assert list(db.undo(db.log()[2])["named"].inserted) == [("one",)]
+    assert list(db.engine.undoing(db.log()[2]).commit()["named"].inserted) == [("one",)]
     assert "path(9, _)" not in db.program.tree.source.text
-    db.undo()
+    db.engine.undoing(db.epoch).commit()
     assert sorted(db["named"]) == []
-    assert [(entry.epoch, entry.source) for entry in db.log()][3:] == [(4, "notebook"), (5, None), (6, None)]
-
-
-def test_an_undoing_with_a_key_is_done_once(running: Running) -> None:
-    db = running.connect()
-    db.apply({"edge": [(4, 5)]})
-    for _ in range(2):
-        db.undo(batch="u")
-    assert (db.epoch, (4, 5) in db["edge"]) == (3, False)
-    with refused("E0932"):
-        db.undo(2, batch="u")
+    assert db.epoch == 6
 
 
 def test_what_cannot_be_undone_is_told(running: Running) -> None:
     db = running.connect()
     with refused("E1004"):
-        db.undo()
+        db.engine.undoing(1).commit()
     db.apply({"edge": [(4, 5)]})
     for epoch in (1, 3):
         with refused("E1004", match="give the number of one from 2 to 2"):
-            db.undo(epoch, preview=epoch == 3)
+            db.engine.undoing(epoch).commit()
+        with refused("E1004"):
+            db.preview(db.engine.undoing(epoch))
     for wrong in ("2", 2.0, True):
         with refused("E0617"):
-            db.undo(wrong)  # type: ignore[arg-type]
+            db.engine.undoing(wrong)  # type: ignore[arg-type]
     with refused("E0814"):
-        db.at(1).undo()
+        db.at(1).engine.undoing(2).commit()
     with refused("E0924"):
-        running.connect(READ_TOKEN).undo()
+        running.connect(READ_TOKEN).engine.undoing(2).commit()
 
 
 def test_epochs_are_named_as_for_a_session(running: Running) -> None:
@@ -178,6 +173,45 @@ def test_rows_may_be_in_files_here(running: Running, tmp_path: Path) -> None:
         with pytest.raises(ElastalogError) as theirs:
             running.session.apply({"edge": given})
         assert str(ours.value) == str(theirs.value)
+
+
+def test_a_client_that_is_left_open_warns_of_nothing(running: Running) -> None:
+    def use() -> None:
+        db = running.connect()
+        assert len(db["edge"]) == 3
+        thread = threading.Thread(target=lambda: db.epoch)
+        thread.start()
+        thread.join()
+
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        use()
+        gc.collect()
+    assert [str(one.message) for one in found] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("on_commit", "`for event in db.listen():` tells of every epoch"),
+        ("refresh", "a client shows the latest epoch"),
+        ("proofs", "`db.derivations(fact)`"),
+        ("verify", "the process that runs the service has it"),
+        ("commit", "a client has only `undoing` of `engine`"),
+        ("undo", "`db.engine.undoing(db.epoch).commit()` takes back the latest epoch"),
+        ("insert", "write `db.apply({relation: rows})`"),
+        ("edge", 'write `db["edge"]`'),
+    ],
+)
+def test_what_only_sessions_have_is_told(running: Running, name: str, told: str) -> None:
+    with pytest.raises(AttributeError) as raised:
+        getattr(running.connect(), name)
+    assert told in str(raised.value)
+
+
+def test_everything_that_a_session_has_is_there_or_told() -> None:
+    public = {name for name in vars(elastalog.Session) if not name.startswith("_")}
+    assert {name for name in public if not hasattr(elastalog.Client, name)} == ONLY_OF_SESSIONS.keys()
 
 
 def test_an_update_with_a_key_is_done_once(running: Running) -> None:
