@@ -159,7 +159,7 @@ class Settings:
     device_least_found: int = 500_000
     """Facts that a stratum must have found: before, what they took says little of the rest."""
     device_at_once_from: int = 200_000
-    """Facts that a stratum must read or hold to go there before it is begun here: with so many a wrong choice costs
+    """Facts that a stratum must read or hold to go there before it is begun here: for that many, a wrong choice costs
     little beside reading them."""
     device_at_once_wait: float = 0.3
     """Seconds that are waited then for a device that is being started."""

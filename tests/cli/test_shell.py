@@ -195,7 +195,7 @@ def test_exit_ends_a_script(program: str) -> None:
 
 def test_a_limit_during_a_commit_is_3(tmp_path: Path) -> None:
     path = tmp_path / "p.dl"
-    path.write_text(".decl n(x: number)\nn(x + 1) :- n(x).\n")
+    path.write_text(".decl n(x: number)\n.input n(IO=updates)\nn(x + 1) :- n(x).\n")
     result = script(str(path), "insert n(1)\ncommit\n", "--timeout", "400ms")
     assert (result.exit_code, result.stderr[:12]) == (3, "error[E0603]")
     assert "in line 2 of the script: commit" in result.stderr

@@ -192,7 +192,7 @@ def test_what_a_session_and_a_client_share_takes_the_same_arguments(kind: type, 
 
 
 def test_a_client_has_nothing_that_a_session_calls_otherwise() -> None:
-    own = {"decoder", "listen", "reload", "rows_told", "send", "take_back", "url"}
+    own = {"decoder", "listen", "reload", "rows_told", "send", "url"}
     assert public(elastalog.Client) - public(elastalog.Session) == own
 
 

@@ -154,7 +154,7 @@ PARAMETERS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 """The parameters that each directive takes."""
 
 EVERY: Final = "*"
-"""In the place of a relation: every one that has no directive of the kind; for `.input`, and no rules."""
+"""In the place of a relation: every relation without a directive of the kind; for `.input`, also without rules."""
 
 _PLACES: Final = {
     "input": ("file", "stdin", "json", "jsonfile", "sqlite", "rdf", "updates"),
@@ -205,7 +205,7 @@ def read_directives(
         parameters = _parameters(item, findings)
         before = seen.setdefault((item.relation, item.kind), [])
         same = next((span for span, given in before if given == parameters), None)
-        # Several inputs or outputs of one relation, of different places, are of use; the same once more counts once.
+        # Several inputs or outputs of one relation, of different places, are useful; the same one twice counts once.
         if same is not None or (before and not _is_another(item.kind, parameters)):
             is_told_off = item.kind == "printsize" or item.span == item.relation_span  # a qualifier; by Soufflé, too
             (findings.error if same is None or (draft.is_strict and is_told_off) else findings.warning)(
@@ -223,7 +223,7 @@ def read_directives(
 
 
 def _is_another(kind: str, parameters: Mapping[str, str]) -> bool:
-    """Whether a directive is of use beside another with different parameters: an input that names its place, and
+    """Whether a directive is useful beside another with different parameters: an input that names its place, and
     every output."""
     return kind == "output" or (
         kind == "input" and not parameters.keys().isdisjoint(("IO", "filename", "dbname", "name"))

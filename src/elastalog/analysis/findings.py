@@ -51,7 +51,7 @@ class Findings:
         self._add("note", key, places, values)
 
     def declared_twice(self, code: str, what: str, again: Span, first: Span) -> None:
-        """That there are two declarations of what may have one."""
+        """Reports a second declaration of what may have only one."""
         self.error("E0201", again, first, code=code, what=what)
 
     def nearest(self, name: str, candidates: Collection[str]) -> str | None:

@@ -29,7 +29,7 @@ from elastalog.diagnostics.diagnostic import LimitReached, finding
 
 BITS: Final = 1 << 64
 MOST_CHARACTERS: Final = 1 << 26
-"""Of a text that a functor makes."""
+"""The most characters of a text that a functor makes."""
 _TOO_LARGE: Final = 1 << 65
 """An integer that fits no type."""
 _FLOAT: Final = re.compile(r"(?i)[-+]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[-+]?[0-9]+)?|nan|inf(?:inity)?)")
@@ -60,7 +60,7 @@ def modulo(a: int, b: int) -> int | None:
 
 
 def power(a: Any, b: Any) -> Any:
-    """Of floats by the rules of IEEE 754; a power of integers that fits no type is some integer that does not."""
+    """A power: of floats by the rules of IEEE 754; of integers, if it fits no type, any integer that fits none."""
     if isinstance(a, float):
         return float_power(a, b)
     if b < 0:
@@ -226,7 +226,7 @@ def _too_long(functor: str) -> str:
 
 @lru_cache(maxsize=256)
 def _json(text: str) -> Any:
-    """The value that a text holds; None if it is none."""
+    """The value that a text holds; None if it holds none."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -269,9 +269,9 @@ def json_size(text: str, path: str) -> int | None:
 
 
 INVALID_DATES: set[str] = set()
-"""Texts that functions of dates were given and that are no dates, since they were last told."""
+"""Texts given to functions of dates that are not dates, since they were last reported."""
 MOST_INVALID = 100
-"""So many of them are remembered."""
+"""How many of them are remembered at most."""
 
 
 def _moment(text: str) -> datetime | None:

@@ -12,7 +12,7 @@ from elastalog.diagnostics.diagnostic import Diagnostic, finding
 
 _GROWING: Final = frozenset(("+", "-", "*", "^", "cat", "replace", "add_days", "add_seconds"))
 _CYCLIC: Final = frozenset(("%", "band"))
-"""Of their values there are only so many, whatever they are computed from."""
+"""Functors with a bounded number of values, whatever these are computed from."""
 _ORDERS: Final = frozenset(("<", "<=", ">", ">="))
 
 

@@ -192,7 +192,7 @@ class _Instantiation:
             found = self._component(base, scope, definition.outer, binding)
             if found is not None:
                 layers += self._layers(*found, scope, dropped | overridden, (*below, id(definition)))
-        # What a parameter stands for decides for itself, as in Soufflé, where nobody looks.
+        # A base that is a parameter is not checked, as in Soufflé.
         if overridden and not any(base.name in binding for base in component.bases):
             self._check_overrides(component, layers)
         layers.append(_Layer(definition, binding, dropped))

@@ -50,7 +50,7 @@ def negate(body: tree.Body, span: Span) -> tree.Body:
 
 
 def none_of(body: tree.Body, span: Span, operator: str = "=") -> tree.Comparison:
-    """That a conjunction has no derivation."""
+    """The comparison that says that a conjunction has no derivation."""
     return tree.Comparison(
         operator, tree.Integer(0, False, span), tree.Aggregate("count", None, body, span), span, span
     )

@@ -122,7 +122,7 @@ class Attribute:
     base: Base
     structures: Mapping[str, StructuredType] | None = field(default=None, compare=False, repr=False)
     improves: str = ""
-    """Of a column that keeps one value: `min`, `max` or `<>`."""
+    """For a column that keeps one value: `min`, `max` or `<>`."""
 
     @property
     def written_type(self) -> str:

@@ -18,7 +18,7 @@ from elastalog.syntax.tree import mapped, nodes_of
 
 
 def bound_to(rule: tree.Clause, place: int, values: Sequence[Value]) -> tree.Clause | None:
-    """The rule with an atom of its body bound to a fact; None where that is none of it, going by its constants."""
+    """The rule with an atom of its body bound to a fact; None if the atom's constants exclude the fact."""
     atom = rule.body[place]
     assert isinstance(atom, tree.Atom)
     for argument, own in zip(atom.arguments, values, strict=True):
@@ -31,7 +31,7 @@ def bound_to(rule: tree.Clause, place: int, values: Sequence[Value]) -> tree.Cla
 
 
 def _arguments_equal(atom: tree.Atom, values: tuple[tree.Term, ...], stem: str) -> Iterator[tree.Literal]:
-    """That the arguments of an atom have these values; variables of its own begin with a stem."""
+    """Literals that say that the arguments of an atom have these values; new variables begin with a stem."""
     span = atom.span
     for place, (argument, value) in enumerate(zip(atom.arguments, values, strict=True)):
         if isinstance(argument, tree.Wildcard):

@@ -240,7 +240,7 @@ class _ClauseResolver:
             self.check_format(call)
 
     def check_format(self, call: tree.Call) -> None:
-        """That the template is known, and has a place for every value."""
+        """Checks that the template is known, and has a place for every value."""
         template, given = call.arguments[0], len(call.arguments) - 1
         places = len(pieces(template.value)) - 1 if isinstance(template, tree.String) else None
         if places != given:
@@ -248,7 +248,7 @@ class _ClauseResolver:
             self.findings.error("E0207.template", template.span, told=told)
 
     def check_branch(self, call: tree.Call) -> None:
-        """That a branch exists and has as many fields. The type of a record is not known before inference."""
+        """Checks that a branch exists and has as many fields. The type of a record is not known before inference."""
         if call.functor[0] != "$":
             return
         structure = self.constructors.get(call.functor)

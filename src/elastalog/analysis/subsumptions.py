@@ -95,7 +95,7 @@ def _of_pairs(declaration: tree.RelationDeclaration, name: str) -> tree.Relation
 
 
 _Columns: TypeAlias = Mapping[str, Mapping[int, tree.Lattice]]
-"""Of relations, the columns `D<>`, each with its lattice."""
+"""By relation, the columns `D<>`, each with its lattice."""
 
 
 def keeping_best(relation: str, columns: Iterable[tuple[str, str]], place: int, best: str) -> str:

@@ -5,8 +5,8 @@ what not every backend can do is asked of its `capabilities`. A backend may use 
 not do itself: it evaluates a stratum where that is best, gives the facts with their annotations to a kernel, and leaves
 updates to that.
 
-An update is a transaction. `begin` takes the explicit changes; then, stratum by stratum from below, whoever directs the
-update (a strategy) has each stratum that it reaches maintained, refolded or rebuilt; `commit` or `rollback` ends it.
+An update is a transaction. `begin` takes the explicit changes; then, stratum by stratum from below, the strategy that
+directs the update has each stratum that it reaches maintained, refolded or rebuilt; `commit` or `rollback` ends it.
 Until then the previous epoch is intact. All facts are words (see `relations.words`); a relation is a matrix, one row a
 fact.
 """
@@ -68,8 +68,8 @@ class StateChanges:
         return StateChanges(self.words[rows], self.was[rows], self.level[rows], self.count[rows])
 
     def are_heard(self, is_global: bool) -> Vector:
-        """Of which of them strata above must hear: of facts that came or went, with global levels of all that
-        moved."""
+        """Which of them strata above must hear of: facts that came or went; with global levels, all facts whose level
+        changed."""
         heard: Vector = (self.was == GONE) != (self.level == GONE)
         if is_global:
             heard |= self.was != self.level
@@ -89,7 +89,7 @@ class ClauseDerivations:
 @dataclass(frozen=True, slots=True)
 class Reach:
     """How the update under way reaches a stratum. `changes`: how many explicit facts of it and facts that it reads have
-    changed. `must_rebuild`: it cannot be maintained, since its rules are others, or a `.limitsize` may have to cut it
+    changed. `must_rebuild`: it cannot be maintained, since its rules changed, or a `.limitsize` may have to cut it
     short."""
 
     changes: int
@@ -101,9 +101,9 @@ DRIVEN: Final = 6
 
 
 class Driven(NamedTuple):
-    """Strata that the backend has brought to their new fixpoints (see `Small`), by so many derivations, which were that
-    effort, in so many seconds. To take apart what was `counted` would be a large part of a small update, so it is left
-    as it was: `DRIVEN` numbers of 64 bits for each stratum."""
+    """Strata that the backend has brought to their new fixpoints (see `Small`), and the `derivations`, `effort` and
+    `seconds` that it took. To take apart what was `counted` would be a large part of a small update, so it is left as
+    it was: `DRIVEN` numbers of 64 bits for each stratum."""
 
     strata: Sequence[LogicalStratum]
     counted: bytes
@@ -113,8 +113,8 @@ class Driven(NamedTuple):
 
     @property
     def costs(self) -> list[list[int]]:
-        """Of each, its place among all `strata`, how many changes reached it, derivations, rows, effort and touched
-        facts, as a `Watch` counts them."""
+        """For each of them, its place among all `strata`, how many changes reached it, derivations, rows, effort and
+        touched facts, as a `Watch` counts them."""
         found: list[list[int]] = np.frombuffer(self.counted, np.int64).reshape(-1, DRIVEN).tolist()
         return found
 
@@ -122,7 +122,7 @@ class Driven(NamedTuple):
 @dataclass(slots=True)
 class Small:
     """What a backend may do without being told stratum by stratum: maintain those that are not `asked` about, by
-    number, as long as that takes no more than so many derivations each. If it takes more, the caller is asked, and
+    number, as long as that takes at most `derivations` derivations each. If it takes more, the caller is asked, and
     `maintain` goes on from there. What it does without being told it adds to `done`."""
 
     derivations: int
@@ -224,10 +224,10 @@ class Equivalences(Protocol):
 
     def chain(self, relation: str, pair: Sequence[int]) -> Matrix | None:
         """How a pair follows: the shortest chain of stored pairs, each taken either way, among those that give it its
-        level. None if it is stored itself, or the relation is another."""
+        level. None if the pair is stored itself, or the relation is not kept so."""
 
     def levels_of_chains(self, relation: str, pairs: Matrix) -> Vector:
-        """Of each of some pairs of a relation that is kept so the least, over all chains of stored pairs, of the
+        """For each of some pairs of a relation kept as classes, the least, over all chains of stored pairs, of the
         highest level in the chain. Where levels are kept."""
 
 
@@ -277,8 +277,8 @@ class Elsewhere(Protocol):
     def folder(self) -> str: ...
 
     def load(self, relation: str, files: FactFiles) -> None:
-        """Before the first bootstrap: the explicit facts of a relation are those of files in the folder, which nobody
-        else has."""
+        """Before the first bootstrap: the explicit facts of a relation are those of files in the folder, to which there
+        is no other reference."""
 
     def files(self, relation: str, *, with_levels: bool = False) -> FactFiles | None:
         """The files of a relation, which they hold whole. None if it is in this process, or if levels are asked for and
@@ -314,8 +314,8 @@ class Backend(Protocol):
     # --- facts, outside an update ----------------------------------------------------------------------------------
 
     def load(self, facts: dict[str, Matrix]) -> None:
-        """Adds explicit facts of some relations before the first bootstrap. They are taken out of the dict: nobody
-        keeps them twice."""
+        """Adds explicit facts of some relations before the first bootstrap. They are taken out of the dict, so
+        that they are not kept twice."""
 
     def size(self, relation: str) -> int:
         """The number of facts."""
@@ -458,10 +458,10 @@ LISTED: Final = 5
 
 
 class ListedChanges(Mapping[str, tuple[Rows, Rows]]):
-    """Those of several relations in a row of words, told apart when somebody looks at them, and few do. First the
-    number of relations and the impact, in two words; then of each relation its place among `names`, its width, and how
-    many of its facts changed in some way, were inserted, and deleted; then facts, inserted ones of a relation first,
-    deleted ones last."""
+    """The changes of several relations in a row of words, split by relation when they are looked at, which is seldom.
+    First the number of relations, in a word, and the impact, in two; then, for each relation, its place among `names`,
+    its width, and how many of its facts changed in some way, were inserted, and deleted; then facts, inserted ones of a
+    relation first, deleted ones last."""
 
     __slots__ = ("_found", "_listed", "_names", "impact")
 

@@ -21,8 +21,8 @@ def distinct(words: Matrix) -> Matrix:
 
 
 def distinct_in_order(words: Matrix) -> tuple[Vector, Vector]:
-    """Of the distinct rows of a matrix, in their order, the first place of each; and which of them each row is. Unlike
-    `np.unique`, which makes a mistake in comparing of Ctrl-C."""
+    """The first place of each distinct row of a matrix, in their order; and which of them each row is. Unlike
+    `np.unique`, which compares wrongly when Ctrl-C comes."""
     if not words.shape[1]:
         return np.arange(min(len(words), 1)), np.zeros(len(words), np.int64)
     order = np.lexsort(words.T[::-1])
@@ -35,7 +35,7 @@ def distinct_in_order(words: Matrix) -> tuple[Vector, Vector]:
 
 
 def first_and_last(words: Matrix) -> tuple[Vector, Vector]:
-    """Of the distinct rows of a matrix, in their order, the first place of each and the last."""
+    """The first and the last place of each distinct row of a matrix, in their order."""
     first, place = distinct_in_order(words)
     last = np.empty(len(first), np.int64)
     last[place] = np.arange(len(words))  # numpy assigns in order: the last stays

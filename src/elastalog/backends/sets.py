@@ -36,7 +36,7 @@ class Mark(IntFlag):
     DELAYED = 32
 
     EXPECTED = 8
-    """Of a fact of a relation without rules: look-ahead has said that it will be deleted, or had said so before."""
+    """For a fact of a relation without rules: look-ahead has said that it will be deleted, or had said so before."""
 
 
 NO_MARK = Mark(0)
@@ -91,7 +91,7 @@ class SetMaintenance(Protocol):
     """The maintenance of one stratum, under way. Evaluation enumerates each derivation once."""
 
     number: int
-    """Of the stratum."""
+    """The number of the stratum."""
 
     own: tuple[str, ...]
     """The relations of the stratum."""
@@ -129,7 +129,7 @@ class SetMaintenance(Protocol):
         ones."""
 
     def derivable(self, facts: Facts, rules: Rules) -> Facts:
-        """Those of some facts that a rule derives under SURVIVING evaluation; a non-recursive rule may also be
+        """Which of some facts a rule derives under SURVIVING evaluation; a non-recursive rule may also be
         evaluated on the new state of lower strata, which only finds what holds after the update."""
 
     def bodies(self, facts: Facts) -> Facts:
@@ -142,7 +142,7 @@ class SetMaintenance(Protocol):
         is to be checked next, and how many of the facts questioned on the way had not been checked."""
 
     def having(self, facts: Facts, required: Mark, excluded: Mark = NO_MARK) -> Facts:
-        """Those of some facts that have all of the required marks and none of the excluded ones."""
+        """Which of some facts have all of the required marks and none of the excluded ones."""
 
     def move(self, facts: Facts, required: Mark, excluded: Mark = NO_MARK, *, added: Mark) -> Facts:
         """The facts that `having` gives; from then on they have more marks."""
@@ -150,7 +150,7 @@ class SetMaintenance(Protocol):
     def mark(self, facts: Facts, added: Mark, removed: Mark = NO_MARK) -> None: ...
 
     def explicit_ones(self, facts: Facts) -> Facts:
-        """Those of some facts that are explicit now."""
+        """Which of some facts are explicit now."""
 
     def without_nonrecursive_support(self, facts: Facts) -> Facts:
         """{F : C_nr(F) = 0}"""
@@ -214,7 +214,7 @@ def union(*sets: Facts) -> Facts:
 
 
 def _distinct(entries: Vector) -> Vector:
-    """As `numpy.unique`, which takes its time with small vectors. Sorts the vector."""
+    """Like `numpy.unique`, which is slow on small vectors. Sorts the vector in place."""
     import numpy as np
 
     entries.sort()

@@ -1,4 +1,4 @@
-"""Watching work in progress: limits of time and memory, budgets, interruption, and news for whoever shows progress."""
+"""Watching work in progress: limits of time and memory, budgets, interruption, and news for progress displays."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ class Watch:
 
     `quota`: what the work may take; `memory`: bytes that this process may have. `derivations` were enumerated;
     `effort`, which budgets bound, also counts what was looked at in vain, in derivations that cost as much. `rows` were
-    looked up or made by joins, in so many `rounds` of evaluations from the start, of which those count once that
-    compiled code runs without returning; of these rows, `spared` is what one thread did not have to do, since others
-    helped; updates have `touched` facts, and of their derivations and rows `helped` is the like. All of it is the same
-    whenever the same is done."""
+    looked up or made by joins; `rounds` counts those of evaluations from the start, where a run of rounds that compiled
+    code makes without returning counts once. Of these rows, `spared` is what one thread did not have to do, since
+    others helped; updates have `touched` facts, and of their derivations and rows `helped` is the like. All counts are
+    the same whenever the same is done."""
 
     def __init__(
         self,
@@ -79,9 +79,9 @@ class Watch:
     def within(
         self, seconds: float | None, memory: int | None = None, asked: object = None
     ) -> AbstractContextManager[None]:
-        """A block that may take so many seconds from now on and allocate so many bytes (None: any), and no more than
-        the blocks around it. What is to be large in it is held against the memory limits before it is made, and what
-        the system does not give is beyond these limits too. `asked`: the question that it answers."""
+        """A block that may take `seconds` from now on and allocate `memory` bytes (None: any), and no more than the
+        blocks around it. What is large is held against the memory limits before it is made, and memory that the system
+        refuses counts as beyond these limits too. `asked`: the question that the block answers."""
         return Within(self, seconds, memory, asked)
 
     def allow(
@@ -102,8 +102,8 @@ class Watch:
 
     def extend(self, derivations: int, rows: int) -> None:
         """What is left should cost no more than what was spent, these derivations and rows included, which are not
-        counted yet: if the budget is one that grows then, it allows for that. Once; of no effect as long as nobody had
-        to say how large it is in all."""
+        counted yet: if the budget is one that grows then, it allows for that. Once; without effect while the budget in
+        all has not been asked for (see `allow`)."""
         if self._is_extended and self._budget is not None and self._whole_budget is None:
             spent = self.effort - self._begun + max(derivations, rows // ROWS_A_DERIVATION)
             self._budget = max(self._budget, self._begun + int(WITH_REST * spent))
@@ -124,7 +124,7 @@ class Watch:
         return None if budget is None else max(0, budget - self.effort)
 
     def count(self, derivations: int, rows: int = 0) -> int:
-        """Counts derivations, for which so many rows were looked at. Returns the effort that they were."""
+        """Counts `derivations`, for which `rows` rows were looked at. Returns the effort of both."""
         looked_up = rows // ROWS_A_DERIVATION
         effort = looked_up if looked_up > derivations else derivations  # quicker than `max`, for every stratum
         self.derivations += derivations
@@ -183,7 +183,7 @@ class Watch:
             self._look_from = now + _BETWEEN_LOOKS
 
     def require(self, size: int) -> None:
-        """Raises if so many bytes more would go beyond the memory limit."""
+        """Raises LimitReached if `size` more bytes would exceed the memory limit."""
         quota.require(size, self.memory)
 
 

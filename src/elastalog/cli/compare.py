@@ -204,13 +204,13 @@ def run_alone(workload: Workload, strategy: str) -> Outcome:
 
 
 def answer() -> None:
-    """In that process: runs what comes by standard input. Nothing comes if the other has ended meanwhile."""
+    """Runs, in the other process, what comes by standard input. Nothing comes if the first has ended meanwhile."""
     import os
     import pickle
 
     given = sys.stdin.buffer.read()
     with os.fdopen(os.dup(1), "wb") as out:
-        os.dup2(2, 1)  # whatever is printed is no part of the answer
+        os.dup2(2, 1)  # whatever is printed is not part of the answer
         if given:
             with collecting_warnings() as warnings:
                 outcome = run_here(*pickle.loads(given))

@@ -86,7 +86,7 @@ class Console:
 
     @property
     def is_watched(self) -> bool:
-        """Whether somebody wants to hear how things go: at a terminal, or by `-v`."""
+        """Whether the user follows progress: at a terminal, or by `-v`."""
         return self.is_verbose or (not self.is_quiet and sys.stderr.isatty())
 
     def say(self, line: str) -> None:
@@ -141,7 +141,7 @@ def exit_codes(console: Console | None = None) -> Iterator[None]:
             raise
         sys.exit(code_of(fault.__cause__))
     except BrokenPipeError:
-        # Whoever read our output has seen enough. Python would complain once more when it closes standard output.
+        # The reader of our output has closed it. Python would complain once more when it closes standard output.
         _silence_output()
         sys.exit(FINE)
     except OSError as fault:

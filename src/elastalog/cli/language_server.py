@@ -209,7 +209,7 @@ class Server(LanguageServer):
     # --- diagnostics -----------------------------------------------------------------------------------------------
 
     def check_soon(self, file: str, pause: float = PAUSE) -> None:
-        """Check the programs that hold a file when nobody has written for a while."""
+        """Check the programs that hold a file once no edit has come for a while."""
         earlier = self._waiting.get(file)
         if earlier is not None:
             earlier.cancel()

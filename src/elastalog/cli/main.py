@@ -88,7 +88,7 @@ class LazyGroup(click.Group):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt as end:
-            # One that came when signals were exceptions already and nobody was there to catch it yet.
+            # One that came when signals already were exceptions but no handler was in place yet.
             sys.exit(code_of(end))
 
     def resolve_command(

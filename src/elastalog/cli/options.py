@@ -63,7 +63,7 @@ def console_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def verbosity_options(command: Callable[..., None]) -> Callable[..., None]:
-    """As `console_options`; what the command raises ends it with the exit code of that failure."""
+    """Like `console_options`; what the command raises ends it with the exit code of that failure."""
 
     @wraps(command)
     def ended(*, console: Console, **given: Any) -> None:

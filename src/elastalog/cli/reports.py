@@ -158,7 +158,7 @@ _LONGEST_NAMES = 40
 
 @contextmanager
 def progress_shown(program: CheckedProgram, console: Console) -> Iterator[Callable[[Progress], None] | None]:
-    """What to tell of progress; None where nobody watches: standard error is no terminal, or the user wants quiet."""
+    """What reports progress; None if it would not be seen: standard error is no terminal, or the user wants quiet."""
     if console.is_quiet or not sys.stderr.isatty():
         yield None
         return

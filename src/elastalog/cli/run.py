@@ -211,7 +211,7 @@ def _has_output(program: Program) -> bool:
 
 
 def _warn(doubts: list[Diagnostic], console: Console) -> None:
-    """Symbols that break their line are written as Soufflé writes them: whoever reads the file has to know."""
+    """Warns of symbols with line breaks, which are written as Soufflé writes them: readers of the file must know."""
     from dataclasses import replace
 
     if doubts:

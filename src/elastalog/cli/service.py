@@ -132,8 +132,8 @@ def _session(path: str, wanted: ServiceOptions, options: SessionOptions, console
 
 
 def settings_of(wanted: ServiceOptions) -> Settings:
-    """Who may ask. Raises ElastalogError when others could reach a service that asks for no token, and nobody said
-    that they may."""
+    """The settings that say who may ask. Raises ElastalogError if others could reach a service that asks for no token,
+    unless the user said that they may."""
     from elastalog.web.settings import Settings
 
     if wanted.no_token and (wanted.token or wanted.read_token):

@@ -72,7 +72,7 @@ functors_option: Final = together(click_option(FUNCTORS), library_options)
 
 
 def libraries_asked_for() -> tuple[str, ...]:
-    """The files of the libraries that the command line names: the first that is there, or the first that would be."""
+    """The files of the libraries that the command line names: the first that exists, or the first that would be."""
     ctx = click.get_current_context(silent=True)
     meta = {} if ctx is None else ctx.meta
     folders = [Path(folder) for folder in meta.get(_FOLDERS, ())] or [Path()]
@@ -310,7 +310,7 @@ def opened_at(
     path: str, at: int | str | None, options: SessionOptions, console: Console
 ) -> AbstractContextManager[Session]:
     """A session of the program at a path as the options have it, or of the store there, read-only, at its last epoch or
-    an earlier one. A folder that is no store is an error that says so."""
+    an earlier one. A folder that is not a store is an error that says so."""
     if is_address(path) or Path(path).is_dir():
         tell_unread_facts(path, console)
         return reading(path, at, options.functors, options.timeout)

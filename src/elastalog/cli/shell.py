@@ -84,7 +84,7 @@ def _opened(loaded: Program, options: SessionOptions, budget: Budget, console: C
 
 
 def _of_store(program: Program, facts: dict[str, Any], strategy: str) -> Session:
-    """In the place of `reopen` for a store, whose strategy is its own."""
+    """Takes the place of `reopen` for a store, whose strategy cannot be changed."""
     raise error("E0811")
 
 
@@ -93,7 +93,7 @@ def _state(
 ) -> ShellState:
     from elastalog.cli.shell_commands.state import ShellState
 
-    # Standard input is None when whoever started us has closed it.
+    # Standard input is None when the process that started us has closed it.
     is_interactive = sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
     return ShellState(session, strategy, reopen, is_interactive=is_interactive, is_quiet=console.is_quiet)
 

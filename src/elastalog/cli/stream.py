@@ -182,7 +182,7 @@ def _is_table(spark: Any, source: str, relation: str | None) -> bool:
 def _session(
     program: str, asked: StreamChoices, options: SessionOptions, console: Console
 ) -> AbstractContextManager[Session]:
-    """The session of a store that is there, or a new one."""
+    """The session of an existing store, or a new one."""
     loaded = load_program(program, console)
     if asked.store is None or not _is_there(asked.store):
         _refuse_old_checkpoint(asked)

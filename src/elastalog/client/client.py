@@ -82,8 +82,8 @@ class Client(Renamed):
 
     @property
     def engine(self) -> RemoteEngine:
-        """What a client has of `Session.engine`: `undoing`."""
-        return RemoteEngine(self)
+        """The part of `Session.engine` that a client has: `undoing`."""
+        return RemoteEngine(self._take_back)
 
     @property
     def url(self) -> str:
@@ -232,7 +232,7 @@ class Client(Renamed):
     ) -> Changes:
         """What an update would change, without an epoch; or what taking back an epoch would."""
         if isinstance(inserted, RemoteUndoing):
-            return self.take_back(inserted.epoch, preview=True)
+            return self._take_back(inserted.epoch, preview=True)
         body = self._edits(inserted, deleted, added, removed)
         return self._changes(self._calls.ask("/updates/preview", body), body["added_rules"])
 
@@ -256,7 +256,7 @@ class Client(Renamed):
         """Sends an update as `POST /updates` takes it."""
         return self._changes(self._post("/updates", {**update, "rows": MOST_ROWS}, batch))
 
-    def take_back(self, epoch: int, *, preview: bool = False) -> Changes:
+    def _take_back(self, epoch: int, *, preview: bool = False) -> Changes:
         """Takes back an epoch, or tells what that would change, by `POST /undo`."""
         told = self._post("/undo", {"epoch": epoch, "preview": preview, "rows": MOST_ROWS})
         self.reload()  # its rules may be others now

@@ -48,7 +48,7 @@ class Decoder:
         return self.relation(schema, [row_from_json(schema, row) for row in rows])
 
     def with_rules(self, added: str) -> Decoder:
-        """One that knows rules that are still to come, too."""
+        """A decoder that also knows rules that are still to come."""
         return Decoder(change_rules(self.program, RuleEdits((added,))).after) if added.strip() else self
 
     def fact(self, told: Mapping[str, Any] | str) -> Fact:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 
 from elastalog.analysis.program import Value
@@ -27,7 +27,6 @@ from elastalog.relations.tables import with_types
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from elastalog.client.client import Client
     from elastalog.client.decoding import Decoder
     from elastalog.client.transport import Calls
     from elastalog.evaluation.epochs import EpochRecord
@@ -60,7 +59,7 @@ class RemoteRelation(Relation):
         try:
             values = map(public_value, values_of_fact(self.schema, fact))
         except ElastalogError:
-            return False  # it can be no fact of this relation
+            return False  # it cannot be a fact of this relation
         parameters = {f"a{place}": parameter_as_json(value) for place, value in enumerate(values)}
         text = f"{self.name}({', '.join(f'?{name}' for name in parameters)})"
         return bool(self._calls.ask("/query", {"query": text, "parameters": parameters, "limit": 0})["total"])
@@ -87,10 +86,19 @@ class RemoteRelation(Relation):
         return with_types(table, types) if types else table
 
 
+class Sender(Protocol):
+    """What an update asks of its client."""
+
+    @property
+    def decoder(self) -> Decoder: ...
+    def rows_told(self, name: str, rows: Any, added: str = "") -> list[list[Any]]: ...
+    def send(self, update: Mapping[str, Any], batch: str | int | None = None) -> Changes: ...
+
+
 class RemoteUpdate(DraftUpdate):
     """What it holds is sent as one. After the commit: `changes`."""
 
-    def __init__(self, client: Client, source: str | None, batch: str | int | None) -> None:
+    def __init__(self, client: Sender, source: str | None, batch: str | int | None) -> None:
         self._client = client
         self._batch = batch
         self._told: dict[str, Any] = {
@@ -141,16 +149,16 @@ class RemoteUpdate(DraftUpdate):
 
 
 class RemoteEngine:
-    """What a client has of the `engine` of a session."""
+    """The part of the `engine` of a session that a client has."""
 
-    def __init__(self, client: Client) -> None:
-        self._client = client
+    def __init__(self, take_back: Callable[[int], Changes]) -> None:
+        self._take_back = take_back
 
     def undoing(self, epoch: int | EpochRecord | LogEntry) -> RemoteUndoing:
         """An update, still to be committed, that takes back what an epoch did; see `Engine.undoing`."""
         number: Any = getattr(epoch, "epoch", epoch)
         require_whole("an epoch to undo is given by its number", number, "give that of one; `db.log()` lists them")
-        return RemoteUndoing(self._client, int(number))
+        return RemoteUndoing(self._take_back, int(number))
 
     if not TYPE_CHECKING:
 
@@ -163,12 +171,12 @@ class RemoteEngine:
 class RemoteUndoing:
     """An update that takes back an epoch, for `commit` or `Client.preview`."""
 
-    client: Client
+    take_back: Callable[[int], Changes]
     epoch: int
 
     def commit(self) -> Changes:
         """Makes it the next epoch, and tells what it changed."""
-        return self.client.take_back(self.epoch)
+        return self.take_back(self.epoch)
 
 
 @dataclass(frozen=True, slots=True)

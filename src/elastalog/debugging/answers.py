@@ -139,7 +139,7 @@ class SideEffects(NamedTuple):
     """The facts that come and go with a repair, besides the faults and what it deletes and inserts itself: of the
     output relations, if the program has any (`is_output`), otherwise of all. `first` are some of them. `compared`: how
     many repairs of the same size were looked at, of which one has as few as `least`, None for this one: a repair that
-    inserts again what was deleted lately comes before others, one that inserts facts unlike those that are there after
+    inserts again what was deleted lately comes before others, one that inserts facts unlike the present ones after
     them."""
 
     came: int

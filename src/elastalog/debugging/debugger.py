@@ -33,7 +33,7 @@ TIME_LIMIT = 60.0
 """Seconds that a search may take unless the user says otherwise."""
 
 FEW_FAULTS = 10
-"""So many are looked for in what the last epoch changed; for more, the state before it is tried."""
+"""Up to this many are looked for in what the last epoch changed; for more, the state before it is tried."""
 
 
 @dataclass(frozen=True, slots=True)

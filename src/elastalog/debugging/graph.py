@@ -281,7 +281,7 @@ MOST_REMEMBERED = 8
 @dataclass(frozen=True, slots=True)
 class Model:
     """`base`: which elements of the update have their fact in the base. `switch_of`: the number of the switch that each
-    element is; elements that are none stay as they are in the base."""
+    element is; elements that are not switches stay as they are in the base."""
 
     graph: DerivationGraph
     base: Vector

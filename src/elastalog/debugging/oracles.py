@@ -196,8 +196,8 @@ class ProofOracle:
     def _used_after(
         self, fact: WordFact, flipped: frozenset[int], turned: frozenset[int], changes: ChangedWords
     ) -> frozenset[int]:
-        """Those of the switches that are turned on which a fact rests then; none if it does not hold, and all if that
-        is not known."""
+        """The switches in `turned` on which a fact then rests: none if it does not hold, all if that is not
+        known."""
         state = flipped ^ turned
         if time.monotonic() > self.deadline:
             return turned

@@ -193,7 +193,7 @@ class OpenSearch(HittingSets):
     # --- choices ---
 
     def best(self) -> Choice | None:
-        """Of the best choices one without switches that are dear to try."""
+        """One of the best choices, if possible without switches that are expensive to try."""
         choice = self._solve()
         if choice is None or choice.flipped.isdisjoint(self._dear):
             return choice
@@ -216,13 +216,13 @@ class OpenSearch(HittingSets):
         return self.switches.least_weight
 
     def _others(self) -> list[str]:
-        """The relations of which explicit facts that are no switches may matter."""
+        """The relations with explicit facts that may matter and are not switches yet."""
         named = (name for condition in self.known for name in condition.relations)
         return sorted(self.switches.are_open(named))
 
     def _solve(self, with_others: bool = False, is_sparing: bool = False) -> Choice | None:
-        """A best choice by the conditions known: with a variable for each relation of which other facts may matter, or
-        where what is dear to try weighs a little more."""
+        """A best choice by the conditions known: with a variable for each relation other facts of which may matter, or
+        where what is expensive to try weighs a little more."""
         switches = self.switches
         names = self._others() if with_others else ()
         others = {name: len(switches.known) + i for i, name in enumerate(names)}

@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 class NoState(Exception):
-    """The rules have no result in this state: a number overflows, say. It is no part of any answer."""
+    """The rules have no result in this state: a number overflows, say. It is not part of any answer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,7 +119,7 @@ class HittingSets(ABC):
         """Conditions that a choice does not fulfil; none if it is a solution. None: it is not tried for now."""
 
     def least(self, choice: Choice | None) -> float:
-        """What any solution weighs at the least, where this is the best choice by the conditions known."""
+        """The least that a solution weighs if this is the best choice by the conditions known."""
         return math.inf if choice is None else choice.bound
 
     def widen(self) -> bool:
@@ -179,11 +179,11 @@ class HittingSets(ABC):
         return Found(frozenset(kept), least, None if self.weight(kept) <= least + TOLERANCE else why)
 
     def proven_bound(self) -> float:
-        """What any solution weighs at the least, by the conditions known."""
+        """The least that a solution weighs by the conditions known."""
         return self.bound
 
     def least_weight(self) -> float:
-        """What any switch weighs at the least."""
+        """The least that a switch weighs."""
         return min(self.weights)
 
     def weight(self, flipped: Iterable[int]) -> float:

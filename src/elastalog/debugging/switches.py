@@ -48,7 +48,7 @@ class Concern:
         return bool(self.switches or self.relations)
 
     def condition(self, flipped: frozenset[int]) -> Condition:
-        """That something of it must be otherwise than where these switches are flipped."""
+        """The condition that some of it must differ from the state in which these switches are flipped."""
         return Condition(self.switches, flipped, self.relations)
 
 
@@ -57,7 +57,7 @@ NONE: Mapping[str, Matrix] = {}
 
 
 class Switches:
-    """Those `given` come first, `known` are all so far, and `weights` their weights: 1, unless a fact has one of its
+    """Switches: those `given` come first, `known` are all so far, and `weights` their weights: 1, unless a fact has its
     own. `explicit`: the facts, by relation, that become switches when they are met, but for those in `kept`."""
 
     def __init__(
@@ -76,7 +76,7 @@ class Switches:
         self._numbers: dict[WordFact, int] = {}
         self._of_relation: dict[str, list[int]] = {}
         self.least_weight = min((1.0, *weights.values()))
-        """What a fact that is no switch yet weighs at the least."""
+        """The least that a fact weighs that is not a switch yet."""
         for switch in given:
             self._add(switch)
         self.number_given = len(self.known)
@@ -98,7 +98,7 @@ class Switches:
         return self._add(Switch(fact, adds=False))
 
     def are_open(self, relations: Iterable[str]) -> frozenset[str]:
-        """Those of some relations that may have explicit facts which are no switches yet."""
+        """Which of some relations may have explicit facts that are not switches yet."""
         return frozenset(self._open.intersection(relations))
 
     def close(self, relations: Iterable[str]) -> bool:

@@ -186,7 +186,7 @@ class Contradiction(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Cover:
-    """The variables to be 1 at the least weight."""
+    """The variables to set to 1, at the least weight."""
 
     ones: frozenset[int]
     weight: float

@@ -38,7 +38,7 @@ def wrong_kind(what: str, given: object, advice: str) -> WrongArgument:
     kind = type(given).__name__
     try:
         shown = reprlib.repr(given)
-    except ValueError:  # Python writes no integer of so many digits
+    except ValueError:  # Python refuses to write very long integers
         shown = "a number of many digits"
     told = shown if given is None or kind in shown else f"{shown} ({kind})"
     if "\n" in shown:  # such as a data frame

@@ -62,7 +62,7 @@ def filled(text: str, values: dict[str, object]) -> str:
 
 
 def filled_if_known(texts: Iterable[str], values: dict[str, object]) -> list[str]:
-    """Those of some texts that name no value which is not there, with the values in their fields."""
+    """The texts all of whose values are known, with the values in their fields."""
     return [filled(text, values) for text in texts if all(values.get(name) is not None for name in fields_in(text))]
 
 

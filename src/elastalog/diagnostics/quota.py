@@ -19,8 +19,8 @@ class Stopped(LimitReached):
 
 
 class Quota:
-    """In force for a block: `with Quota(end, memory):`. `end` is a time of `time.monotonic`, `memory` a number of bytes
-    that the block may allocate (None: any), `asked` the question that it answers, whose text errors show. A
+    """Limits in force for a block: `with Quota(end, memory):`. `end` is a time of `time.monotonic`, `memory` a number
+    of bytes that the block may allocate (None: any), `asked` the question that it answers, whose text errors show. A
     quota within another one ends no later, and what is taken from it is taken from that one, too."""
 
     __slots__ = ("_asked", "_is_stopped", "_memory", "_outer", "_taken", "_token", "end")

@@ -57,7 +57,7 @@ _BASES: Final = frozenset({"number", "unsigned", "float", "symbol"})
 
 def rename(readings: Sequence[Reading], file: str, offset: int, name: str) -> tuple[Place, ...]:
     """The places to write a new name to. `readings`: all programs that hold the file. Raises ElastalogError when a
-    place is no name, when the name would be wrong or mean something else already, or when a macro writes it."""
+    place is not a name, when the name would be wrong or mean something else already, or when a macro writes it."""
     found = next((each for reading in readings if (each := reading.at(file, offset)) is not None), None)
     if found is None:
         raise _refused("there is nothing here that has a name of its own", "put the cursor on a name")
@@ -84,7 +84,7 @@ def _place(reading: Reading, occurrence: Occurrence) -> Place:
 
 
 def _require_free(reading: Reading, symbol: Symbol, same: list[Occurrence], name: str) -> None:
-    """That the new name means nothing yet where the old one stands."""
+    """Checks that the new name means nothing yet where the old one stands."""
     if symbol.kind is Kind.VARIABLE:
         clause = same[0].clause
         taken = any(

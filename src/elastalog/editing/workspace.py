@@ -55,7 +55,7 @@ class Workspace:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Those open."""
+        """The files that are open."""
         return tuple(self._texts)
 
     def source(self, file: str) -> Source:

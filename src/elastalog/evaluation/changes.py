@@ -32,8 +32,8 @@ _SHOWN = 10
 
 
 class RelationChanges:
-    """The facts of one relation that came and went: `inserted` and `deleted`, whose words are decoded when somebody
-    looks."""
+    """The facts of one relation that came and went: `inserted` and `deleted`, whose words are decoded when they are
+    read."""
 
     __slots__ = ("deleted", "inserted")
 
@@ -53,7 +53,7 @@ class RelationChanges:
         return frame
 
     def to_polars(self) -> polars.DataFrame:
-        """As `to_pandas`, a polars data frame."""
+        """Like `to_pandas`, but a polars data frame."""
         frames = require_package("polars")
         frame = frames.concat([self.deleted.to_polars(), self.inserted.to_polars()])
         found: polars.DataFrame = frame.insert_column(0, frames.Series("op", self._signs, dtype=frames.String))
@@ -152,7 +152,7 @@ class Changes(Renamed, Mapping[str, RelationChanges]):
         return frame
 
     def to_polars(self) -> polars.DataFrame:
-        """As `to_pandas`, a polars data frame; where relations have values of different types in a place, texts."""
+        """Like `to_pandas`, but a polars data frame; where relations have different types in a place, texts."""
         frame: polars.DataFrame = frame_of(self, "polars")
         return frame
 

@@ -66,8 +66,8 @@ SLACK: Final = 3.0
 """An update may cost this many times its estimate; from 2 to 4 the choice costs the same."""
 
 _MOST_CREDIT = FACTOR - 1
-"""Updates in a row that are not tried, and the most debt where no credit was earned: what there is took a bootstrap to
-make."""
+"""Updates in a row that are not tried, and the most debt where no credit was earned: the present facts took a bootstrap
+to make."""
 
 
 class How(StrEnum):
@@ -124,7 +124,7 @@ class CostModel:
     budget: Budget
     _strata: dict[int, Experience] = field(default_factory=dict)
     _in_vain: set[int] = field(default_factory=set)
-    """The few strata of which updates were in vain."""
+    """The few strata some updates of which were in vain."""
     _small_updates: int = 0
     _small: Small = field(default_factory=lambda: Small(0))
 

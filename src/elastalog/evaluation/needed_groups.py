@@ -146,7 +146,7 @@ def _missing(backend: Backend, pairs: Mapping[str, str]) -> dict[str, Matrix]:
 
 
 def _idle(backend: Backend, handled: str, needed: str) -> Matrix:
-    """The groups that are handled in vain, if they are many."""
+    """The groups that are handled but not needed, if they are many."""
     words = backend.facts(handled).words
     if len(words) <= 2 * backend.size(needed) + SETTINGS.most_idle_groups:
         return words[:0]

@@ -83,7 +83,8 @@ def by_relation(side: Literal["inserted", "deleted"], given: Mapping[str, Any] |
     """The rows of one side of an update. Raises WrongArgument unless they are given by relation."""
     what = f"{side} facts are a mapping from relations to rows"
     advice = 'give a mapping, such as `{"edge": [(1, 2)]}`'
-    if given and "(" in str(given):
+    told: object = given
+    if isinstance(told, str | list | tuple) and "(" in str(told):  # patterns
         advice += '; for the facts that fit a pattern, `{"edge": db["edge"].filter(lambda x, y: x == 1)}`'
     require_mapping(what, given, advice)
     return () if given is None else given.items()

@@ -92,7 +92,7 @@ _ONE_ATOM = re.compile(r"""\s*[A-Za-z_][\w.?]*\s*(?:\((?:[^()\[$"]|"(?:[^"\\]|\\
 
 
 def planned_pattern(text: str, program: checked.CheckedProgram, schemas: Mapping[str, Schema]) -> PatternQuery | None:
-    """A query of one atom, planned; None for any other. Raises ElastalogError if it is none that can be."""
+    """A query of one atom, planned; None for any other. Raises ElastalogError if it is not a valid query."""
     if not _ONE_ATOM.fullmatch(text):
         return None
     try:

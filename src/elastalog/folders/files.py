@@ -21,8 +21,8 @@ class OpenedFile(Protocol):
 
 
 class Files(Protocol):
-    """What can be done with files. Whatever is away for a while is waited for; FileNotFoundError is raised for what is
-    not there, and OSError, or UnreachableError of an address, for what cannot be had."""
+    """What can be done with files. Whatever is away for a while is waited for; FileNotFoundError is raised for what
+    does not exist, and OSError, or for an address UnreachableError, for what cannot be reached."""
 
     def writing(self, location: str) -> AbstractContextManager[pa.NativeFile]:
         """A sink for the content of a file, which appears, whole, at the end of the block. If that raises, it does
@@ -36,13 +36,13 @@ class Files(Protocol):
     def exists(self, location: str) -> bool: ...
 
     def remove(self, locations: Iterable[str]) -> None:
-        """Removes files, those that are there."""
+        """Removes those of some files that exist."""
 
     def copy(self, location: str, to: str) -> None:
         """A file at another location of the same kind, as a link if that can be."""
 
     def make_folder(self, location: str) -> None:
-        """Makes a folder, with those above it; one that is there stays."""
+        """Makes a folder, with those above it, unless it exists."""
 
     def is_folder(self, location: str) -> bool:
         """Whether a folder that was made has not been removed."""
@@ -77,6 +77,6 @@ def put(location: str, *parts: bytes | memoryview) -> None:
 
 
 def remove(locations: Sequence[str]) -> None:
-    """Removes files of one kind, those that are there."""
+    """Removes those of some files of one kind that exist."""
     if locations:
         files_at(locations[0]).remove(locations)

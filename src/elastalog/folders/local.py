@@ -147,8 +147,8 @@ def folder_of_this_process() -> Path:
 
 
 def _refuse_foreign(above: Path) -> None:
-    """Whoever may rename what is in a folder can put another in its place. In a sticky one, such as that for temporary
-    files, only owners may."""
+    """Refuses a folder whose entries another user may rename, and so replace. In a sticky one, such as that for
+    temporary files, only owners may."""
     found = os.stat(above)
     if found.st_uid not in (0, os.geteuid()):
         raise NotOurs(f"`{above}` belongs to another user")

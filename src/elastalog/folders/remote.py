@@ -30,14 +30,14 @@ _MADE = ".folder"
 _FIRST_READ = 1 << 16
 _AT_ONCE = 16
 _LEFT = (OSError, ValueError)
-"""What removing may raise, the second when this process ends: what nobody names any more does no harm."""
+"""What removing may raise, the second when this process ends: files that are no longer referred to do no harm."""
 
 _NO_USE = ("ACCESS_DENIED", "NO_SUCH_BUCKET", "INVALID_ACCESS_KEY", "SIGNATURE_DOES_NOT_MATCH", "HTTP 403")
 """What the server says when asking again is of no use."""
 
 
 class UnreachableError(ElastalogError):
-    """An address cannot be had, although it was tried again and again."""
+    """An address could not be reached, even after several tries."""
 
 
 class Patience:

@@ -21,8 +21,8 @@ FUTEX = {"x86_64": 202, "aarch64": 98}
 
 
 def _step(array: Any, numbers: int, write: Any, *, is_void: bool = False) -> Any:
-    """What an intrinsic is that does something with an element of an array: it takes the array, a position and so many
-    numbers. `write` writes the code, given the place of the element, its bytes and the numbers."""
+    """Signature and generator of an intrinsic that does something with an element of an array: it takes the array, a
+    position and `numbers` numbers. `write` writes the code, given the place of the element, its bytes, and these."""
     from numba import types
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -41,7 +41,7 @@ def atomic_load(typing_context: Any, array: Any, position: Any) -> Any:
 
 @intrinsic
 def atomic_store(typing_context: Any, array: Any, position: Any, value: Any) -> Any:
-    """Writes an element: whoever sees it also sees what this thread has written before."""
+    """Writes an element: a thread that sees it also sees what this thread has written before."""
     return _step(
         array, 1, lambda builder, place, size, value: builder.store_atomic(value, place, _ORDER, size), is_void=True
     )
@@ -146,14 +146,14 @@ def wake_all(array, position):
 
 ARRIVED, PASSED, SLEEPING = 0, 16, 32
 GATE = 48
-"""Of a barrier, a uint32 array: where it counts the threads that have come, how often all have, and how many sleep,
-each in memory of its own; and how long it is."""
+"""A barrier, a uint32 array: where it counts the threads that have come, how often all have, and how many sleep, each
+in memory of its own; and how long it is."""
 
 
 @piece
 def arrive(gate, threads):
-    """A thread comes to a barrier of so many: whether it is the last. That one calls `let_pass`; the others,
-    with what `atomic_load(gate, PASSED)` was before, `look`, and then `sleep`."""
+    """A thread comes to a barrier of `threads` threads. Returns whether it is the last, which calls `let_pass`; the
+    others, with what `atomic_load(gate, PASSED)` was before, call `look`, and then `sleep`."""
     return atomic_add(gate, ARRIVED, 1) + 1 == threads
 
 
@@ -168,7 +168,7 @@ def let_pass(gate):
 
 @piece
 def look(gate, before, looks):
-    """Looks so many times, some ten nanoseconds each, whether all have come; whether they have."""
+    """Looks up to `looks` times, some ten nanoseconds each, whether all have come. Returns whether they have."""
     for _ in range(looks):
         if atomic_load(gate, PASSED) != before:
             return True
@@ -178,8 +178,8 @@ def look(gate, before, looks):
 
 @piece
 def sleep(gate, before, patience):
-    """Sleeps until all have come, so that whoever needs the core has it; with patience until it is woken, or time is
-    over. Whether all have come."""
+    """Sleeps until all have come, which frees the core; with `patience`, until it is woken or that time is over.
+    Returns whether all have come."""
     atomic_add(gate, SLEEPING, 1)
     while atomic_load(gate, PASSED) == before:
         sleep_while(gate, PASSED, before, patience)

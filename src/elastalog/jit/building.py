@@ -27,7 +27,7 @@ PACKAGES = ("elastalog.backends.kernel", "elastalog.backends.spark", "elastalog.
 """Where operators lie, in sub-packages too."""
 
 Report = Callable[[int, int], None]
-"""Is told how many operators have been compiled, of how many that must be."""
+"""A function that is told how many operators have been compiled, and how many there are to compile."""
 
 _reports: list[Report] = []
 _is_tried = False
@@ -89,7 +89,7 @@ def all_operators() -> list[Operator]:
 
 def build_here(report: Report, processor: Processor | None = None) -> None:
     """Compiles everything that lacks object code, in children of this process, into the user's folder; by default for
-    this processor. Whoever else does so waits, and finds it done."""
+    this processor. Other processes that want to do so wait, and find it done."""
     processor = processor or objects.processor()
     with _alone(objects.make_user_folder(processor.family)):
         missing = [
@@ -135,7 +135,7 @@ def _compile_all(operators: list[Operator], processor: Processor) -> Iterator[No
     import multiprocessing
 
     objects.require_compiler()
-    os.environ["NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING"] = "1"  # of messages that nobody sees, a tenth of inference
+    os.environ["NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING"] = "1"  # never shown, and a tenth of inference
     from elastalog.jit import lowering  # in the parent, so that children need not
 
     lowering.prepare(processor)

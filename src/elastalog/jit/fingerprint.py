@@ -34,7 +34,7 @@ _PLAIN = (bool, int, float, str, bytes, type(None), type(...))
 
 
 def fingerprint(operator: Operator) -> str:
-    """Of what the operator is now."""
+    """The fingerprint of an operator as it is now."""
     digest = blake2b(_compiler_digest(), digest_size=12)
     for described in (operator.result, *operator.arguments):
         digest.update(f"{described.name};".encode())
@@ -114,8 +114,8 @@ def _digest_of_function(function: Callable[..., Any]) -> bytes:
 
 
 def _digest_of_value(value: Any, user: FunctionType) -> bytes:
-    """Of what compiled code can see of a value. What numba cannot compile anyway counts with its type alone: it is an
-    attribute that has the name of a global."""
+    """The digest of what compiled code can see of a value. What numba cannot compile anyway counts with its type alone:
+    it is an attribute that has the name of a global."""
     match value:
         case Piece():
             return f"piece {value.is_inlined} {value.is_view} ".encode() + _digest_of_function(value.function)

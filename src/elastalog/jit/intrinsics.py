@@ -97,8 +97,8 @@ def flattened(typing_context: Any, array: Any) -> Any:
 
 @intrinsic
 def behind(typing_context: Any, array: Any) -> Any:
-    """The memory behind an array of 64-bit numbers, one for every sixteen of it: whoever made the array has seen to it
-    that there is some."""
+    """The memory behind an array of 64-bit numbers, one for every sixteen of it, which must have been allocated with
+    the array."""
     from numba import types as numba_types
     from numba.np.arrayobj import make_array
 
@@ -111,7 +111,7 @@ def behind(typing_context: Any, array: Any) -> Any:
 
 
 def _array(context: Any, builder: Any, array: Any, data: Any, shape: list[Any]) -> Any:
-    """Writes code that makes an array of memory that somebody else keeps."""
+    """Writes code that makes an array of memory that it does not own."""
     from numba import types as numba_types
     from numba.np.arrayobj import make_array, populate_array
 
@@ -154,8 +154,8 @@ group_of_numbers = _group_of(types.int64)
 
 
 def array_at(element: types.Scalar | types.Record, dimensions: int) -> Any:
-    """A piece that makes an array which lies at an address and is kept by somebody else, of the address and the length
-    in each dimension."""
+    """A piece that makes an array of memory that it does not own, given the address and the length in each
+    dimension."""
 
     def generator() -> Any:
         from numba import types as numba_types

@@ -33,7 +33,7 @@ _VERSIONS_KEPT = 8
 @dataclass(frozen=True, slots=True)
 class ObjectCode:
     """Machine code of one operator, its entry for Python, and the names it wants the process to know. Without code: why
-    there can be none (`unfit`), so that nobody tries again."""
+    there can be none (`unfit`), so that it is not compiled again."""
 
     code: bytes
     entry: str
@@ -77,7 +77,7 @@ FAMILIES = {
     "aarch64": Processor("aarch64", "aarch64-unknown-linux-gnu", "generic", ""),
     "x86-64-v3": Processor("x86-64-v3", "x86_64-unknown-linux-gnu", "x86-64-v3", ""),
 }
-"""Those that object code travels between. Each can be compiled for on any machine."""
+"""Families that object code travels between. Each can be compiled for on any machine."""
 
 _V3 = {"abm", "avx2", "bmi1", "bmi2", "cx16", "f16c", "fma", "movbe", "popcnt", "sse4_2", "ssse3", "xsave"}
 """What Linux calls the features of x86-64-v3 beyond those that every machine with AVX2 has."""
@@ -85,8 +85,8 @@ _V3 = {"abm", "avx2", "bmi1", "bmi2", "cx16", "f16c", "fma", "movbe", "popcnt", 
 
 @cache
 def processor() -> Processor:
-    """Of this machine: of one of the families on Linux, otherwise just itself. Raises MissingPackage if only LLVM can
-    tell, and is not installed."""
+    """The processor of this machine: one of the families on Linux, otherwise just itself. Raises MissingPackage if only
+    LLVM can tell, and is not installed."""
     if sys.platform == "linux":
         machine = os.uname().machine
         if machine == "aarch64":
@@ -138,7 +138,7 @@ def user_folder(family: str = "") -> Path:
 
 
 def is_own(folder: Path) -> bool:
-    """Whether a folder, and the one it lies in, belong to the user, and nobody else may write there."""
+    """Whether a folder, and the one it lies in, belong to the user, and no other user may write there."""
     for each in (folder, folder.parent):
         try:
             found = os.lstat(each)

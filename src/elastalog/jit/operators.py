@@ -5,7 +5,7 @@ release the interpreter's lock, take arrays only, and are resumable: when an out
 return, the caller makes room and calls again. State that outlives a call is in a small vector of int64 (`state`), whose
 fields are named where they are used.
 
-Nothing here imports numba: a declaration says what there is to compile, and `lowering` compiles it.
+Nothing here imports numba: a declaration says what to compile, and `lowering` compiles it.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Operator(functools.partial[Any]):
 
     @property
     def name(self) -> str:
-        """Of all operators, this one."""
+        """The name that identifies it among all operators."""
         return f"{self.function.__module__}.{self.function.__qualname__}"
 
     def load(self) -> None:
@@ -110,7 +110,7 @@ def inlined(function: F) -> F:
 
 
 def view(function: F) -> F:
-    """A piece that returns an array, made of memory that somebody else keeps."""
+    """A piece that returns an array, made of memory that it does not own."""
     return cast(F, Piece(function, is_inlined=True, is_view=True))
 
 

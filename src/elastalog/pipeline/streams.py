@@ -185,7 +185,7 @@ def _set_aside(bad: Bad, relation: str, place: str, row: dict[str, Any], why: Fa
 
 
 def _facts(place: str, rows: pa.Table, schema: Schema, is_positional: bool, bad: Bad | None) -> pa.Table:
-    """Facts of rows; where `bad` is given, those that are none are added to it."""
+    """Facts of rows; if `bad` is given, invalid rows are added to it."""
     columns = _columns(place, rows, schema, is_positional)
     kinds = schema.arrow()
     try:

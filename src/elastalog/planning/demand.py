@@ -228,7 +228,7 @@ class _Demand:
         return _assembled(replace(self.checked, relations=relations, subsumptions=subsumptions), rules)
 
     def _asked(self, rule: Rule) -> Atom | None:
-        """That the head of a rule is asked for; what it computes must have a variable by then."""
+        """The atom that says that the head of a rule is asked for; what it computes must have a variable by then."""
         pattern = self.patterns[rule.head.relation]
         if not pattern:
             return None
@@ -254,7 +254,7 @@ class _Demand:
 
 
 def _whole(program: CheckedProgram, rules_of: Mapping[str, Sequence[Rule]], goals: Iterable[str]) -> set[str]:
-    """Of the relations that goals need, those that must be complete, and all that these read."""
+    """Those relations needed for goals that must be complete, and all that these read."""
     needed = needed_for(program, goals)
     rules = [rule for name in needed for rule in rules_of.get(name, ())]
     first = {inner.relation for rule in rules for literal in rule.body for inner in inner_atoms(literal)}

@@ -312,7 +312,7 @@ class LogicalProgram:
     classes: Mapping[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
     """The equivalences that are kept as classes, each with the relation of these."""
     merged: frozenset[str] = field(default=frozenset(), init=False, repr=False, compare=False)
-    """Those of the equivalences whose classes are formed in their own recursion."""
+    """The equivalences whose classes are formed in their own recursion."""
     _limits: Mapping[str, int] | None = field(default_factory=lambda: None, init=False, repr=False, compare=False)
     plans: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What backends have planned and can use again, here and in other sessions of the program."""

@@ -170,13 +170,13 @@ class Lowering:
     def through_representative(
         self, classes: str, terms: tuple[str | Constant, ...], is_counted: bool
     ) -> list[logical.Goal]:
-        """That two values are in one class; of one value, that it is in some class."""
+        """Goals that say that two values are in one class; of one value, that it is in some class."""
         representative = self.variable(self.relations[classes].bases[1]).name
         said = terms if is_counted else told_apart(terms)
         return [logical.Scan(classes, (term, representative)) for term in dict.fromkeys(said)]
 
     def in_other_classes(self, atom: checked.Atom, classes: str) -> list[list[logical.Goal]]:
-        """That two values are not in one class: the first is in none, or the second is not in that of the first."""
+        """Goals that say that two values are not in one class: the first is in none, or the second not in its class."""
         kept = [argument for argument in atom.arguments if not isinstance(argument, checked.Wildcard)]
         terms, tests = self.lower_arguments(checked.Atom(atom.relation, tuple(kept), atom.span))
         if not kept:
@@ -219,7 +219,7 @@ class Lowering:
 
 
 def _without_value(computed: list[logical.Goal]) -> list[list[logical.Goal]]:
-    """That one of some arguments has no value, and those before it do."""
+    """Goals that say that one of some arguments has no value, and those before it do."""
     return [
         [*computed[:i], logical.Test(NOT + "=", test.base, test.right, test.right)]
         for i, test in enumerate(computed)

@@ -64,7 +64,7 @@ class Scope:
 
     @property
     def outermost(self) -> Scope:
-        """That of the rule's own body."""
+        """The scope of the rule's own body."""
         return self if self.around is None else self.around.outermost
 
     @property

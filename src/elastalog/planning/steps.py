@@ -14,7 +14,7 @@ from elastalog.late import dataclass
 from elastalog.planning.logical import Clause
 
 ROW = -1
-"""As a column of a relation: the row number of the fact."""
+"""Stands, in place of a column, for the row number of the fact."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,7 +78,7 @@ def transition(
 
 
 def _otherwise_dominated(old: CheckedProgram, union: CheckedProgram) -> set[str]:
-    """The relations whose subsumptions are not those that they had, and what is evaluated with them."""
+    """The relations whose subsumptions have changed, and what is evaluated with them."""
     before, after = (Counter(rule.head.relation.removesuffix(MARK) for rule in p.subsumptions) for p in (old, union))
     changed = {name for name in {*before, *after} if before[name] != after[name]}
     return {name for stratum in union.strata if not changed.isdisjoint(stratum.relations) for name in stratum.relations}

@@ -43,7 +43,7 @@ def plan_from_goal(clause: Clause, goal: int, statistics: Statistics, *, with_ro
 
 
 def plan_again(variant: steps.Variant, statistics: Statistics) -> steps.Variant:
-    """The variant that starts at the facts of the same goal and gives the same results, now that sizes are others; it
+    """The variant that starts at the facts of the same goal and gives the same results, now that sizes have changed; it
     is the same one if nothing comes of that."""
     clause, goal = variant.clause, variant.gather.goal
     assert goal is not None

@@ -40,7 +40,7 @@ _PLACES: Final = ("__FILE__", "__LINE__")
 PREDEFINED: Final = "RAM_DOMAIN_SIZE"
 """A macro that Soufflé defines: how many bits a number has."""
 _MARKS: Final = ("#", ".include", ".once")
-"""What a text that needs preprocessing has in it, at least: to look for that takes hardly any time."""
+"""Every text that needs preprocessing contains one of these: to look for them takes hardly any time."""
 _NAMED: Final = re.compile(r'"([^"\n]+)"|<([^>\n]+)>')
 
 Reader = Callable[[str], str]

@@ -179,7 +179,7 @@ def as_program(
 
 
 def _advice(path: str) -> str:
-    """Of a path that leads nowhere, and may have been meant for a text."""
+    """Advice on a path that does not exist, and may have been meant as a text."""
     if path.rstrip().endswith(".") or "(" in path:
         return "a text of one line is read by `Program.parse(text)`"
     return path_near(path) or "check the path, relative to the current folder"

@@ -268,7 +268,7 @@ def _after(program: Program, text: str, added: AddedText) -> Program:
 
 
 def _errors(error: ElastalogError) -> list[Diagnostic]:
-    """Without the warnings, which are mostly about rules that are there already."""
+    """The errors alone: warnings are mostly about existing rules."""
     return [found for found in error.diagnostics if found.severity == "error"]
 
 

@@ -142,7 +142,7 @@ class Absence(Rendered):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PatternAbsence(Absence):
-    """Of the facts that fit a `pattern`, as `path(1, X)`, `present` hold; why others do not: the nearest failing
+    """Of the facts that fit a `pattern`, such as `path(1, X)`, `present` hold; why others do not: the nearest failing
     instantiations that would derive one, whichever it is. `conclusions` has what each of them would derive; a variable
     in it stands for any value. `fact` has nil in the open places."""
 

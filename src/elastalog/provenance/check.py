@@ -267,8 +267,8 @@ class _Checker:
 
 
 def _check_chain(proof: Proof) -> None:
-    """That pairs of an equivalence, each taken either way, lead from the left value of a pair to the right one. One
-    pair with a value in it is enough for the pair of that value with itself."""
+    """Checks that pairs of an equivalence, each taken either way, lead from the left value of a pair to the right one.
+    One pair with a value in it is enough for the pair of that value with itself."""
     fact = proof.fact
     left, right = fact.values
     links = [child.fact for child in proof.children if isinstance(child, Proof)]

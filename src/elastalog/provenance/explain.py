@@ -338,7 +338,7 @@ def value_of_variable(rules: tuple[Rule, ...], name: str, value: object) -> Valu
 
 
 def _value_of(base: Base, given: Any) -> Value | None:
-    """What is given for a value of a base type, which NumPy may have made, as Python has it; None if it is none."""
+    """What is given for a value of a base type, which NumPy may have made, as Python has it; None if it is not one."""
     match base:
         case Base.SYMBOL:
             return str(given) if isinstance(given, str) else None
@@ -417,9 +417,9 @@ class World:
 
 
 def world_without(fact: Fact, program: Program, derived: Callable[[Collection[int]], Relation]) -> World:
-    """In the place of the rules that may derive a fact stand others that derive the same but for it. That an `eqrel` is
-    closed stays so. Rules that number their derivations would give others other numbers: what they have derived, which
-    does not depend on the fact, is given instead. `derived` finds it, by the numbers of rules."""
+    """The rules that may derive a fact are replaced by others that derive all but this fact. An `eqrel` stays closed.
+    Rules that number their derivations would number others differently: what they have derived, which does not depend
+    on the fact, is given instead. `derived` finds it, by the numbers of rules."""
     excluded, given = (free_name(stem, program.checked) for stem in ("excluded", "given"))
     declared = program.checked.relations[fact.relation].attributes
     attributes = ", ".join(f"{attribute.name}: {attribute.type_name}" for attribute in declared)

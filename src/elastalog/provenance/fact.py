@@ -27,6 +27,6 @@ class Fact(NamedTuple):
 
 
 def no_fact(given: object) -> WrongArgument:
-    """What is given where a fact is asked for, and is none."""
+    """The error of something given as a fact that cannot be one."""
     advice = 'write it as in the language, `path(1, 4)`, or as a pair, `("path", (1, 4))`'
     return wrong_kind("a fact is a text, or a relation and its values", given, advice)

@@ -1,4 +1,4 @@
-"""Texts that are no dates, told where rules derive nothing for that reason: all other goals of a rule hold."""
+"""Texts that are not dates, told where rules derive nothing for that reason: all other goals of a rule hold."""
 
 from __future__ import annotations
 

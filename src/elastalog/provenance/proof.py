@@ -87,7 +87,7 @@ class Rendered(ABC):
         return self.to_html()
 
     def to_text(self) -> str:
-        """As in the papers: premises over a line with the rule's number in its relation."""
+        """The proof as in the papers: premises over a line with the rule's number in its relation."""
         return self._made("text", "render")
 
     def to_tree(self) -> str:

@@ -40,7 +40,7 @@ class Assembly:
     _whole: dict[tuple[WordFact, int | None], Proof] = field(default_factory=dict)
     """Proofs that go down to explicit facts: many facts rest on the same ones."""
     _earlier: dict[tuple[WordFact, int | None], Proof] = field(default_factory=dict)
-    """Those of earlier epochs."""
+    """Proofs of earlier epochs."""
 
     def prove(self, root: WordFact, depth: int | None) -> Proof:
         """The proof of a present fact, to a depth: 0 leaves it unexpanded, None goes down to explicit facts."""

@@ -28,7 +28,7 @@ MOST_MEMBERS = 100
 @dataclass(frozen=True, slots=True)
 class Step:
     """How a fact is proved: by a clause from the facts of its scans; without a clause from the members of an
-    aggregate, of which there are `number` in all; by the rule `closure` of an equivalence from a chain of its pairs. An
+    aggregate, `number` in all; by the rule `closure` of an equivalence from a chain of its pairs. An
     explicit fact needs nothing."""
 
     clause: Clause | None
@@ -256,8 +256,8 @@ class AnnotatedSteps:
         return is_open
 
     def _smallest(self, found: ClauseDerivations, usable: Any) -> Any:
-        """Of several derivations of a head the one with the smallest facts, by value, so that it depends on nothing
-        else."""
+        """The derivation of a head, among several, that has the smallest facts, by value, so that the choice depends on
+        nothing else."""
         heads = found.heads[usable]
         if len(heads) < 2:
             return usable

@@ -346,7 +346,7 @@ class WhyNot:
 
 
 def equations_of(deferred: Iterable[tuple[Expression, Value]]) -> list[Comparison]:
-    """That computed arguments have the values which facts give them."""
+    """Equations that give computed arguments the values which facts give them."""
     return [
         Comparison("=", expression.base, Constant(value, expression.base, expression.span), expression, expression.span)
         for expression, value in deferred
@@ -382,7 +382,7 @@ def _wanted(head: Atom, pattern: Pattern) -> Atom:
 
 
 def _same(head: Atom, pattern: Pattern) -> Iterator[Comparison]:
-    """That arguments of the head are equal where the pattern has the same variable."""
+    """Equations between the arguments of the head for which the pattern has the same variable."""
     places: dict[str, list[Expression]] = {}
     for argument, term in zip(head.arguments, pattern.terms, strict=True):
         if isinstance(term, Free) and term.name is not None and not isinstance(argument, Wildcard):
@@ -393,7 +393,7 @@ def _same(head: Atom, pattern: Pattern) -> Iterator[Comparison]:
 
 
 def _computed(head: Atom, pattern: Pattern) -> Iterator[Comparison]:
-    """That computed arguments of the head have values where the pattern is open."""
+    """Comparisons that hold if computed arguments of the head have values where the pattern is open."""
     for place, (argument, term) in enumerate(zip(head.arguments, pattern.terms, strict=True)):
         if isinstance(term, Free) and isinstance(argument, Apply):
             value = Variable(f"_@head{place}", argument.base, argument.span)

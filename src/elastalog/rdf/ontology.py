@@ -101,7 +101,7 @@ class Outside:
     place: str
 
     def diagnostic(self) -> Diagnostic:
-        """As a warning."""
+        """The axiom's warning."""
         return finding("E0532", severity="warning", location=self.place, axiom=self.axiom, reason=self.reason)
 
 

@@ -84,7 +84,7 @@ owl:AsymmetricProperty         prp-asyp  conflict(x, y, A) :- A(x, y), A(y, x)
 
 
 def _simple_rules(graph: Graph) -> Iterator[Rule]:
-    """Of Tables 5 to 7."""
+    """The rules of Tables 5 to 7."""
     for line in _SIMPLE.strip().splitlines():
         axiom, name, text = line.split(maxsplit=2)
         found = graph.pairs(axiom) or [(member, "") for member in graph.members(axiom)]
@@ -293,7 +293,7 @@ def _with_thing(graph: Graph, rules: list[Rule]) -> list[Rule]:
 
 UNEQUAL: Final = "!="
 _MOST: Final = 12
-"""A class without a name goes if at most so many rules more come of it."""
+"""A class without a name is resolved away if that adds at most this many rules."""
 
 
 _Key = tuple[Atom, tuple[Atom, ...]]

@@ -322,7 +322,7 @@ def write_lines(words, start, stop, kinds, delimiter, texts, ends, out, state):
 KINDS: Final = {Base.SYMBOL: SYMBOL, Base.NUMBER: NUMBER, Base.UNSIGNED: UNSIGNED}
 
 _BYTES_OF_A_SYMBOL = 128
-"""Of a block, for each distinct symbol that its table is made for at first, unless the block before had more: a small
+"""Bytes of a block per distinct symbol that its table is first made for, unless the block before had more: a small
 table stays near the processor."""
 
 _BYTES_AT_ONCE = 1 << 17
@@ -376,7 +376,7 @@ def read_block(data: NDArray[np.uint8], start: int, stop: int, delimiter: int, k
 
 
 class _Scratch:
-    """Arrays that a thread needs while it reads a block: memory that was used before is had for nothing. `distinct`:
+    """Arrays that a thread needs while it reads a block: memory that was used before costs nothing. `distinct`:
     how many symbols a byte of the last block had."""
 
     __slots__ = ("_rows", "_slots", "distinct")

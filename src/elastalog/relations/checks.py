@@ -1,5 +1,5 @@
 """Are these Arrow columns the columns of that relation? A wrong type is an error of the column; a null, a value out of
-range or a text that is none is a fault of its row.
+range or an invalid text is a fault of its row.
 
 A column that says the same in one of the base types is taken for it, and no other is:
 

@@ -157,7 +157,7 @@ class Relation(Renamed):
         columns = schema.columns
         if schema.is_of_texts:
             one_by_one = dictionary.symbols.each_text(words)  # quicker than column by column
-            return zip(*[one_by_one] * len(columns))  # noqa: B905  # it has so many for each
+            return zip(*[one_by_one] * len(columns))  # noqa: B905  # as many for each column
         if not columns:
             return repeat((), len(words))
         values = dictionary.values

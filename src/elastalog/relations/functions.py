@@ -137,7 +137,7 @@ def results_of(
 def functions_for(
     program: CheckedProgram, given: Functions | None, *, may_lack: bool = False
 ) -> dict[str, Callable[..., Any]]:
-    """The functions that a program uses. Raises an error for one that is no function, or, unless some `may_lack`,
+    """The functions that a program uses. Raises an error for one that is not a function, or, unless some `may_lack`,
     missing.
 
     To Soufflé, `stateful` says that a function is given its tables of texts and records; one in Python has no need of
@@ -170,7 +170,7 @@ def missing(name: str, label: Label, source: Source, *, is_stateful: bool = Fals
 
 
 def digests_of(program: CheckedProgram, functions: Functions) -> dict[str, str]:
-    """Of every functor, its signature and a digest of its source: what a store remembers."""
+    """The signature of every functor, with a digest of its source: what a store remembers."""
     return {
         name: f"{functor.signature} {_digest(functions[name])}"
         for name, functor in program.functors.items()
@@ -217,7 +217,7 @@ class LibraryFunction:
 
     @property
     def digest(self) -> str:
-        """Of the whole library: what a store remembers of its functions."""
+        """The digest of the whole library: what a store remembers of its functions."""
         return sha256(Path(self.path).read_bytes()).hexdigest()
 
 

@@ -40,10 +40,10 @@ _MANY = 1 << 14
 
 
 _BYTES_A_TEXT = 64
-"""Of files, for each text that there is room for beforehand."""
+"""Bytes of files per text that room is made for beforehand."""
 
 _BYTES_A_SLOT = 256
-"""Of files, for each text that there are slots for beforehand: those are memory, however few are used."""
+"""Bytes of files per text that slots are made for beforehand: these are memory, however few are used."""
 
 _MOST_EXPECTED = 1 << 30
 """Bytes of files beyond which it is left to growth how much room texts need."""
@@ -80,7 +80,7 @@ class LargeInterner:
         return self._length
 
     def expect(self, size: int) -> None:
-        """Makes room for texts that come from files of so many bytes: growing step by step takes a third of the time
+        """Makes room for texts that come from files of `size` bytes: growing step by step takes a third of the time
         of entering them. What is not used in the end costs addresses, and no memory."""
         size = min(size, _MOST_EXPECTED, most_in_memory())
         self._take_hold()
@@ -165,7 +165,7 @@ class LargeInterner:
         return ids
 
     def _take_hold(self) -> None:
-        """In a forked process: arrays that lie in files are those of its parent, and must not be written to."""
+        """Copies, in a forked process, arrays that lie in files: they are its parent's, and must not be written to."""
         process = os.getpid()
         if process != self._process:
             slots, entered = self._index
@@ -189,7 +189,7 @@ class LargeInterner:
         self._index = slots, self._length
 
     def _make_room(self, count: int, more_bytes: int) -> None:
-        """Makes room for so many texts, and for more bytes."""
+        """Makes room for `count` texts in all, and for `more_bytes` bytes more."""
         if count > MOST_TEXTS:
             raise LimitReached([finding("E0509", most=MOST_TEXTS)])
         if count >= len(self._ends):
@@ -222,7 +222,7 @@ class LargeInterner:
 
     def array(self, first: int, last: int) -> pa.LargeStringArray:
         """The texts with ids from first to last, that one excluded, without a copy."""
-        # Places before texts: whoever knows where a text ends can read it.
+        # Places before texts: a text can be read once its end is known.
         ends = self._ends[: last + 1]
         buffers = [None, pa.py_buffer(ends), pa.py_buffer(self._bytes)]
         return pa.Array.from_buffers(pa.large_string(), last - first, buffers, offset=first)
@@ -241,7 +241,7 @@ class LargeInterner:
             raise LimitReached([finding("E0509", most=MOST_TEXTS)])
         self._take_hold()
         if not self._length and data.flags.writeable and places[0] == 0:
-            # What a store has read into memory of its own serves as it is: whoever appends to it copies it first.
+            # What a store has read into memory of its own serves as it is: appending copies it first.
             self._bytes, self._ends = data[: places[-1]], places
         else:
             first, begin, end = int(self._ends[self._length]), int(places[0]), int(places[-1])
@@ -291,14 +291,14 @@ _PART_OF_MACHINE = 8
 
 
 def new_array(size: int, dtype: Any) -> np.ndarray:
-    """An array of so many items, whatever they are; in a file if it is large. Forked processes share that one."""
+    """An array of `size` items of any value; in a file, which forked processes share, if it is large."""
     kind = np.dtype(dtype)
     bytes_needed = size * kind.itemsize
     if bytes_needed <= most_in_memory():
         return np.empty(size, kind)
     from tempfile import TemporaryFile  # which imports much else
 
-    with TemporaryFile(prefix="elastalog-texts-") as file:  # nobody but its mapping knows it
+    with TemporaryFile(prefix="elastalog-texts-") as file:  # only its mapping refers to it
         file.truncate(bytes_needed)
         return np.frombuffer(mmap.mmap(file.fileno(), bytes_needed), kind)
 

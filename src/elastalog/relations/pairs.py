@@ -1,5 +1,5 @@
-"""The pairs of equivalence classes, written out only when somebody wants them: a class of a million members has a
-million million."""
+"""The pairs of equivalence classes, written out only when they are needed: a class of a million members has a million
+million."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class _Layout:
 
     @staticmethod
     def between(these: Words, those: Words) -> _Layout:
-        """The pairs of classes that are none of others."""
+        """The pairs of classes `these` that are not pairs of `those`."""
         members, names = these[:, 0], these[:, 1]
         others = _names_in(those, members)
         order = np.lexsort((others, names))
@@ -65,8 +65,8 @@ class _Layout:
 
 
 class Pairs:
-    """The pairs of some classes that are none of others, given as rows of a member and what names its class. How they
-    lie is found out when somebody looks at them: to say how many there are takes less."""
+    """The pairs of some classes that are not pairs of others, given as rows of a member and what names its class. Their
+    layout is computed when they are read: to say how many there are takes less."""
 
     __slots__ = ("_classes", "_laid", "_size")
 
@@ -82,7 +82,7 @@ class Pairs:
 
     @staticmethod
     def between(these: Words, those: Words) -> Pairs:
-        """The pairs of classes that are none of others."""
+        """The pairs of classes `these` that are not pairs of `those`."""
         return Pairs(lambda: (these, those))
 
     @staticmethod
@@ -156,7 +156,7 @@ def _numbers_of_changes(now: Words, came: Words, went: Words) -> tuple[int, int]
     has_moved = old_name != _NOWHERE
     routes = np.sort(of_came[has_moved] * len(names) + old_name[has_moved])
     start, stop = _runs(routes[1:] != routes[:-1], len(routes))
-    kept = _squares(unmoved) + int((stop - start).sum())  # each that moved with so many
+    kept = _squares(unmoved) + int((stop - start).sum())  # each with all that moved as it did
     return _squares(sizes) - kept, _squares(before) - kept
 
 

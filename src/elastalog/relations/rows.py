@@ -118,7 +118,7 @@ def array_of_values(column: Column, values: Sequence[Any]) -> pa.Array | None:
 
 
 def value_fault(column: Column, value: Any) -> Fault | None:
-    """Why a Python value cannot stand in a column, None if it can. bool is no number; a float is never cut to an
+    """Why a Python value cannot stand in a column, None if it can. bool is not a number; a float is never cut to an
     integer."""
     base = column.base
     if type(value) is int and base in _INTEGER_RANGES:  # nearly all values; the abstract number types are slow to ask
@@ -184,7 +184,7 @@ def _is_encodable(text: str) -> bool:
 def _shown(value: object, written: Callable[[object], str] = repr) -> str:
     try:
         return shown(written(value))
-    except ValueError:  # Python writes no integer of so many digits
+    except ValueError:  # Python refuses to write very long integers
         return f"{type(value).__name__} of more digits than are shown"
 
 
@@ -275,7 +275,7 @@ class JsonValues:
         self._decoder = json.JSONDecoder(**hooks)
 
     def one(self, text: str) -> Any | Fault:
-        """The value that a text is. Raises ValueError or RecursionError if it is none."""
+        """The value that a text is. Raises ValueError or RecursionError if it is not one."""
         return self._found(self._decoder.decode(text))
 
     def next(self, text: str, at: int) -> tuple[Any | Fault, int]:

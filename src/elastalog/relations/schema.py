@@ -160,7 +160,7 @@ def column_order(
 
 
 def _are_chosen(names: Sequence[str]) -> bool:
-    """Whether somebody has given the columns of a table their names: not numbers behind the same word."""
+    """Whether the columns of a table have names of their own: not numbers behind the same word."""
     return len({re.sub("[0-9]+$", "", name) for name in names}) > 1 or not all(name[-1:].isdigit() for name in names)
 
 

@@ -34,7 +34,7 @@ MOST_BYTES_OF_STRING_ARRAY = 2**31 - 1
 
 
 class Symbols:
-    """A bijection between texts and ids 0, 1, 2, … `finding` does what `find` does, for whoever looks for several."""
+    """A bijection between texts and ids 0, 1, 2, … `finding` does what `find` does, for repeated calls."""
 
     __slots__ = ("_lock", "_texts", "finding")
 
@@ -72,21 +72,21 @@ class Symbols:
         return _joined([ids[numbers_of_array(chunk.indices)] for chunk in chunks])
 
     def expect(self, size: int) -> None:
-        """Texts from files of so many bytes are going to be encoded, many of them."""
+        """Prepares for encoding many texts, from files of `size` bytes."""
         with self._lock:
             known = self._room_for(SETTINGS.few_texts + 1)
             assert isinstance(known, LargeInterner)
             known.expect(size)
 
     def encode_placed(self, texts: PlacedTexts) -> Words:
-        """The ids of texts among bytes, new ones added in their order. Whoever has such has many."""
+        """The ids of many texts that lie among bytes, new ones added in their order."""
         with self._lock:
             known = self._room_for(SETTINGS.few_texts + 1)
             assert isinstance(known, LargeInterner)
             return known.intern_placed(texts)
 
     def encode_one(self, text: str) -> int:
-        """The id of a text, which is added if new. A lone surrogate is no text: UnicodeEncodeError."""
+        """The id of a text, which is added if new. A lone surrogate is not a text: UnicodeEncodeError."""
         texts = self._texts
         if isinstance(texts, SmallInterner):
             found = texts.find(text)
@@ -98,7 +98,7 @@ class Symbols:
             return self._room_for(1).intern_one(text)
 
     def encode_texts(self, texts: list[str]) -> Words:
-        """The ids of texts, new ones added. A lone surrogate is no text: UnicodeEncodeError."""
+        """The ids of texts, new ones added. A lone surrogate is not a text: UnicodeEncodeError."""
         if isinstance(self._texts, SmallInterner):
             return np.array(self.ids_of(texts), np.int32)
         with self._lock:

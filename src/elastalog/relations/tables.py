@@ -159,7 +159,7 @@ def require_rows(schema: Schema, rows: Any) -> Iterable[Any]:
 
 
 def is_pandas(rows: Any) -> bool:
-    """Whether rows are a pandas data frame. Does not import pandas if nobody has."""
+    """Whether rows are a pandas data frame. Does not import pandas by itself."""
     frame = getattr(sys.modules.get("pandas"), "DataFrame", None)  # none yet while another thread imports it
     return frame is not None and isinstance(rows, frame)
 
@@ -171,7 +171,7 @@ def _table_of_pandas(frame: Any) -> pa.Table | None:
     try:
         for i in range(frame.shape[1]):
             if not len(frame):
-                columns.append(pa.nulls(0))  # pandas gives what is empty a type that nobody chose
+                columns.append(pa.nulls(0))  # pandas gives what is empty an arbitrary type
                 continue
             series = frame.iloc[:, i]
             # A NaN of a NumPy column of floats is a value; in any other column it means that none is there.

@@ -36,7 +36,7 @@ _BYTE = np.uint64(8)
 
 @inlined
 def hash_text(data, start, end):
-    """Of the bytes from start to end, by words of eight with zeros behind the last; nothing else is read."""
+    """The hash of the bytes from start to end, by words of eight with zeros behind the last; nothing else is read."""
     value = NONE
     position = start
     while position + _WORD <= end:
@@ -56,7 +56,7 @@ def hash_text(data, start, end):
 
 @inlined
 def finished_hash(value, size):
-    """The hash of a text of so many bytes, of what its words were mixed to."""
+    """The hash of a text of `size` bytes, from the `value` that its words were mixed to."""
     return mix(value + uint64(size) * FINISH) * FINISH
 
 
@@ -80,7 +80,7 @@ def is_same_text(left, left_start, right, right_start, size):
 
 @inlined
 def copy_text(source, start, target, place, size):
-    """Copies so many bytes, eight at a time; the last eight may overlap with those before them."""
+    """Copies `size` bytes, eight at a time; the last eight may overlap with those before them."""
     if size >= _WORD:
         position = 0
         while position + _WORD <= size:

@@ -39,7 +39,7 @@ class ThreadLock(ReentrantLock):
 
 
 class _LostLock(ThreadLock):
-    """One that a thread held which is not in this process."""
+    """A lock held by a thread that does not exist in this process."""
 
     __slots__ = ()
 

@@ -263,7 +263,7 @@ def row_to_write(arity: int) -> tuple[Words, Callable[..., None]]:
 
 @cache
 def _packing(size: int) -> Callable[..., None]:
-    """What writes so many words into an array."""
+    """The function that writes `size` words into an array."""
     return struct.Struct(f"{size}i").pack_into
 
 

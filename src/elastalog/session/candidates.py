@@ -116,7 +116,7 @@ def candidates_by_why_not(
 
 
 class Likely:
-    """Whether a fact that is to be inserted is like those that are there: no number is beyond zero, or twice those of
+    """Whether a fact that is to be inserted is like the present ones: no number is beyond zero, or twice those of
     its column, and no text is new in its column and in all columns that have texts in common with that."""
 
     def __init__(self, relation: Callable[[str], Relation], names: Iterable[str]) -> None:

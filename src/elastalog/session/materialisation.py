@@ -98,7 +98,7 @@ class Materialisation:
         self.schemas = program.once("schemas", lambda: schemas_of(program.checked))
 
     def tell_invalid_dates(self) -> None:
-        """Warns of texts that are no dates, where rules derive nothing for that reason."""
+        """Warns of texts that are not dates, where rules derive nothing for that reason."""
         if self._invalid_dates is None:
             from elastalog.provenance.invalid_dates import InvalidDates
 
@@ -308,7 +308,7 @@ def _kept_as_classes(equivalences: frozenset[str]) -> Diagnostic:
 
 
 class _Asked(tuple[object, ...]):
-    """What was asked, which is written out if somebody wants to know."""
+    """What was asked, which is written out only if it is shown."""
 
     __slots__ = ()
 

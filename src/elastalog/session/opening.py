@@ -208,7 +208,7 @@ class Given:
 
 
 def _session(given: Given, store: Path | None, files: FileSystem | None, settings: Settings) -> Session:
-    """A session of what is given, or of a store that is there. `files`: through which the store is written."""
+    """A session of what is given, or of an existing store. `files`: through which the store is written."""
     facts, retention, heartbeats = given.facts, given.store.retention, bool(given.store.heartbeats)
     read_only = given.store.is_read
     if store is not None and (given.program is None or read_only or is_store(store)):
@@ -451,7 +451,7 @@ class Question:
 
 
 def question(program: Program, text: str, parameters: Mapping[str, object]) -> Question:
-    """A query about a program. Raises ElastalogError if it is none."""
+    """A query about a program. Raises ElastalogError if it is not one."""
     require_text("a query is a text", text, "write it as in the language: `path(1, X)`")
     checked = program.checked
     query = check_query(text, program.tree, checked, parameter_values(parameters))

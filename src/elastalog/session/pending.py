@@ -164,7 +164,7 @@ class PendingUpdate(DraftUpdate):
             self.insert(name, rows)
 
     def keep_bad(self, relation: str, bad: Sequence[BadRow]) -> None:
-        """Rows of files that are no facts. Raises ElastalogError if the policy does not let them pass."""
+        """Rows of files that are not facts. Raises ElastalogError if the policy does not let them pass."""
         self.require_open()
         self._bad.add(relation, dict.fromkeys(row.file for row in bad), 0, list(bad))
 

@@ -102,7 +102,7 @@ class RepairSearch:
         offered = {one.fact for one in self._offered(found.missing)} if is_over_facts else set()
 
         def drawbacks(one: Suggestion) -> tuple[int, ...] | None:
-            """How many facts to insert are unlike those that are there, and neither the user's idea nor deleted lately;
+            """How many facts to insert are unlike the present ones, and neither the user's idea nor deleted lately;
             how many were not, if any were; how many side effects it has; and how many of its elements are not offered,
             if any are."""
             new = [fact for fact in one.insert if fact not in offered] if is_over_facts and is_ours else []

@@ -45,7 +45,7 @@ class Limits:
 class Store:
     """Where a session keeps its epochs: a folder or an address (`s3://bucket/folder`), and how.
 
-    `retention`: how many epochs can be gone back to, 1000 unless given; of a store that is there, from now on.
+    `retention`: how many epochs can be gone back to, 1000 unless given; of an existing store, from now on.
     `heartbeats`: whether updates that change neither explicit facts nor rules are epochs too. `read_only` opens a store
     beside its writer, and so does `at`, at an earlier epoch. Without a path nothing is kept on disk; then `retention`
     says how many epochs are remembered, and none older than a million changed facts ago is."""
@@ -114,7 +114,7 @@ class Settings:
     spark: Any = None
     """The Spark session that sources of facts are read by, the one that is running unless given."""
     equivalences: frozenset[str] | None = None
-    """Those that are kept as classes, all that can be unless given."""
+    """The equivalences that are kept as classes; all that can be, unless given."""
 
     def watch(self) -> Watch:
         """Limits of what is evaluated."""

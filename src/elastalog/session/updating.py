@@ -85,7 +85,7 @@ class Updates:
     ) -> Changes:
         """Applies an update, given as rows by relation or as the path of a diff file."""
         update = self.begin(source, batch, bad_rows)
-        if type(inserted) is not dict and isinstance(inserted, _PATHS):
+        if inserted is not None and type(inserted) is not dict and isinstance(inserted, _PATHS):
             update.read(inserted)
             inserted = None
         _fill(update, inserted, deleted)

@@ -73,7 +73,7 @@ class ElastalogSource(DataSource):
         return StructType([StructField(name, _SPARK_TYPES[kind], nullable=False) for name, kind in chosen.items()])
 
     def reader(self, schema: StructType) -> RelationReader:
-        """Of `spark.read`."""
+        """The reader of `spark.read`."""
         from elastalog.spark.reading import RelationReader
 
         options, epoch, relation = self._relation()
@@ -83,7 +83,7 @@ class ElastalogSource(DataSource):
         return RelationReader(options, relation, epoch, fields)
 
     def streamReader(self, schema: StructType) -> ChangeReader:  # noqa: N802  # Spark's name
-        """Of `spark.readStream`."""
+        """The reader of `spark.readStream`."""
         from elastalog.spark.reading import FEED, ChangeReader
 
         options, _, relation = self._relation()
@@ -93,7 +93,7 @@ class ElastalogSource(DataSource):
         return ChangeReader(options, relation, fields)
 
     def writer(self, schema: StructType, overwrite: bool) -> UpdateWriter:
-        """Of `df.write`."""
+        """The writer of `df.write`."""
         from elastalog.spark.writing import UpdateWriter
 
         if overwrite:

@@ -135,7 +135,7 @@ class LogEntry:
 
     @property
     def time(self) -> datetime:
-        """When the epoch was committed, in UTC. A clock may have been wrong by more than there are years."""
+        """When the epoch was committed, in UTC. A clock may have been wrong by more years than Python can represent."""
         try:
             return datetime.fromtimestamp(self.timestamp, UTC)
         except (ValueError, OverflowError, OSError):
@@ -187,7 +187,7 @@ class BatchNote:
     batch: str | int
 
     def encode(self) -> bytes:
-        """As the payload of a frame."""
+        """The payload of a frame."""
         text = json.dumps({_NOTED: [self.source, self.batch]}, ensure_ascii=False, separators=(",", ":")).encode()
         return _LENGTH.pack(len(text)) + text
 
@@ -204,7 +204,7 @@ class BatchNote:
 class JournalRecord:
     """Everything that leads from one epoch to the next: state changes of all relations, what the dictionary gained
     (texts from id `first_symbol`, patterns from id `first_pattern`), what the strategy learnt, and the program, if it
-    is another one since; relations have their names under that."""
+    has changed since; relations have their names under the new one."""
 
     entry: LogEntry
     changes: Mapping[str, StateChanges]
@@ -216,7 +216,7 @@ class JournalRecord:
     program: ProgramChange | None = None
 
     def encode(self) -> bytes:
-        """As the payload of a frame: the length of a JSON head, the head, and arrays of little-endian integers."""
+        """The payload of a frame: the length of a JSON head, the head, and arrays of little-endian integers."""
         head = {
             "entry": self.entry.written(),
             "relations": [[name, *changes.words.shape] for name, changes in self.changes.items()],
@@ -237,7 +237,7 @@ class JournalRecord:
 
     @staticmethod
     def decode(payload: bytes) -> JournalRecord:
-        """From a payload. Raises ValueError, KeyError or TypeError when it is none."""
+        """The record in a payload. Raises ValueError, KeyError or TypeError if it holds none."""
         (length,) = _LENGTH.unpack_from(payload)
         head = json.loads(payload[4 : 4 + length])
         offset = 4 + length

@@ -58,7 +58,7 @@ def copy_of(address: str) -> Path:
 
 
 def fetch_again(folder: Path) -> None:
-    """Brings a copy up to date; does nothing in a folder that is none."""
+    """Brings a copy up to date; does nothing in a folder that is not a copy."""
     known = _fetched.get(folder)
     if known is not None:
         _fetch(known)

@@ -90,7 +90,7 @@ class FileSystem:
         """The store is closed."""
 
     def make_folder(self, path: Path) -> None:
-        """Makes a folder with those above it, for good; one that is there stays."""
+        """Makes a folder with those above it, for good, unless it exists."""
         missing = [folder for folder in (path, *path.parents) if not folder.exists()]
         for folder in reversed(missing):
             self._make(folder)

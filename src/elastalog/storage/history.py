@@ -81,7 +81,7 @@ def _what(was: int, level: int) -> What:
 
 
 def visible(changes: Mapping[str, StateChanges], declared: Iterable[str]) -> dict[str, StateChanges]:
-    """Those of declared relations, in order of declaration."""
+    """The changes of declared relations, in order of declaration."""
     return {name: changes[name] for name in declared if name in changes}
 
 

@@ -89,7 +89,7 @@ class JournalWriter:
         self._descriptor = OwnDescriptor(lambda: files.open_to_append(path))
 
     def append(self, record: JournalRecord | BatchNote) -> None:
-        """Writes a record for good. When that fails, the journal is as before; if not even that can be had, it is
+        """Writes a record for good. If that fails, the journal is as before; if not even that can be restored, it is
         broken and refuses everything else."""
         if self.is_broken:
             raise errors.needs_reopening(self.path)

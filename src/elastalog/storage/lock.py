@@ -149,7 +149,7 @@ def _written(**more: str) -> bytes:
 
 
 def _holder(path: Path) -> tuple[str, str | None]:
-    """Who holds a lock, and the address at which that is a service, if it is one."""
+    """Who holds a lock, and its address if that is a service."""
     try:
         holder = json.loads(path.read_bytes())
         pid, host, address = int(holder["pid"]), str(holder["host"]), holder.get("address")

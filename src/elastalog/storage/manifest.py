@@ -53,7 +53,7 @@ class Options:
     journal_bytes: int = 1 << 18
     journal_epochs: int = 1000
     functors: Mapping[str, str] = field(default_factory=dict)
-    """Of every functor that the user implements, its signature and a digest of its source."""
+    """The signature of every functor that the user implements, with a digest of its source."""
     history_share: float = 4.0
     """History is given up when it takes more than this share of the present state's bytes (and 64 MiB)."""
 
@@ -154,14 +154,14 @@ class Manifest:
         }  # fmt: skip
 
     def encode(self) -> bytes:
-        """As JSON."""
+        """The manifest as JSON."""
         written = {"format": FORMAT, **_as_mapping(self)}
         # A commit waits for this: without indentation, and without copying everything first, it is ten times faster.
         return json.dumps(written, ensure_ascii=False, separators=(",", ":"), default=_as_mapping).encode()
 
     @staticmethod
     def decode(data: bytes) -> Manifest:
-        """From JSON. Raises ValueError, KeyError or TypeError when it is none."""
+        """The manifest in a JSON text. Raises ValueError, KeyError or TypeError if it holds none."""
         written = json.loads(data)
         if written.pop("format") != FORMAT:
             raise ValueError("another format")
@@ -251,7 +251,7 @@ def read_manifest(root: Path) -> Manifest:
 
 
 def check_format(root: Path) -> None:
-    """Raises ElastalogError when a folder is no store, or one of a later format."""
+    """Raises ElastalogError if a folder is not a store, or one of a later format."""
     path = root / FORMAT_FILE
     if not path.is_file():
         raise error(

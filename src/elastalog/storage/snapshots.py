@@ -145,7 +145,7 @@ def _history_bytes(manifest: Manifest, snapshots: list[Snapshot]) -> int:
 
 
 def _journals_after(manifest: Manifest, epoch: int) -> tuple[JournalFile, ...]:
-    """Those that hold epochs after one, and the last."""
+    """The journals that hold epochs after one, and the last journal."""
     journals = manifest.journals
     ends = [following.epoch for following in journals[1:]]
     return (*(journal for journal, end in zip(journals, ends, strict=False) if end > epoch), journals[-1])
@@ -208,7 +208,7 @@ class PiecedFile:
 def pieced_files(
     root: Path, layout: Mapping[str, tuple[str, ...]], epoch: int, pieces: Mapping[str, Pieces]
 ) -> dict[str, PiecedFile]:
-    """The files to write for the relations that are there in pieces."""
+    """The files to write for the relations that are stored in pieces."""
     return {
         name: PiecedFile(str(root.absolute()), relation_file(number, name, epoch), pieces[name])
         for number, name in enumerate(layout)

@@ -202,7 +202,7 @@ class Store(RecordedEpochs):
         self._note(record)
 
     def note_batch(self, source: str | None, batch: str | int | None) -> None:
-        """Remembers a batch that changed nothing, of which there is no epoch: when this returns, it survives
+        """Remembers a batch that changed nothing, and so has no epoch: when this returns, the note survives
         anything."""
         if batch is not None:
             self._writer().append(BatchNote(source, batch))

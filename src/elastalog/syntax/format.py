@@ -150,7 +150,7 @@ class _Layout:
             self.brackets += 1
 
     def indentation(self) -> str:
-        """Of a line inside an item, or of a comment before one."""
+        """The indentation of a line inside an item, or of a comment before one."""
         return _INDENT * (self.components + (self.brackets + 1 if self.kind else 0))
 
     def has_space(self, index: int) -> bool:

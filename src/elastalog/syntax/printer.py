@@ -135,7 +135,7 @@ def _print_arguments(arguments: tuple[tree.Term, ...]) -> str:
 
 
 def _print_term(term: tree.Term, least: int) -> str:
-    """In parentheses when its outermost operator binds weaker than `least`."""
+    """A term, in parentheses if its outermost operator binds weaker than `least`."""
     match term:
         case tree.Variable():
             return term.name

@@ -139,7 +139,7 @@ def tokenize(source: Source) -> tuple[Tokens, tuple[Diagnostic, ...]]:
     text = source.text
     pieces = _PIECE.findall(text)
     if pieces and pieces[0].startswith("\ufeff"):
-        # A byte order mark is no part of the program, but offsets count it.
+        # A byte order mark is not part of the program, but offsets count it.
         pieces[:1] = [" ", pieces[0][1:]] if len(pieces[0]) > 1 else [" "]
     kind_of = _Kinds()
     words = list(map(_Words().__getitem__, pieces))

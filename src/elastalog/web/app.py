@@ -59,7 +59,7 @@ def make_app(service: Service, settings: Settings | None = None) -> FastAPI:
 
 
 def without_pages(app: FastAPI) -> FastAPI:
-    """The application, for a service that has no pages: whoever opens its address sees what may be asked."""
+    """The application, for a service that has no pages: its address shows what may be asked."""
     app.add_route("/", lambda _request: RedirectResponse("/api/docs"), include_in_schema=False)
     return app
 
@@ -160,7 +160,7 @@ GRACE = 10
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket at an address; port 0 is any that is free. Raises ElastalogError if that cannot be had."""
+    """A socket at an address; port 0 is any that is free. Raises ElastalogError if it cannot be opened."""
     try:
         kind = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
         found = socket.socket(*kind[:3])

@@ -118,13 +118,13 @@ class Guard:
 
 
 def role_of(connection: HTTPConnection) -> Role:
-    """What whoever asks may do."""
+    """What the client may do."""
     role: Role = connection.scope["state"]["role"]
     return role
 
 
 async def may_write(connection: HTTPConnection) -> None:
-    """Refuses who may only read."""
+    """Refuses clients that may only read."""
     if role_of(connection) is not Role.WRITE:
         told = finding("E0924")
         raise Refused(told)
@@ -165,7 +165,7 @@ def _cookie(headers: Headers, host: str) -> str | None:
 
 
 def _address(host: str) -> tuple[str, int]:
-    """The name and the port that a request says it is for; no name if that is none."""
+    """The name and the port that a request says it is for; no name if these are invalid."""
     try:
         found = urlsplit(f"//{host}")
         return (found.hostname or "").lower(), found.port or 0

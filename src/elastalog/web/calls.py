@@ -101,7 +101,7 @@ class Waiting:
         self._lock = threading.Lock()
 
     def submit(self, threads: ThreadPoolExecutor, task: Callable[[], T], *, is_asked: bool = True) -> Future[T]:
-        """Has a task done, in its turn. Nobody waits for one that is not `is_asked`: it is never refused."""
+        """Has a task done, in its turn. One that is not `is_asked`, for which no client waits, is never refused."""
         with self._lock:
             if is_asked and self.number >= self._most:
                 raise Busy.of("E0922", number=self.number)

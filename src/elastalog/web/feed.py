@@ -1,4 +1,4 @@
-"""News of epochs for whoever listens: none is lost and none comes twice.
+"""News of epochs for listeners: none is lost and none comes twice.
 
 An event says what changed from one epoch to a later one. Listeners ask for what follows the epoch that they know: the
 next event where it is still at hand, otherwise all that has happened since, as one event.
@@ -15,7 +15,7 @@ from elastalog.evaluation.changes import NO_RULES, Changes, RuleTexts
 from elastalog.web.settings import Busy
 
 MOST_FACTS, MOST_EVENTS, MOST_SUMS = 200_000, 10_000, 4
-"""What is kept at hand: so many changed facts, so many events, so many sums of events."""
+"""How many changed facts, events, and sums of events are kept at hand."""
 
 AT_ONCE = 64
 """Events that a listener who is behind gets together."""
@@ -76,8 +76,8 @@ class Feed:
         return self._is_closed
 
     async def after(self, epoch: int, seconds: float | None = None) -> Event | None:
-        """What follows an epoch, as soon as there is something; None after so many seconds, or when there will be
-        nothing."""
+        """What follows an epoch, as soon as there is anything; None if there is nothing for `seconds`, or once the feed
+        is closed."""
         loop = asyncio.get_running_loop()
         with self._lock:
             if self._is_closed:
@@ -115,7 +115,7 @@ class Feed:
 
     async def listen(self, epoch: int, seconds: float | None, most: int) -> AsyncIterator[list[Event]]:
         """Every event from an epoch on, without gaps: the `since` of an event is the `epoch` of the one before. Those
-        that are at hand come together; none after so many seconds without. Ends when the feed is closed."""
+        that are at hand come together; an empty list after `seconds` without any. Ends when the feed is closed."""
         if self.listeners >= most:
             raise Busy.of("E0922.too_many_listeners", number=self.listeners)
         self.listeners += 1

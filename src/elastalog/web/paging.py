@@ -33,7 +33,7 @@ from elastalog.web.replicas import Replicas
 from elastalog.web.settings import Limits
 
 FEW = 10_000
-"""So many first rows are found without sorting all."""
+"""Up to this many first rows are found without sorting all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Page:
         return list(self.facts)
 
     def to_arrow(self) -> pa.Table:
-        """As an Arrow table, with columns `@level` and `@count` if there are such."""
+        """An Arrow table of the facts, with columns `@level` and `@count` if these were asked for."""
         table = self.facts.to_arrow()
         if self.levels is not None and self.counts is not None:
             table = table.append_column("@level", pa.array(self.levels, pa.int32()))

@@ -61,7 +61,7 @@ class RelationSummary:
 
     @staticmethod
     def all_of(session: Session, last: EpochRecord | None) -> tuple[RelationSummary, ...]:
-        """Of every declared relation; `last` is the record of the epoch, if it is known."""
+        """The summary of every declared relation; `last` is the record of the epoch, if it is known."""
         checked = session.program.checked
         rules = dict.fromkeys(checked.relations, 0)
         for rule in checked.rules:
@@ -96,7 +96,7 @@ class Reading:
         self._pager = Pager(replicas, limits)
 
     def question(self, seconds: float | None = None) -> Quota:
-        """What a block that answers a question may take: so many seconds, if that is within the limits."""
+        """What a block that answers a question may take: `seconds`, as far as the limits allow."""
         return within(self.time(seconds), self.limits.memory)
 
     @contextmanager
@@ -164,7 +164,7 @@ class Reading:
         return SEARCHED * self.time()
 
     def time(self, seconds: float | None = None) -> float:
-        """How long what is asked now may take, if it wants so many seconds. Raises LimitReached if the time of the
+        """How many seconds what is asked now may take, if it wants `seconds`. Raises LimitReached if the time of the
         question that it belongs to is over."""
         limit = self.limits.seconds
         left = time_left(limit if seconds is None else min(seconds, limit))

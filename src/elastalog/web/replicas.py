@@ -73,7 +73,7 @@ class Replicas:
         first.engine.warm()  # otherwise the first update would make the indexes
         self._first = first
         self.rule_costs = first.statistics().rules
-        """Of the first bootstrap: a second that was restored has evaluated nothing yet."""
+        """The costs of the first bootstrap: a second session that was restored has evaluated nothing yet."""
         self._second = first.engine.twin() if is_twofold else None
         self._front = self._second or first
         self._gate = threading.Condition()
@@ -95,8 +95,8 @@ class Replicas:
     @contextmanager
     def reading(self, stoppable: Quota | None = None, wait: float = SECOND) -> Iterator[Session]:
         """A block in which the session of the last committed epoch is only read, and stays as it is. Briefly, unless
-        there is a quota that can be stopped: then on the second, if that follows soon, within so many seconds, since
-        the next commit has to wait for what is done on the first."""
+        there is a quota that can be stopped: then on the second session, if that catches up within `wait` seconds,
+        since the next commit has to wait for what is done on the first."""
         with self._gate:
             if stoppable is not None:
                 self._gate.wait_for(lambda: self._second is None or self._front is self._second, wait)
@@ -110,7 +110,7 @@ class Replicas:
             with self._gate:
                 self._readers[session].remove(stoppable)
                 if stoppable is not None:
-                    stoppable.stop(False)  # what it goes on to do is in nobody's way
+                    stoppable.stop(False)  # what it goes on to do holds up no commit
                 self._gate.notify_all()
 
     @property
@@ -125,7 +125,7 @@ class Replicas:
 
     @contextmanager
     def replica(self) -> Iterator[Session]:
-        """A block in which a session of the last epoch may be changed and changed back, in nobody's way."""
+        """A block in which a session of the last epoch may be changed and changed back, without blocking others."""
         with self._gate:
             if not self._gate.wait_for(lambda: self._free, quota.time_left(threading.TIMEOUT_MAX)):
                 quota.look()  # the time is over
@@ -277,8 +277,8 @@ class Replicas:
             self._gate.notify_all()
 
     def _drain(self, session: Session, most: float) -> bool:
-        """Waits until nobody reads a session, for as long as no commit is wanted; then questions are told to stop, and
-        it waits no longer than so many seconds from when one was. Returns whether nobody does."""
+        """Waits until a session has no readers, for as long as no commit is wanted; then questions are told to stop,
+        and it waits for at most `most` seconds from when a commit was wanted. Returns whether no reader is left."""
         reading = self._readers.setdefault(session, [])
         with self._gate:
             self._gate.wait_for(lambda: not reading or self._wanted)
@@ -340,13 +340,13 @@ class Earlier:
                 return known
             if self._store is None:
                 raise errors.no_history()
-            # Beside the writer, with a dictionary of its own: whoever commits does not wait for it.
+            # Beside the writer, with a dictionary of its own: commits do not wait for it.
             left = time_left(TIMEOUT_MAX)
             with lifted(), within(left):  # it is kept for others: only its time is the question's
                 session = open_session(store=Store(self._store, read_only=True, at=epoch))
             self._kept[epoch] = session
             while len(self._kept) > self._most:
-                self._kept.popitem(last=False)  # closed when nobody reads it any more
+                self._kept.popitem(last=False)  # closed when its last reader is done
             return session
 
     def close(self) -> None:

@@ -25,7 +25,7 @@ from elastalog.web.writing import Writing
 
 
 class Service:
-    """Owns a session from now on: nobody else may update it."""
+    """Owns a session from now on: it must not be updated in any other way."""
 
     def __init__(self, session: Session, limits: Limits | None = None, *, is_twofold: bool = True) -> None:
         """Not `is_twofold`: in half the memory; readers wait for commits."""

@@ -1,4 +1,4 @@
-"""Who may talk to a service, and what one request may ask for, and all of them together."""
+"""Who may talk to a service, and what one request, and all of them together, may ask for."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Limits:
 
 
 class Busy(LimitReached):
-    """More is asked at once than the service answers; later it may."""
+    """More is asked at once than the service answers; it may answer later."""
 
 
 OWN_NAMES = ("localhost", "127.0.0.1", "::1")
@@ -43,7 +43,7 @@ OWN_NAMES = ("localhost", "127.0.0.1", "::1")
 
 
 class Role(Enum):
-    """What somebody may do: read and ask, or update as well."""
+    """What a client may do: read and ask, or update as well."""
 
     READ = "read"
     WRITE = "write"

@@ -37,7 +37,7 @@ class Arrays:
     transfer: float = 0.0
 
     def claim(self, size: int) -> None:
-        """Says that arrays of so many bytes are about to be made. Raises NoRoom if there is none for them."""
+        """Announces new arrays of `size` bytes in all. Raises NoRoom if there is no room for them."""
         held = self.held()
         self.peak = max(self.peak, held + size)
         if self.room is not None and held + size > self.room:

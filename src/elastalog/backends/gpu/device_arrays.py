@@ -12,7 +12,7 @@ import numpy.typing as npt
 from elastalog.backends.gpu.driver import Driver, Memory
 
 THREADS = 256
-"""Of a block."""
+"""Threads of a block."""
 TILE = 4096
 """Elements that a block takes at a time, where it looks at many."""
 SMALL = 2048
@@ -107,7 +107,7 @@ class DeviceArray:
         _each(self.driver, "scatter", len(places), values.place, self.kind, places.place, self.place)
 
     def get(self, out: npt.NDArray[Any] | None = None) -> npt.NDArray[Any]:
-        """In this process; `out`: where to."""
+        """A copy in this process; `out`: the array to copy to."""
         dense = self.dense() if self.width is None else self
         host = np.empty(self.shape, self.dtype) if out is None else out
         assert host.flags.c_contiguous
@@ -245,7 +245,7 @@ def _chosen(array: DeviceArray, kind: int) -> tuple[DeviceArray, DeviceArray | N
 
 
 def distinct(keys: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
-    """The distinct ones of sorted keys, of which there is one at least, and how often each is there."""
+    """The distinct keys among sorted ones, which are not empty, and how often each occurs."""
     starts, found = _chosen(keys, _FIRST)
     assert found is not None
     return found, starts[1:] - starts[:-1]
@@ -254,7 +254,7 @@ def distinct(keys: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
 def _sorted(
     keys: DeviceArray, values: DeviceArray | None, bits: int
 ) -> tuple[DeviceArray, DeviceArray | None]:  # fmt: skip
-    """Keys of so many bits in their order, values with them; equal ones in the order they had."""
+    """Keys of `bits` bits in order, with their values if there are any; equal keys keep the order they had."""
     driver, size = keys.driver, len(keys)
     if values is None and size <= SMALL:
         found = _empty(driver, size, np.int64)
@@ -354,7 +354,7 @@ class DeviceModule:
         return out
 
     def sort(self, keys: DeviceArray, bits: int) -> DeviceArray:
-        """Numbers that are not negative, and have so many bits."""
+        """The keys, non-negative numbers of at most `bits` bits, in order."""
         return _sorted(keys.dense(), None, bits)[0]
 
     def lexsort(self, keys: Sequence[DeviceArray]) -> DeviceArray:
@@ -388,6 +388,6 @@ MOST_PARTS = 16
 
 
 def by_value(number: int, words: Sequence[int], each: int) -> tuple[int, ...]:
-    """So many parts of a launch, given by value, `each` of so many words: there is room for as many as there may be."""
+    """The `number` parts of a launch as arguments by value, `each` words per part, padded to `MOST_PARTS` parts."""
     assert number <= MOST_PARTS
     return (number, *words, *(0,) * (each * (MOST_PARTS - number)))

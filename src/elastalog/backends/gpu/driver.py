@@ -26,9 +26,9 @@ DEVICES = ("/dev/nvidiactl", "/dev/dxg")
 """Where Linux shows that there is a device, by itself or through Windows."""
 FAMILY = "cuda"
 ARCHITECTURES = (70, 75, 80, 86, 89, 90, 100, 120)
-"""Those that a wheel carries code for. A device runs what was compiled for an earlier one of its generation."""
+"""Architectures that a wheel carries code for. A device runs what was compiled for an earlier one of its generation."""
 PORTABLE = 75
-"""Of the PTX, which the driver compiles for any later device, once per machine."""
+"""The architecture of the PTX, which the driver compiles for any later device, once per machine."""
 STAGED = 1 << 23
 """Bytes of memory that the device reaches by itself, for every thread that copies: to make more of it takes long."""
 
@@ -108,7 +108,7 @@ class Driver:
 
     @property
     def stream(self) -> int:
-        """Of this thread."""
+        """The stream of this thread."""
         self.bind_once()
         return self._own.stream  # type: ignore[no-any-return]
 
@@ -143,14 +143,14 @@ class Driver:
             self._quick.cuMemFreeAsync(place, stream)
 
     def free_bytes(self) -> int:
-        """Those that nobody uses on the device."""
+        """Bytes of the device that no process uses."""
         self.bind_once()
         free, total = ctypes.c_size_t(), ctypes.c_size_t()
         self._check(self._waiting.cuMemGetInfo_v2(ctypes.byref(free), ctypes.byref(total)))
         return free.value
 
     def used_bytes(self) -> int:
-        """Those that are in use here."""
+        """Bytes of the pool that are in use."""
         used = ctypes.c_uint64()
         self._check(self._quick.cuMemPoolGetAttribute(self._pool, _POOL_USED, ctypes.byref(used)))
         return used.value
@@ -207,19 +207,19 @@ class Driver:
     def record(self) -> int:
         """An event: all that this thread has asked for so far."""
         event = ctypes.c_void_p()
-        self._check(self._quick.cuEventCreate(ctypes.byref(event), 2))  # that nobody takes the time of
+        self._check(self._quick.cuEventCreate(ctypes.byref(event), 2))  # without timing
         self._check(self._quick.cuEventRecord(event, self.stream))
         assert event.value is not None
         return event.value
 
     def wait_for(self, event: int) -> None:
-        """What this thread asks for from now on is done after an event, which is used no more."""
+        """Has all that this thread asks for from now on done after an event, which must not be used again."""
         self._check(self._quick.cuStreamWaitEvent(self.stream, event, 0))
         self._check(self._quick.cuEventDestroy_v2(event))
 
 
 class Memory:
-    """Bytes of the device, given back when nobody has them any more."""
+    """Bytes of the device, given back when the last reference is gone."""
 
     __slots__ = ("_driver", "place", "stream")
 
@@ -274,7 +274,7 @@ def source() -> str:
 
 @cache
 def fingerprint() -> str:
-    """Of what the module is compiled from."""
+    """The fingerprint of what the module is compiled from."""
     return blake2b("\n".join((*_OPTIONS, source())).encode(), digest_size=12).hexdigest()
 
 

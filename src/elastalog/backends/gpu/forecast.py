@@ -25,8 +25,8 @@ from elastalog.settings import SETTINGS
 
 @dataclass(frozen=True, slots=True)
 class DeviceCosts:
-    """Seconds of a fact that is copied there and sorted, of one that is found there and copied back, of what there is
-    to do whatever the size, of a round, and of a variant of a rule in it."""
+    """Seconds for a fact that is copied there and sorted, for one that is found there and copied back, for the work
+    that does not depend on the size, for a round, and for a variant of a rule in it."""
 
     sent: float = 3e-9
     found: float = 5e-9
@@ -61,7 +61,7 @@ class Forecast:
 
 
 def forecast(so_far: SoFar, variants: int, costs: DeviceCosts = H200) -> Forecast:
-    """Of a stratum that is begun here, and runs so many variants of its rules in a round."""
+    """The forecast for a stratum that was begun here and runs `variants` variants of its rules per round."""
     is_ebbing = so_far.delta < SETTINGS.device_ebb * so_far.most and not so_far.has_risen
     before = so_far.found - so_far.delta
     following = so_far.delta**2 // before if before else so_far.delta

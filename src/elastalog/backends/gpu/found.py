@@ -19,7 +19,7 @@ Vector = npt.NDArray[np.int32]
 PIECE = 1 << 22
 """Facts that are brought at a time, and for which it is worth while to bring them before the end."""
 _AHEAD = 16
-"""Room is taken for as many times the facts that are there: it is memory only where facts are written."""
+"""Room is reserved for this many times the facts known so far: it takes memory only where facts are written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +66,8 @@ class Found:
         """Facts that wait."""
 
     def begin_with(self, given: Given) -> None:
-        """Those that are known in this process already, in their order; of facts without annotations it is only known
-        which are those of the last round."""
+        """Begins with the facts that this process knows already, in their order; of facts without annotations it is
+        only known which are those of the last round."""
         facts, size = given.facts, len(given.facts.words)
         self._room = _made(size, _AHEAD, self._width)
         self._sent = size
@@ -95,7 +95,7 @@ class Found:
         return self._room.facts(0, self._sent)
 
     def send(self, ahead: int = 1) -> None:
-        """Starts to bring what waits. `ahead`: there will be so many times more."""
+        """Starts to bring what waits. `ahead`: if room must be made, it is made for this many times the facts."""
         if len(self._room.words) < self._sent + self._held:
             self._grow(ahead)
         self._arrays.claim((8 * self._width + 12) * min(self._held, PIECE))
@@ -150,7 +150,7 @@ class Found:
 
 
 def _made(size: int, ahead: int, width: int) -> _Room:
-    """Room for facts, and for so many times more, if there is as much to be had."""
+    """Room for `size` facts; for at least `ahead` times as many, if `ahead` is above 1 and there is memory for them."""
     try:
         most = max(size * ahead, PIECE * _AHEAD) if ahead > 1 else size
         return _Room(np.empty((most, width), np.int32), np.empty(most, np.int32), np.empty(most, np.int32))

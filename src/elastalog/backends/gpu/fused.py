@@ -15,9 +15,9 @@ _MERGED = 8 * THREADS
 """Keys that a block merges: it looks once for where they begin and end among the others."""
 
 Place: TypeAlias = tuple[int, int]
-"""Of a column in a key: what is added to its words, and the shift."""
+"""A column in a key: what is added to its words, and the shift."""
 Unpacked: TypeAlias = tuple[DeviceArray, int, int, int]
-"""Of a column: the part of keys that has it, its shift there, the mask, and what is added to its words."""
+"""A column: the part of keys that has it, its shift there, the mask, and what is added to its words."""
 Taken: TypeAlias = tuple[DeviceArray | None, int, int, int, int]
 """Where a word of a pair comes from, and goes to in a key: the column of left rows, or the shift and the mask in the
 key of a fact; what is added; the shift."""

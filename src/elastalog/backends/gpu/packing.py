@@ -75,7 +75,7 @@ class Packing:
         return self.columns(keys, [column], arrays)[0]
 
     def columns(self, keys: Keys, columns: Sequence[int], arrays: Arrays) -> list[Array]:
-        """The words of some columns of the relation, of which there is one at least."""
+        """The words of some columns of the relation, at least one."""
         taken = [self._taken(keys, column) for column in columns]
         if arrays.is_device:
             return fused.unpacked(arrays.module, taken)
@@ -94,7 +94,7 @@ class Packing:
 
     @property
     def bits(self) -> int:
-        """Those of keys of one part."""
+        """How many bits keys have that consist of one part."""
         return sum(span.bits for _, _, span in self.places)
 
     def rest(self, columns: int) -> tuple[int, ...]:

@@ -236,8 +236,8 @@ class DevicePlace:
         return self._is_there()
 
     def _is_worth_it(self, stratum: LogicalStratum, size: int, there: int = 0) -> bool:
-        """Whether a stratum that reads and holds so many facts, of which some are there, goes to the device; if not,
-        the log says so."""
+        """Whether a stratum that reads and holds `size` facts, `there` of them on the device already, goes to the
+        device; if not, the log says so."""
         if self.is_asked and self._given is not None and not self._given.is_device:
             return True  # NumPy takes the place of a device for the sake of those who want to see that happen
         is_pass = not stratum.is_recursive and not stratum.is_folded

@@ -34,7 +34,7 @@ INDEXED = 10_000
 
 
 class DeviceRelation:
-    """The facts of a relation, in every order that somebody needs; `delta` are those of the latest round."""
+    """The facts of a relation, in every order that is needed; `delta` are those of the latest round."""
 
     def __init__(
         self, arrays: Arrays, words: Array, ranges: tuple[Range, ...], is_own: bool, left: SortedIndex | None = None
@@ -93,7 +93,7 @@ class DeviceRelation:
         return self.packing.rows(keys, self._arrays)
 
     def keep_old(self, columns: tuple[int, ...]) -> None:
-        """Somebody looks at the facts before the round, by some columns."""
+        """Keeps the facts before each round, in the order of some columns: they are looked up by these."""
         index = self.index(columns)
         self._kept.add(index.packing.order)
 

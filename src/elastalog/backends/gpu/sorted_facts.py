@@ -43,7 +43,7 @@ def _is_before(arrays: Arrays, keys: Keys, at: Array, wanted: Keys, side: str) -
 
 
 def is_member(arrays: Arrays, keys: Keys, wanted: Keys) -> Array:
-    """Which of the wanted keys are there."""
+    """Which of the wanted keys are among `keys`."""
     if not len(keys[0]):
         return arrays.module.zeros(len(wanted[0]), bool)
     at = arrays.module.minimum(search(arrays, keys, wanted, "left"), len(keys[0]) - 1)
@@ -54,7 +54,7 @@ def is_member(arrays: Arrays, keys: Keys, wanted: Keys) -> Array:
 
 
 def in_order(arrays: Arrays, keys: Keys, bits: int = KEY_BITS) -> Keys:
-    """The keys sorted; those of one part have so many bits."""
+    """The keys sorted. `bits`: how many the keys have, if they consist of one part."""
     arrays.claim(2 * sum(part.nbytes for part in keys))
     if len(keys) == 1:
         return (arrays.module.sort(keys[0], bits) if arrays.is_device else np.sort(keys[0]),)
@@ -129,8 +129,8 @@ class SortedIndex:
     """The facts of a relation in one order of columns: `new` all of them, `old` those before the latest round. For
     relations below the stratum they are the same.
 
-    Facts of late rounds are kept beside the others until they are many, or somebody wants to see all together: a
-    large array that is only asked what it holds is not written anew every round."""
+    Facts of late rounds are kept beside the others until they are many, or all are needed in one array: a large array
+    that is only searched is not written anew every round."""
 
     __slots__ = ("_arrays", "_late", "_most", "old", "packing")
 

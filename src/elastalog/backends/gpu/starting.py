@@ -46,7 +46,7 @@ def _has_signs() -> bool:
 
 
 def begin() -> None:
-    """Starts the device, if nobody has, and does not wait for it."""
+    """Starts the device unless that has been done, and does not wait for it."""
     global _thread, _began
     with _lock:
         if _thread is None:
@@ -56,7 +56,7 @@ def begin() -> None:
 
 
 def begin_ahead(is_recursive: bool, facts: Callable[[], int]) -> None:
-    """Starts a device that nobody has asked for beside the reading of about so many facts, if they are worth it."""
+    """Starts the device unasked, while about `facts()` facts are being read, if there are enough of them to pay."""
     if is_recursive and is_there() and has_cores() and facts() >= SETTINGS.device_start_ahead:
         begin()
 

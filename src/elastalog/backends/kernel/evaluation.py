@@ -149,8 +149,8 @@ class KernelEvaluation(StrataContext):
         plans.setdefault(("first", self._first_key), []).append(FirstEpoch(strata, self.held.relations))
 
     def _go_ahead(self, stratum: LogicalStratum) -> None:
-        """Evaluates a stratum together with later ones, if there are some that threads can share with it: plain ones,
-        of which there are none where annotations are kept."""
+        """Evaluates a stratum together with later ones that threads can share with it, if there are any: plain ones,
+        which do not exist where annotations are kept."""
         held = self.held
         is_alone = held.crew is ALONE or held.annotation.is_kept
         if is_alone or held.evicted or (self.place is not None and self.place.is_asked):
@@ -180,7 +180,7 @@ class KernelEvaluation(StrataContext):
         return derivations
 
     def _keep_elsewhere(self, is_kept: Callable[[str], bool]) -> None:
-        """Of what another place has evaluated only some relations stay there."""
+        """Keeps at another place only some of the relations that it has evaluated."""
         if self.place is not None:
             self.place.keep(is_kept)
 
@@ -223,7 +223,7 @@ class KernelEvaluation(StrataContext):
             self.is_complete &= held.size(relation) < limit
 
     def elsewhere(self) -> tuple[StratumElsewhere, ...]:
-        """What strata cost in the other place, if there is one."""
+        """What strata cost in the other place, if there is another."""
         return () if self.place is None else tuple(self.place.costs.values())
 
     def places(self) -> Iterator[Placed]:

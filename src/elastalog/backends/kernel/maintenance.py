@@ -258,7 +258,7 @@ class KernelReach:
             followed = len(changed)
 
     def must_rebuild(self, stratum: LogicalStratum) -> bool:
-        """Whether the stratum cannot be maintained in the update under way: its rules are others, it has a choice
+        """Whether the stratum cannot be maintained in the update under way: its rules changed, it has a choice
         domain, or subsumption by which more than the best of every key matters, an equivalence in it depends on itself
         and levels are not kept, or a `.limitsize` may have to cut it short."""
         is_maintained = self._evaluation.kinds[stratum.number].is_maintained

@@ -29,11 +29,11 @@ T = TypeVar("T")
 
 class KernelFacts:
     """The relations of a program, and their `homes`. What `count` and `level` of a relation hold depends on the
-    annotation; `vectors` are those of the dense strategy. Without annotations, the `explicit` facts are the first rows
-    of a relation, so many.
+    annotation; `vectors` are those of the dense strategy. Without annotations, the first `explicit[name]` rows of a
+    relation are its explicit facts.
 
-    `equivalences`: those that are kept as classes, each with the relation of these. `set_aside`: pairs and classes of
-    those of which, within an update, all pairs have been written out.
+    `equivalences`: relations that are kept as classes, each with the relation of its classes. `set_aside`: pairs and
+    classes of the equivalences whose pairs have all been written out within an update.
 
     With `fetch`, relations may be `evicted`: it gets one back when it is looked at."""
 

@@ -93,7 +93,7 @@ class StrataContext:
         return self.known_ranks[stratum.number]
 
     def evaluated_elsewhere(self, stratum: LogicalStratum) -> Begun | None:
-        """What another place has made of a stratum, which is in its relations now. None: nothing."""
+        """What another place has made of a stratum, which its relations hold now. None: nothing."""
         if self.place is None:
             return None
         held = self.held
@@ -216,7 +216,7 @@ class StratumKind:
         return self._known_plan is not None
 
     def forget(self) -> None:
-        """Its updates are to be planned anew: sizes are others."""
+        """Has its updates planned anew, since sizes have changed."""
         self._known_plan = None
 
     def _variants(self) -> StratumVariants:

@@ -54,7 +54,7 @@ class KernelUpdates:
         anew: frozenset[str] = frozenset(),
         is_explicit: Callable[[str, Matrix], Vector] | None = None,
     ) -> None:
-        """Starts an update: see `Backend.begin`. `is_explicit`: who knows which facts are, where not all are here."""
+        """Starts an update: see `Backend.begin`. `is_explicit`: says which facts are explicit, if not all are here."""
         done, given = self.transaction, self.evaluation.program.given
         if given:
             deleted, inserted = ({given.get(name, name): side[name] for name in side} for side in (deleted, inserted))
@@ -64,7 +64,7 @@ class KernelUpdates:
             done.anew = anew
         self.maintenance.scheduler.begin_update()
         if is_explicit is not None:
-            self.maintenance.normalise()  # whoever knows may look for more than was asked for
+            self.maintenance.normalise()  # it may look for more than was asked for
 
     def size_now(self, relation: str) -> int:
         """How many facts a relation has now, pairs of an equivalence that are not written out left aside."""
@@ -75,7 +75,7 @@ class KernelUpdates:
         return stored.present + int(np.count_nonzero(marks & IS)) - int(np.count_nonzero(marks & WAS))
 
     def levels_of_some(self, relation: str) -> tuple[int, int]:
-        """See `UpdateChanges.levels`. Rows lie in the order of rounds, so that one in so many are of all levels."""
+        """See `UpdateChanges.levels`. Rows lie in the order of rounds, so a sample at even steps has all levels."""
         stored, annotation = self.held.relations[relation], self.held.annotation
         if not annotation.has_levels or annotation.is_global:
             return 0, 0

@@ -197,7 +197,7 @@ class SparkBackend:
         self._jobs.follow(program)
 
     def bootstrap(self, stratum: LogicalStratum) -> int:
-        """In tasks or in the driver."""
+        """Evaluates the stratum in tasks or in the driver."""
         if stratum.aggregate is None and not stratum.clauses:
             return self.kernel.bootstrap(stratum)
         found = self._evaluated_by_tasks(stratum, self.relations.now)
@@ -234,7 +234,7 @@ class SparkBackend:
             self.kernel.prepare(stratum)
 
     def maintain(self, stratum: LogicalStratum, procedure: Procedure[T], *, is_portable: bool) -> list[T]:
-        """In tasks, if the stratum was last evaluated there."""
+        """Maintains the stratum in tasks, if it was last evaluated there."""
         if self._is_given(stratum):
             self._take_given(stratum)
             return []
@@ -311,7 +311,7 @@ class SparkBackend:
         return deleted, inserted
 
     def refold(self, stratum: LogicalStratum) -> None:
-        """In tasks, if the members of the aggregate are in files only."""
+        """Refolds the aggregate in tasks, if its members are in files only."""
         assert stratum.aggregate is not None
         is_evicted = stratum.aggregate.members in self.kernel.evicted
         if not is_evicted or self._maintained_by_tasks(stratum, nothing_more) is None:
@@ -319,7 +319,7 @@ class SparkBackend:
             self.kernel.refold(stratum)
 
     def rebuild(self, stratum: LogicalStratum) -> int:
-        """In tasks or in the driver; tasks also tell what is different."""
+        """Evaluates the stratum anew in tasks or in the driver; tasks also tell what is different."""
         relations, own = self.relations, frozenset(stratum.relations)
         if stratum.clauses or stratum.aggregate is not None:
             explicit = self._explicit_of(stratum)

@@ -44,7 +44,7 @@ from elastalog.planning.decompose import Copy, with_copies
 from elastalog.relations.facts import FactWords
 
 _MUCH_ROOM, _FEW_HEADS = 8, 64
-"""The room for the heads of an iteration is used again, unless the last one needed so much less."""
+"""The room for the heads of an iteration is used again, unless it is over `_MUCH_ROOM` times what was needed."""
 
 
 def evaluate_together(spec: StratumSpec, share: int) -> Iterator[Result]:

@@ -51,7 +51,7 @@ def run_tasks(
     title: str = "",
 ) -> list[Result]:
     """Runs a task for every share and returns their results. Tasks that exchange run at the same time, or NoBarrier is
-    raised if Spark cannot; if one fails all do, and the job is repeated, unless somebody has cancelled it. `check` is
+    raised if Spark cannot; if one fails all do, and the job is repeated, unless it was cancelled. `check` is
     called while they run: it may raise to give them up. `title`: what Spark's pages call the job."""
     require_running(spark)
     if not shares:  # of which Spark would make a job without partitions, or none
@@ -86,7 +86,7 @@ def run_tasks(
 @contextmanager
 def titled(spark: SparkSession, title: str) -> Iterator[None]:
     """Spark's pages show jobs that this thread starts under a title, in the group `elastalog`; in that of the caller if
-    there is one, since whoever set it will cancel by it."""
+    there is one, since the caller will cancel by it."""
     context = spark.sparkContext
     names = ("spark.job.description", "spark.jobGroup.id")
     before = {name: context.getLocalProperty(name) for name in names}
@@ -141,7 +141,7 @@ def _is_spark_error(error: BaseException) -> bool:
 
 
 def _is_cancelled(error: BaseException) -> bool:
-    """Whether somebody has cancelled the job: by its group or tag, or on Spark's pages."""
+    """Whether the job was cancelled: by its group or tag, or on Spark's pages."""
     return re.search(r"Job \d+ cancelled", str(error)) is not None
 
 
@@ -173,7 +173,7 @@ def _failure(error: BaseException) -> ElastalogError:
 
 
 class StratumNews:
-    """News of one job, for whoever watches. `folder`: where its tasks exchange, if they do; `what`: what they do."""
+    """News of one job, for its `watch`. `folder`: where its tasks exchange, if they do; `what`: what they do."""
 
     interval: ClassVar[float] = 1.0
     """Seconds between two looks at the folder, which may be far away."""
@@ -190,7 +190,7 @@ class StratumNews:
         watch.tell(self._stratum, 0, 0)
 
     def look(self) -> None:
-        """Called while tasks run: tells the round that they have reached, if it is another."""
+        """Called while tasks run: tells the round that they have reached, if that is new."""
         now = time.monotonic()
         if self._folder is None or now - self._looked < self.interval:
             return
@@ -198,7 +198,7 @@ class StratumNews:
         self.reached(rounds_reached(self._folder))
 
     def reached(self, rounds: int) -> None:
-        """Tells the round that tasks have reached, if it is another."""
+        """Tells the round that tasks have reached, if that is new."""
         if rounds > self._rounds:
             self._rounds = rounds
             self._watch.tell(self._stratum, rounds, 0)

@@ -115,8 +115,8 @@ class Messages:
         return messages
 
     def _forget(self) -> None:
-        """Who has written a file has read those of the round before. At an address all go in the end, in one
-        request."""
+        """Removes the own file of the round before: a task that writes a file has read those of the round before. At an
+        address all go in the end, in one request."""
         if not self._is_far and self.shares > 1:
             remove([inside(self.folder, round_name(self.share, self._round - 1))])
 
@@ -165,7 +165,7 @@ class Messages:
         return len(header).to_bytes(_LENGTH, "little"), header, *rows
 
     def _others(self, sender: int) -> Sequence[int]:
-        """Whose rows are in the file of a task: what it gives itself it knows."""
+        """The tasks whose rows are in the file of a task: all but itself."""
         return [share for share in range(self.shares + 1) if share != sender]
 
     def _read(self, file: OpenedFile, readers: Sequence[int]) -> dict[str, np.ndarray]:
@@ -208,7 +208,7 @@ def _bytes(file: OpenedFile, offset: int, number: int) -> bytearray:
 
 
 def _divided(words: np.ndarray, shapes: Iterable[tuple[int, int]]) -> Iterator[np.ndarray]:
-    """One after the other, blocks of so many rows of so many words."""
+    """One after the other, the blocks of which `shapes` has the number of rows and the words per row."""
     start = 0
     for rows, width in shapes:
         yield words[start : start + rows * width].reshape(rows, width)

@@ -37,12 +37,12 @@ _BYTES_A_FACT = 28  # set table, annotations and an index, beside the words
 _GROWTH_OF_RECURSION = 8
 
 _ONE_PASS = 20
-"""A stratum without recursion takes one pass over what it reads: so many times more facts are needed to pay."""
+"""A stratum without recursion takes one pass over what it reads: it must read this many times the facts to pay."""
 
 
 _MANY_SHARES = 4
 _TOO_MUCH = 1.5
-"""With so many tasks, one that has so many times its part of the work is worth an exchange."""
+"""From `_MANY_SHARES` tasks on, one that has more than `_TOO_MUCH` times its part of the work is worth an exchange."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +176,7 @@ class Heavy:
 
 
 def heavy_words(read: Mapping[str, FiledRelation], shares: int) -> Heavy:
-    """The words that make up so much of a column that the task which gets them has half as much again to do as
+    """The words that make up such a part of a column that the task that gets them has half as much again to do as
     others."""
     if shares < 2:
         return Heavy()
@@ -191,8 +191,8 @@ def heavy_words(read: Mapping[str, FiledRelation], shares: int) -> Heavy:
 
 
 def _parts(filed: FiledRelation, shares: int) -> dict[int, float]:
-    """Of every heavy word of a relation, the part of a column that it makes up. Changes since the state was written are
-    left out: they are a small part of it."""
+    """For every heavy word of a relation, the part of a column that it makes up. Changes since the state was written
+    are left out: they are a small part of it."""
     total = sum(file.rows for file in filed.base)
     least = max(SETTINGS.spark_skew_from, total / (2 * shares))
     with ExitStack() as opened:
@@ -305,7 +305,7 @@ _WAYS: tuple[Way, ...] = ("network", "files", "stages")
 
 @dataclass(slots=True)
 class Ways:
-    """Which way is gone in a session of Spark, told in the log when it is one stage a round."""
+    """Which way a session of Spark takes; the log tells when that is one stage per round."""
 
     spark: SparkSession
     _found: Way | None = None

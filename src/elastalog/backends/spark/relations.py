@@ -1,7 +1,7 @@
 """Where the relations of a backend on Spark are: in the memory of the driver, in files, or in both.
 
 What tasks derive stays in files, shared by hash, from epoch to epoch; the kernel of the driver has evicted it then, and
-fetches it when somebody looks. The files of an update are pending until the driver commits; until then, and after a
+fetches it when it is looked at. The files of an update are pending until the driver commits; until then, and after a
 rollback, the relations are what they were in the epoch before.
 """
 
@@ -72,7 +72,7 @@ class SparkRelations:
         return snapshot.state(*held)
 
     def is_explicit(self, name: str, words: Matrix) -> Vector:
-        """Which of some facts are explicit; of relations in files without fetching them."""
+        """Which of some facts are explicit, without fetching relations that are in files."""
         if name not in self._kernel.evicted:
             return self._kernel.is_explicit(name, words)
         filed = self.files.current[name]
@@ -182,7 +182,7 @@ class SparkRelations:
         moved = kernel.moved()
         worn = {n for n, p in files.pending.items() if n in moved and p.after.routing is None and p.after.is_worn}
         kernel.commit()
-        # Of what the driver holds, files can be written again when somebody needs them.
+        # Of what the driver holds, files can be written again when they are needed.
         files.commit({*moved.difference(files.pending), *worn}.difference(kernel.evicted))
 
     def rollback(self) -> None:

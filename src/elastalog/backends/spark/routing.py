@@ -1,6 +1,6 @@
 """Which task holds which facts of a copy: by a hash of one column, so that facts that join meet, but for heavy words.
 
-A word is *heavy* if so many facts have it that the task to which it falls would have most of the work. Of the copies
+A word is *heavy* if enough facts have it that the task to which it falls would have most of the work. Of the copies
 that a clause joins by its pivot, one spreads the facts with a heavy word over all tasks, by a hash of the whole fact,
 and the others have them everywhere. So every derivation is still found by exactly one task. Where a stratum decomposes,
 facts with the same word must stay together: heavy words are dealt to the tasks in turn, so that no task gets two while

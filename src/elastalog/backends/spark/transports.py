@@ -161,7 +161,7 @@ class Link:
 
 
 def received(connection: socket.socket, size: int) -> bytearray:
-    """So many bytes of a connection. Raises ConnectionError when it ends before."""
+    """The next `size` bytes from a connection. Raises ConnectionError if it ends before."""
     block = bytearray(size)
     room = memoryview(block)
     while room:

@@ -26,7 +26,7 @@ from elastalog.settings import SETTINGS
 _ANNOTATIONS = ("was", "level", "count")
 
 LEVELS = Annotation()
-"""Of facts that have a level and a count, or nothing: those without are explicit."""
+"""The annotation of facts that have a level and a count, or nothing: those without are explicit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ class FiledRelation:
 
     @property
     def is_worn(self) -> bool:
-        """Whether the changes are so many that writing the state anew pays."""
+        """Whether there are enough changes, or files of changes, to make writing the state anew pay."""
         changed, known = (sum(file.rows for file in files) for files in (self.changes, self.base))
         return changed > known // 4 + SETTINGS.spark_few_filed or len(self.changes) > _MOST_FILES
 

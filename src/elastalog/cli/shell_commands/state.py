@@ -224,7 +224,7 @@ MOST_SHOWN = 200
 @dataclass(frozen=True, slots=True)
 class Pending:
     """What waits for `commit`: facts of a relation to insert or delete, tuples or an Arrow table read from a file; or,
-    without a relation, texts of rules and declarations; or rows of a file that are no facts (`?`), which the policy of
+    without a relation, texts of rules and declarations; or rows of a file that are not facts (`?`), which the policy of
     the session lets pass."""
 
     sign: Literal["+", "-", "?"]

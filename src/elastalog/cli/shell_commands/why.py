@@ -198,7 +198,7 @@ def _take_faults(state: ShellState, command: str, arguments: Piece) -> None:
         sides[sign].append(piece.text)
     asked = state.debugging
     asked.unwanted, asked.missing, asked.rejected, asked.suggestion = sides["+"], sides["-"], [], None
-    # Whoever takes `+` for what should be there sees that it is not.
+    # So a user who takes `+` for what should be there sees the mistake.
     wanted = [f"{fact} absent" for fact in asked.unwanted] + [f"{fact} present" for fact in asked.missing]
     state.say(f"wanted: {', '.join(wanted)}")
 

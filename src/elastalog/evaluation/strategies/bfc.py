@@ -62,7 +62,7 @@ class BFC(MaintainingStrategy):
     """Whether `supported` is C_nr > 0."""
 
     def supported(self, stratum: SetMaintenance, facts: Facts) -> Facts:
-        """Those of some facts that hold whatever becomes of the other facts of the stratum."""
+        """Which of some facts hold whatever becomes of the other facts of the stratum."""
         return stratum.with_nonrecursive_support(facts)
 
     def maintain(self, stratum: SetMaintenance, counters: Counters) -> None:

@@ -55,5 +55,5 @@ def over_delete(stratum: SetMaintenance, marked: Facts, counters: Counters) -> F
 
 
 def rederive(stratum: SetMaintenance, deleted: Facts) -> Facts:
-    """Those of the deleted facts that hold without what was deleted."""
+    """Which of the deleted facts still hold without what was deleted."""
     return union(stratum.explicit_ones(deleted), stratum.derivable(deleted, Rules.ALL))

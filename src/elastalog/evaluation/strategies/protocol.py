@@ -20,7 +20,7 @@ from elastalog.late import dataclass
 from elastalog.planning.logical import LogicalStratum
 
 REBUILT: Final = (How.RECOMPUTE, "the rules make another stratum of it")
-"""How and why of a stratum that cannot be maintained since its rules are others."""
+"""How and why of a stratum that cannot be maintained since its rules have changed."""
 
 
 def rebuilt(stratum: LogicalStratum) -> tuple[How, str]:
@@ -64,8 +64,8 @@ _WRITING = Lock()
 
 
 class Work:
-    """What an epoch cost, stratum by stratum. Strata that nothing touched are not listed. `write`: how `parts` that are
-    no work on a stratum yet are written down, when somebody asks for strata; any other is left as it is."""
+    """What an epoch cost, stratum by stratum. Strata that nothing touched are not listed. `write`: how a part that is
+    not the work on one stratum yet is turned into such works, when `strata` is read; any other is left as it is."""
 
     __slots__ = ("_counters", "_parts", "_write")
 

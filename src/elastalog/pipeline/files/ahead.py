@@ -1,5 +1,5 @@
-"""Work ahead, in threads, of whoever uses its results: while one part of the facts is encoded, or the program is
-planned, the parts behind it are read and parsed; files are written side by side.
+"""Work in threads, ahead of the use of its results: while one part of the facts is encoded, or the program is planned,
+the parts behind it are read and parsed; files are written side by side.
 
 Parts are used in their order whatever the number of threads, so that ids do not depend on it.
 """
@@ -18,21 +18,21 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 BYTES_AHEAD = 32 << 20
-"""What is made, or being made, and not used yet may be so much, however many parts that is."""
+"""What is made, or being made, and not used yet may be this much, however many parts that is."""
 
 
 class Part(NamedTuple, Generic[T_co]):
-    """What makes a part, and how many bytes that may be; None: nobody knows."""
+    """What makes a part, and how many bytes that may be; None: unknown."""
 
     make: Callable[[], T_co]
     size: int | None = None
 
 
 class Ahead(Generic[T]):
-    """Parts, in order. Threads make them, one fewer than are allowed; whoever asks for a part that is not there helps
+    """Parts, in order. Threads make them, one fewer than are allowed; a consumer whose next part is not there helps
     instead of waiting. What is made and not used yet is no more than `threads` parts, or few bytes. What making a part
-    raises is raised in its turn, and what it warns of is said then, to whoever uses the part. Limits are those of
-    whoever makes this (see `allowance`), who closes it; `name` says what the threads do."""
+    raises or warns of is raised or told to the consumer when it is the part's turn. Limits are those of the creator
+    (see `allowance`), which must close this; `name` says what the threads do."""
 
     def __init__(self, parts: Iterable[Part[T]], threads: int, name: str) -> None:
         self._coming = iter(parts)
@@ -48,7 +48,7 @@ class Ahead(Generic[T]):
         ]
 
     def start(self) -> None:
-        """The threads begin. Whoever calls this has seen to it that `close` is called, whatever happens."""
+        """Starts the threads. The caller must see to it that `close` is called, whatever happens."""
         for thread in self._threads:
             thread.start()
 
@@ -111,7 +111,7 @@ class Ahead(Generic[T]):
 
 
 class _Turn(Generic[T]):
-    """A part that somebody has begun to make."""
+    """A part that a thread has begun to make."""
 
     __slots__ = ("_fault", "_found", "_made", "_make", "is_done", "size")
 

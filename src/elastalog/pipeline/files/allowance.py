@@ -31,12 +31,12 @@ ALWAYS_ALLOWED = 64 << 20
 
 PIECE = 4 << 20
 _PLAIN_PIECE = 256 << 20
-"""Of a file that is not packed: its size is known beforehand, and pieces have to be put together."""
+"""The piece of a file that is not packed: its size is known beforehand, and pieces have to be put together."""
 
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """The limits of whoever reads: time and memory, how many times its size a file may take, and the threads."""
+    """The limits of reading files: time and memory, how many times its size a file may take, and the threads."""
 
     watch: Watch = field(default_factory=lambda: Watch(memory=most_of_memory()))
     expansion: int = MOST_EXPANSION
@@ -47,7 +47,7 @@ class Allowance:
         self.watch.check()
 
     def require(self, size: int) -> None:
-        """Raises LimitReached if there is no room for so many bytes."""
+        """Raises LimitReached if there is no room for `size` bytes."""
         self.watch.require(size)
 
     def check_expansion(self, file: str, size: int, unpacked: int) -> None:
@@ -66,7 +66,7 @@ def allowance() -> Allowance:
 
 @contextmanager
 def reading_within(allowed: Allowance) -> Iterator[None]:
-    """What is read during the block may take so much."""
+    """Sets the allowance of all reading during the block."""
     token = _ALLOWED.set(allowed)
     try:
         yield
@@ -75,8 +75,8 @@ def reading_within(allowed: Allowance) -> Iterator[None]:
 
 
 def read_bounded(path: Path, is_gzip: bool) -> bytes:
-    """The contents of a file, unpacked. Raises OSError, EOFError or zlib.error when it cannot be had, LimitReached when
-    it is too much."""
+    """The contents of a file, unpacked. Raises OSError, EOFError or zlib.error if it cannot be read, LimitReached if it
+    is too large."""
     with path.open("rb") as file:
         found = path.stat()
         if is_gzip:

@@ -306,7 +306,7 @@ def relation_of(line: str, schemas: Mapping[str, Schema]) -> str:
 
 
 def _no_value(line: str, position: int, sign: str, schema: Schema, index: int) -> BadLineError:
-    """That something else stands where a value of a column should."""
+    """The error that something else stands where a value of a column should."""
     wanted = "`)`"
     if index < schema.arity:
         column = schema.columns[index]
@@ -350,6 +350,6 @@ def _value(column: Column, found: re.Match[str]) -> Any:
 
 
 def unknown_relation(relation: str, schemas: Mapping[str, Schema]) -> BadLineError:
-    """That a change is one of no relation."""
+    """The error that a change names an unknown relation."""
     advice = did_you_mean(relation, schemas) or f"the relations are {', '.join(schemas) or 'none'}"
     return BadLineError(f"no relation `{relation}`", faults.UNKNOWN, advice)

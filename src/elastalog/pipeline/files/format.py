@@ -136,7 +136,7 @@ def are_names(schema: Schema, fields: Sequence[str]) -> bool:
 
 
 def reads_as_header(schema: Schema, fields: Sequence[str]) -> bool:
-    """Whether the fields of a line that is no fact are names: those of the columns, or one of them is and none of the
+    """Whether fields of a line that is not a fact are names: those of the columns, or one of them is and none of the
     fields is a number."""
     if all(column.base is Base.SYMBOL for column in schema.columns) and len(fields) == schema.arity:
         return are_names(schema, fields)
@@ -265,7 +265,7 @@ def _out_of_range(column: Column, text: str) -> Fault:
 
 def is_like_a_header(schema: Schema, first: Sequence[str]) -> bool:
     """Whether the fields of the first line are names of columns, and would be taken for a fact."""
-    # Where a name is no value, the line is a bad row; `X` and `Y` may well be values of columns `x` and `y`.
+    # Where a name is not a value, the line is a bad row; `X` and `Y` may well be values of columns `x` and `y`.
     if any(column.base is not Base.SYMBOL for column in schema.columns):
         return False
     is_long = all(len(name) > 1 for name in schema.names)
@@ -349,8 +349,8 @@ def warn_of_empty(schema: Schema, file: object) -> None:
 
 
 def chosen_columns(data: bytes, schema: Schema, form: Format) -> bytes:
-    """A text file with only the chosen columns of every line. A line that lacks one is none of the relation's, and is
-    made so that nobody takes it for one."""
+    """A text file with only the chosen columns of every line. A line that lacks one is not a row of the relation, and
+    is rewritten so that it cannot be taken for one."""
     columns = form.columns
     if len(columns) != schema.arity:
         raise error("E0671", columns=len(columns), schema=schema.name, arity=schema.arity)

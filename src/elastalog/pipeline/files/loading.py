@@ -116,8 +116,8 @@ class PlainFile:
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """What so many lines of a file hold: a block of words, or a table and the rows that are bad, whose lines count from
-    the first of these."""
+    """What `number` lines of a file hold: a block of words, or a table and the bad rows, whose lines count from the
+    first of these."""
 
     number: int
     block: BlockOfLines | None
@@ -268,7 +268,7 @@ class Source:
 
 
 def sources_in(program: CheckedProgram, folder: Path, policy: BadRows) -> list[Source]:
-    """Those of the relations with `.input`, in a folder."""
+    """The sources of the relations with `.input`, in a folder."""
     return [
         Source(relation.name, _plain_input(relation, folder), partial(read_input, relation, folder, policy))
         for relation in inputs_of(program)
@@ -276,7 +276,7 @@ def sources_in(program: CheckedProgram, folder: Path, policy: BadRows) -> list[S
 
 
 def sources_at(program: CheckedProgram, given: Mapping[str, object], policy: BadRows) -> list[Source]:
-    """Those of the relations for which paths are given."""
+    """The sources of the relations for which paths are given."""
     from elastalog.pipeline.files.sniffing import described
 
     found: list[Source] = []
@@ -290,9 +290,9 @@ def sources_at(program: CheckedProgram, given: Mapping[str, object], policy: Bad
 
 
 class InputFiles:
-    """The files of relations. Where several threads may read, they begin with `begin`, under the limits of whoever
-    calls it (see `allowance`), and have ended when `close` has. What is read ahead, and by how many, changes
-    nothing."""
+    """The files of relations. Where several threads may read, they begin with `begin`, under the limits of its caller
+    (see `allowance`), and have ended when `close` has. The results do not depend on what is read ahead, nor on the
+    number of threads."""
 
     def __init__(self, sources: Sequence[Source], policy: BadRows) -> None:
         self._policy = policy
@@ -305,7 +305,7 @@ class InputFiles:
         self._ahead: Ahead[_Read] | None = None
 
     def begin(self) -> None:
-        """Whoever calls this has seen to it that `close` is called, whatever happens."""
+        """Starts reading ahead. The caller must see to it that `close` is called, whatever happens."""
         if self._threads > 1:
             from elastalog.pipeline.files.ahead import Ahead, Part
 

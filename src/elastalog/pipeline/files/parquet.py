@@ -90,7 +90,7 @@ def parquet_table(data: bytes, file: str) -> pa.Table:
 
 def read_in_batches(data: bytes, file: str) -> pa.Table:
     """The whole table, within the limits; raises what Arrow does, and UnicodeDecodeError for names of columns. Texts
-    stay numbers of the pages' dictionaries: one that is there a million times takes no more room than in the file,
+    stay numbers of the pages' dictionaries: one that occurs a million times takes no more room than in the file,
     until all have been counted."""
     from pyarrow import parquet
 

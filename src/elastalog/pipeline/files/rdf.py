@@ -2,7 +2,7 @@
 
 Whatever the format, triples come as lines of N-Triples. Lines in the usual layout, terms with a blank between them, are
 taken apart by Arrow, and the parser judges every distinct term that is not plain once. A file of lines that are laid
-out otherwise, or with a term that is none, goes through the parser line by line, which then tells where what is wrong.
+out otherwise, or with an invalid term, goes through the parser line by line, which then tells what is wrong and where.
 """
 
 from __future__ import annotations
@@ -206,7 +206,7 @@ def _columns_of_lines(rdf: Any, data: bytes, jobs: int) -> tuple[pa.Array, np.nd
 
 
 def _blocks(data: bytes) -> Iterator[memoryview]:
-    """Whole lines of a text, so many bytes of them at once."""
+    """Blocks of whole lines of a text, each of at most `_BLOCK` bytes or of one line."""
     start, whole = 0, memoryview(data)
     while start < len(data):
         end = data.rfind(b"\n", start, start + _BLOCK) + 1 if start + _BLOCK < len(data) else len(data)

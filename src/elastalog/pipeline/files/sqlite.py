@@ -1,7 +1,7 @@
 """Facts in tables of SQLite (`IO=sqlite`): a table or view is read, a table is written.
 
 Integers of SQLite have 64 bits with a sign: an `unsigned` from 2^63 on is kept as the negative number with the same
-bits. A float that is no number is kept as NULL, a record or branch as its text. A relation without attributes is a
+bits. A float that is not a number is kept as NULL, a record or branch as its text. A relation without attributes is a
 table with a column without meaning."""
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from elastalog.relations.schema import Column, Schema, column_order
 sqlite3 = late.module("sqlite3")
 
 _STEPS = 100_000
-"""After so many steps of SQLite's machine its query is looked after."""
+"""Steps of SQLite's virtual machine between two checks on a running query."""
 
 _TYPES: Final = {
     Base.NUMBER: "INTEGER", Base.UNSIGNED: "INTEGER", Base.FLOAT: "REAL", Base.SYMBOL: "TEXT", Base.RECORD: "TEXT",

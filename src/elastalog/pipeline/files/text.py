@@ -1,6 +1,6 @@
 """Text files of facts: one row a line, fields between delimiters.
 
-A line ends with `\\n` or `\\r\\n` (the `\\r` is no part of the last field, as in Soufflé); the last line needs no end;
+A line ends with `\\n` or `\\r\\n` (the `\\r` is not part of the last field, as in Soufflé); the last line needs no end;
 a byte order mark at the beginning of a file is ignored, and is text anywhere else. Every line is a row: for a relation
 of one symbol the empty line is the empty text. A nullary relation has lines `()`, or empty ones. Under rfc4180 a field
 may be quoted and then hold delimiters and line ends; elsewhere delimiters with a comma part nothing inside a record.
@@ -115,8 +115,8 @@ def _read_fast(schema: Schema, data: bytes, form: Format) -> pa.Table | None:
 
 
 def _pieces(data: bytes, has_quotes: bool) -> Iterator[pa.Buffer]:
-    """Whole lines of a file, so many that between them the limits can be looked at. Lines end inside of quotes, too:
-    where there are any, the file is one piece."""
+    """Pieces of a file, of whole lines, between which the limits are checked. Fields in quotes may contain line breaks:
+    where there are any quotes, the file is one piece."""
     whole = pa.py_buffer(data)
     position = 0
     while position < len(data):
@@ -146,7 +146,7 @@ def _parsed(piece: pa.Buffer, types: dict[str, pa.DataType], form: Format, has_q
 
 
 def _may_hold_empty_rows(schema: Schema, table: pa.Table) -> bool:
-    """Whether Arrow may have taken an empty line for a row of empty fields: an empty field is no number."""
+    """Whether Arrow may have taken an empty line for a row of empty fields: an empty field is not a number."""
     if schema.arity == 1 or any(column.base is not Base.SYMBOL for column in schema.columns):
         return False
     return any(bool((lengths_of_texts(chunk) == 0).any()) for chunk in table.column(0).chunks)
@@ -274,7 +274,7 @@ def _with_whole_records(fields: list[str], delimiter: str) -> list[str]:
 
 
 def _likely_need(schema: Schema, fields: list[str], parsers: list[Callable[[str], Value | Fault]], form: Format) -> str:
-    """What a file may need, one of whose rows is no fact: its first line has names, or its columns another order."""
+    """What a file may need, one of whose rows is not a fact: its first line has names, or its columns another order."""
     if reads_as_header(schema, fields):
         return _header_is_meant(schema, form)
     if order := _suitable_order(fields, parsers):

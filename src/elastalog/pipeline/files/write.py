@@ -122,8 +122,8 @@ def write_lines(
     relation: Relation, facts: Facts, root: Path | str, doubt: Doubt = None, threads: int = 1
 ) -> Path | None:
     """Obeys the only `.output` directive of a relation, if it has no other and asks for plain text, under `root`;
-    returns the file, None if nothing was done. The file is the one that `write_output` would write. So many threads
-    write a large one together."""
+    returns the file, None if nothing was done. The file is the one that `write_output` would write; if it is large,
+    `threads` threads write it together."""
     plain = _plain_output(relation, facts.schema)
     if plain is None:
         return None

@@ -92,7 +92,7 @@ class StreamOptions(TypedDict, total=False):
 @dataclass
 class StreamHandle:
     """A stream that is being applied, as a context manager that ends it. `applied` and `repeated` count updates since
-    it was started. `release`: what is let go when the stream has ended, whoever ends it."""
+    it was started. `release`: called when the stream has ended, for whatever reason."""
 
     applied: int = 0
     repeated: int = 0
@@ -137,7 +137,7 @@ class StreamHandle:
         self.stop()
 
     def owning(self, release: Callable[[], None]) -> StreamHandle:
-        """This handle, which lets go of something as soon as the stream ends, also if nobody waits for that."""
+        """This handle, which calls `release` as soon as the stream ends, even if no thread waits for that."""
         self.release = release
         threading.Thread(target=self._watch, name="elastalog-stream-end", daemon=True).start()
         return self

@@ -71,7 +71,7 @@ def _is_of_connect(spark: SparkSession) -> bool:
 def is_spark_rows(rows: Any) -> bool:
     """Whether rows come from Spark: a DataFrame, or a source of `elastalog.spark`."""
     if sys.modules.keys().isdisjoint(("pyspark", "elastalog.pipeline.spark.sources")):
-        return False  # nobody has imported what makes them
+        return False  # what makes them was never imported
     from elastalog.pipeline.spark.frames import is_spark_frame
     from elastalog.pipeline.spark.sources import Source
 
@@ -100,7 +100,7 @@ def read_spark_rows(
 
 
 def good_spark_rows(schema: Schema, rows: Any, spark: SparkSession | None) -> tuple[pa.Table, list[BadRow], str]:
-    """The facts of a DataFrame or source, the rows that are none, and where they are from."""
+    """The facts of a DataFrame or source, the bad rows, and where they are from."""
     from elastalog.pipeline.spark.sources import Source, facts_given
 
     return facts_given(require_session(spark) if isinstance(rows, Source) else None, schema, rows)

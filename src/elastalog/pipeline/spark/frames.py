@@ -38,7 +38,7 @@ well."""
 
 def is_spark_frame(rows: Any) -> bool:
     """Whether rows are a Spark DataFrame, classic or Connect, or one with the interface of pandas. Does not import
-    pyspark if nobody has."""
+    pyspark by itself."""
     return "pyspark" in sys.modules and (_is_frame_of("pyspark.sql", rows) or _is_frame_of("pyspark.pandas", rows))
 
 

@@ -83,7 +83,7 @@ def _is_fit(base: Base, kind: str) -> bool:
 
 
 def _in_words(schema: Schema, rows: DataFrame, dictionary: Dictionary, folder: str) -> DataFrame | None:
-    """The rows as words, null where a value has none. None if a text is no text."""
+    """The rows as words, null where a value has none. None if a text is invalid."""
     from pyspark.sql import functions as sql
 
     positions = [i for i, column in enumerate(schema.columns) if column.base is Base.SYMBOL]
@@ -229,7 +229,7 @@ def is_large(frame: DataFrame) -> bool:
 
 def sorted_texts(frame: DataFrame, positions: list[int], folder: str) -> Iterator[pa.Array]:
     """The distinct texts of some columns in the order of their bytes, piece by piece, from files that tasks write.
-    Raises ArrowInvalid if one is no text."""
+    Raises ArrowInvalid if one is invalid."""
     from pyspark.sql import functions as sql
 
     texts = frame.select(sql.explode(sql.array(*(f"c{i}" for i in positions))).alias(_TEXT))
@@ -280,7 +280,7 @@ def _numbered(frame: DataFrame, positions: list[int], words: pa.LargeStringArray
     for i, column in enumerate(table.combine_chunks().columns):
         chunk = column.combine_chunks()
         if i in positions:
-            # A null: a bad row, or a DataFrame that is another whenever it is looked at.
+            # A null: a bad row, or a DataFrame that differs whenever it is read.
             if chunk.null_count:
                 return None
             chunk = pa.DictionaryArray.from_arrays(chunk.cast(pa.int32()), words)

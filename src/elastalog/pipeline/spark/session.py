@@ -73,7 +73,7 @@ def local_settings(cores: int, memory: str) -> dict[str, str]:
         "spark.driver.memory": memory,
         "spark.default.parallelism": str(cores),
         "spark.sql.shuffle.partitions": str(cores),
-        # Tasks that want more slots than there are fail soon, not after ten minutes.
+        # Tasks that want more slots than exist fail soon, not after ten minutes.
         "spark.scheduler.barrier.maxConcurrentTasksCheck.maxFailures": "3",
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.catalogImplementation": "in-memory",
@@ -93,8 +93,8 @@ def silence_streams(spark: SparkSession) -> None:
 
 
 def active_session() -> SparkSession | None:
-    """The Spark session of this thread, or of this process, if one is running. Does not import pyspark if nobody
-    has."""
+    """The Spark session of this thread, or of this process, if one is running. Does not import pyspark by
+    itself."""
     sql = sys.modules.get("pyspark.sql")
     if sql is None:
         return None

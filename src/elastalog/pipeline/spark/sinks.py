@@ -110,7 +110,7 @@ def _read(spark: SparkSession, files: Sequence[FactFile], folder: str, keys: Seq
 
 
 def _after(words: DataFrame, changes: DataFrame, keys: Sequence[str]) -> DataFrame:
-    """The facts that hold after changes, of which there is one for every changed fact, at level -1 if it is gone."""
+    """The facts that hold after changes, which have one row per changed fact, at level -1 if it is gone."""
     from pyspark.sql import functions as sql
 
     untouched = words.join(changes.select(*keys), list(keys), "left_anti")

@@ -62,14 +62,14 @@ class Source:
 
 
 Found: TypeAlias = tuple["pa.Table | FiledFacts", list[BadRow]]
-"""Facts, in the driver or in files, and the rows that are none."""
+"""Facts, in the driver or in files, and the bad rows."""
 
 
 def facts_given(
     spark: SparkSession | None, schema: Schema, rows: Any, into: Destination | None = None
 ) -> tuple[pa.Table | FiledFacts, list[BadRow], str]:
-    """The facts of a source, or of a DataFrame that a user has made, the rows that are none, and where they are from;
-    in files, if a destination is given and they are many. A source needs a session."""
+    """The facts of a source, or of a DataFrame that a user has made, the bad rows, and where they are from; in files,
+    if a destination is given and they are many. A source needs a session."""
     if isinstance(rows, Source):
         assert spark is not None
         return *_read(spark, schema, rows, into), without_secrets(rows.place)
@@ -238,7 +238,7 @@ def read_whole_files(spark: SparkSession, schema: Schema, place: str, form: Form
 
 
 def _read_batches(schema: Schema, form: Format, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """In a task: a row with the good facts of each file as an Arrow stream, and a row for every bad one."""
+    """Yields, in a task, a row with the good facts of each file as an Arrow stream, and a row for every bad one."""
     for batch in batches:
         for path, content in zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True):
             file = path_of(path)

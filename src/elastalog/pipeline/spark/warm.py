@@ -1,6 +1,6 @@
 """Most of the time in which Spark starts, Java loads classes. Java can keep them, ready for use, in an archive.
 
-`python -m elastalog.pipeline.spark.warm` makes one, for the Java and the pyspark that are there; sessions that
+`python -m elastalog.pipeline.spark.warm` makes one, for the installed Java and pyspark; sessions that
 `spark_session` starts then use it. One that does not fit (another Java, another pyspark) is not looked at.
 """
 

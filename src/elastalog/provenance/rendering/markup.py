@@ -37,8 +37,8 @@ _INDENTED = "style='margin-left:1.5em'"
 
 
 def render_html(shown: Proof | Absence) -> str:
-    """As nested `<details>`: of a proof each step with its rule, of failing instantiations the nearest open. A proof
-    that stands in several places is shown in the first; aggregates are closed, and of many members some are shown."""
+    """Nested `<details>`: each step of a proof with its rule; of failing instantiations, the nearest is open. A proof
+    that occurs in several places is shown in the first; aggregates are closed, and of many members some are shown."""
     return _proof_html(shown) if isinstance(shown, Proof) else _absence_html(shown)
 
 
@@ -263,7 +263,7 @@ def _mermaid_escaped(text: str) -> str:
 
 
 def render_json(shown: Proof | Absence) -> str:
-    """As a JSON object. The `nodes` of a proof are listed from the root, which is the first."""
+    """A JSON object. The `nodes` of a proof are listed from the root, which is the first."""
     found = _proof_json(shown) if isinstance(shown, Proof) else _absence_json(shown)
     return json.dumps(found, ensure_ascii=False, indent=2)
 

@@ -79,7 +79,7 @@ class Objects:
             return None
 
     def create(self, name: str, data: bytes) -> Tag:
-        """Puts an object where there is none. Raises Taken if there is another; the same may be from an attempt whose
+        """Puts an object where none exists. Raises Taken if there is another; the same may be from an attempt whose
         answer was lost. Returns its tag."""
         return self._put(name, data, "create")
 
@@ -97,7 +97,7 @@ class Objects:
             return found.tag
 
     def put_once(self, name: str, data: bytes, mode: Any = "create") -> Tag:
-        """Puts an object where none is; one that is there counts as taken, whatever it is."""
+        """Puts an object where none exists; an existing one counts as taken, whatever it is."""
         import obstore
         from obstore import exceptions
 
@@ -112,7 +112,7 @@ class Objects:
         return self._asked(ask)
 
     def remove(self, *names: str) -> None:
-        """Removes objects, those that are there."""
+        """Removes those of some objects that exist."""
         import obstore
 
         for name in names:

@@ -97,7 +97,7 @@ class Lease:
         return 0.0 if now is None else (now.written - found.written).total_seconds() - 1.0
 
     def _require_conditions(self) -> None:
-        """What does not refuse to create an object that is there would not refuse a second writer either."""
+        """A server that does not refuse to create an existing object would not refuse a second writer either."""
         try:
             self._objects.put_once(LEASE, self._content())
         except Taken:

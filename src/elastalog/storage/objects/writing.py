@@ -143,7 +143,7 @@ class Copy:
 
 def writable_copy(address: str) -> Copy:
     """Takes the lease of a store, or of the place for one, until `ObjectFiles.release()`. Raises ElastalogError when
-    another writer has it, or when none can be had."""
+    another writer has it, or when it cannot be taken."""
     token = token_hex(TOKEN // 2)
     objects = Objects(address)
     lease = Lease(objects, token)
@@ -165,7 +165,7 @@ def writable_copy(address: str) -> Copy:
 
 def _remove_left(objects: Objects, lease: Lease, manifest: Manifest | None) -> None:
     """Removes what writers before have left behind, which would be in the way of files of the same name; of one that
-    has not made its store, all. Raises ElastalogError if there is no store, but something else."""
+    has not made its store, all. Raises ElastalogError if there is no store, but something else is."""
     found = [name for name in objects.names() if not name.startswith(LEASE)]
     if manifest is None:
         if POINTER in found:  # one wrong answer must not cost a store

@@ -200,7 +200,7 @@ def lay_out(sizes: Sequence[tuple[float, float]], edges: Sequence[Edge], gap: fl
 
 
 def lay_out_across(sizes: Sequence[tuple[float, float]], edges: Sequence[Edge]) -> Layout:
-    """As `lay_out`, with layers from left to right."""
+    """Like `lay_out`, with layers from left to right."""
     down = lay_out([(height, width) for width, height in sizes], edges, GAP_BETWEEN)
     return Layout(
         tuple(Box(box.y, box.x, box.height, box.width) for box in down.boxes),

@@ -203,7 +203,7 @@ class Address:
         return tuple(dict.fromkeys(value for key, value in self.parameters if key == name))
 
     def number(self, name: str, least: int = 0) -> int | None:
-        """A parameter that is a whole number; None where it is none, as somebody may have written anything."""
+        """A parameter that is a whole number; None if it is not one: an address may hold anything."""
         text = self.get(name)
         return int(text) if text.isascii() and text.isdigit() and len(text) < 19 and int(text) >= least else None
 

@@ -152,7 +152,7 @@ class _Program:
                 show_commit(self._window, done)
 
     async def committed(self) -> None:
-        """Somebody has committed something: a text that nobody is changing here follows the program."""
+        """Called after a commit: the text follows the program unless the user has changed it here."""
         service = self._window.bench.service
         program = await self._window.look(lambda session: session.program)
         text = program.tree.source.text

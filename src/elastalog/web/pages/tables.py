@@ -119,7 +119,7 @@ def _list(window: Window, name: str, kind: str, sign: str, facts: Relation, afte
 
 
 def _ordered(facts: Relation, most: int) -> Iterable[tuple[Value, ...]]:
-    """In order where they are few; of very many, whichever come first."""
+    """The facts, in order if they are few; of very many, the `most` that come first."""
     return sorted(facts, key=repr) if len(facts) <= 1_000 else facts.head(most)
 
 

@@ -64,7 +64,7 @@ class _Update:
         self._answered = ""  # the text that the result is about
 
     async def committed(self) -> None:
-        """Rules may have been changed by somebody else."""
+        """Called after a commit: someone else may have changed the rules."""
         program = await self._window.look(lambda session: session.program)
         if program is not self._program:
             self._program, self._schemas = program, schemas_of(program.checked)

@@ -43,7 +43,7 @@ class Faults:
         return len(self.wrong) + len(self.missing)
 
     def side(self, side: Side) -> tuple[str, ...]:
-        """Those of one side."""
+        """The faults of one side."""
         return self.wrong if side == "wrong" else self.missing
 
     def with_(self, side: Side, *facts: str) -> Faults:
@@ -143,7 +143,7 @@ class Bench:
             self.live.tell()
 
     def prepare(self) -> None:
-        """Proves one fact, so that the first proof that somebody wants does not wait for what is made once."""
+        """Proves one fact, so that the first proof that a user asks for does not wait for what is made once."""
         with suppress(ElastalogError):
             found, _ = self.service.reading.relations()
             derived = [summary for summary in found if summary.rules and summary.facts]
@@ -213,7 +213,7 @@ def _conditions(pattern: Pattern, columns: list[str]) -> str:
 
 
 class Window:
-    """`may_write`: whether whoever looks may change anything."""
+    """`may_write`: whether the user may change anything."""
 
     def __init__(self, bench: Bench, client: Client, may_write: bool) -> None:
         self.bench = bench
@@ -229,7 +229,7 @@ class Window:
 
     @property
     def can_change(self) -> bool:
-        """Whether what is shown can be changed from here: it is the present, and whoever looks may."""
+        """Whether what is shown can be changed from here: it is the present, and the user may write."""
         return self.may_write and self.epoch is None
 
     def enter(self, address: Address) -> None:
@@ -274,7 +274,7 @@ class Window:
         return await self.bench.service.call(question, *asked, **options)
 
     async def look(self, question: Callable[[Session], T]) -> T:
-        """What a session of the epoch that is looked at has at hand."""
+        """What a session of the epoch shown has at hand."""
         return await self.ask(self.bench.service.reading.look, question, self.epoch)
 
     async def answer(self, question: Callable[[Session], T], *, changes: bool = False) -> T:

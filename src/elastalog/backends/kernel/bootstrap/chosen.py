@@ -6,7 +6,7 @@ the relation has the same values in the columns of the key. So the outcome depen
 given hold whatever their keys, and take them.
 
 Subsumption: the facts that a round brings are held aside, in relations of their own, while they are compared with each
-other and with the facts that are there. Those that another dominates never enter, so that no rule joins them; of two
+other and with the present facts. Those that another dominates never enter, so that no rule joins them; of two
 that dominate each other the lesser stays. Facts that are given stay, too. A fact that leaves is marked, and its row
 dropped only when such rows are many, or when some rule would join it: a round then costs what its facts cost, however
 large the relation is. Where subsumption is of the usual form (see `planning.ranked`), the best number of every key
@@ -93,7 +93,7 @@ class Dominance:
         return facts[is_new], found.count[: found.used][is_new]
 
     def settle(self, new: Mapping[str, tuple[Matrix, Vector]], level: int) -> dict[str, tuple[Matrix, Vector]]:
-        """Of the new facts those that enter. Takes the facts away that they dominate: rows may get new numbers."""
+        """The new facts that enter. Removes the facts that they dominate: rows may get new numbers."""
         entering = dict(new)
         for name, best in self._best.items():
             entering[name] = self._better(name, best, *new[name], level)
@@ -106,7 +106,7 @@ class Dominance:
         return entering
 
     def _better(self, name: str, best: BestValues, rows: Matrix, counts: Vector, level: int) -> tuple[Matrix, Vector]:
-        """Of the new facts of a relation in which each key has a best value those that enter."""
+        """The new facts that enter a relation in which each key has a best value."""
         relation = self._relations[name]
         enters, leaving = best.settle(rows)
         if self._record is not None:
@@ -118,7 +118,7 @@ class Dominance:
         return rows[enters], counts[enters]
 
     def _compare(self, new: Mapping[str, tuple[Matrix, Vector]], level: int) -> dict[str, tuple[Matrix, Vector]]:
-        """Of the new facts of relations that may have any subsumption those that enter."""
+        """The new facts that enter relations whose subsumptions may be of any kind."""
         fresh = {name + _NEW: _relation_of(name, rows) for name, (rows, _) in new.items()}
         entering: dict[str, tuple[Matrix, Vector]] = {}
         for name, pairs in self._pairs(fresh).items():
@@ -285,7 +285,7 @@ class BestValues:
         return values if self.comparison.is_least else ~values
 
     def settle(self, facts: Matrix) -> tuple[np.ndarray, Vector]:
-        """Which of some facts, none of which is there, are the best of their keys, and the rows of those that were."""
+        """Which of some new facts are now the best of their keys, and the rows of those that were."""
         keys, values = self._look_up(facts)
         order = np.lexsort((values, keys))
         is_first = np.ones(len(order), np.bool_)
@@ -306,7 +306,7 @@ class BestValues:
         self._row[keys] = np.arange(first, first + len(facts), dtype=np.int32)
 
     def renumber(self, kept: Vector, used: int) -> None:
-        """Of the rows up to `used` only some are kept."""
+        """Renumbers rows: of those up to `used`, only `kept` stay."""
         numbers = np.full(used + 1, _NO_ROW, np.int32)
         numbers[kept] = np.arange(len(kept), dtype=np.int32)
         self._row = numbers[self._row]
@@ -377,7 +377,7 @@ class _ChoosingWorkers(SettlingWorkers):
         self.watch.derived(used)
 
     def settle(self, iteration: int) -> Mapping[str, int]:
-        """Of what was found the facts that are chosen, and that no other dominates, enter."""
+        """Enters those of the facts found that are chosen and that no other dominates."""
         first = self.before
         if iteration:
             came: dict[str, tuple[Matrix, Vector]] = {}

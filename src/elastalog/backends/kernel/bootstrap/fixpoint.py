@@ -236,8 +236,8 @@ _SPARSE = 8
 
 
 def strata_beside(strata: Sequence[LogicalStratum], is_plain: Callable[[LogicalStratum], bool]) -> list[LogicalStratum]:
-    """Of strata in their order the first, and those that can be evaluated together with it: plain ones, which need a
-    round and nothing else, that read nothing which is still to be evaluated."""
+    """The first of some strata in their order, and those that can be evaluated together with it: plain ones, which need
+    one round and nothing else, and read nothing that is still to be evaluated."""
     found: list[LogicalStratum] = []
     waiting: set[str] = set()
     for stratum in strata:

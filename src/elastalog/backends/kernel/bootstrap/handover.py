@@ -21,7 +21,7 @@ from elastalog.settings import SETTINGS
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """The facts of a stratum after so many rounds, in the order of their levels, explicit ones first. `is_done`: there
+    """The facts of a stratum after `rounds` rounds, in the order of their levels, explicit ones first. `is_done`: there
     are no others. `is_complete`: no `.limitsize` has cut it short."""
 
     relations: Mapping[str, FactWords]
@@ -144,5 +144,5 @@ class OtherPlace(Protocol):
         better folded here, or could not be there."""
 
     def keep(self, is_read: Callable[[str], bool]) -> None:
-        """Of the relations evaluated there so far only those stay for strata to come that are going to be read, and
-        do not change till then."""
+        """Keeps, of the relations evaluated there so far, only those that later strata are going to read and that do
+        not change till then."""

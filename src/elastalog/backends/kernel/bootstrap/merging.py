@@ -135,7 +135,7 @@ class Merging:
 
 
 def _sought(words: Matrix, known: Vector) -> tuple[Vector, Vector]:
-    """Where each of some words is among others, which are in ascending order, and whether it is there at all."""
+    """The place of each of some words among others, which are in ascending order, and whether it is there at all."""
     places: Vector = np.searchsorted(known, words)
     if not len(known):
         return places, np.zeros(words.shape, np.bool_)

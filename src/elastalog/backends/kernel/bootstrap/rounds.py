@@ -65,7 +65,7 @@ been opened may never need them again."""
 
 
 def spare_workspace() -> Workspace:
-    """One that nobody uses."""
+    """A workspace that is not in use."""
     try:
         return _SPARE.pop()
     except IndexError:
@@ -73,7 +73,7 @@ def spare_workspace() -> Workspace:
 
 
 def give_workspace_back(workspace: Workspace) -> None:
-    """Nobody uses it any more."""
+    """Keeps a workspace that is no longer in use, unless enough are kept."""
     if len(_SPARE) < _MOST_SPARE:
         _SPARE.append(workspace)
 
@@ -270,7 +270,7 @@ class SettlingWorkers(Workers):
         self.watch.derived(used)
 
     def settle(self, iteration: int) -> Mapping[str, int]:
-        """What else there is to be found in a round, and before the first one (0). Returns where its facts begin."""
+        """Finds what else a round has, and what comes before the first one (0). Returns where its facts begin."""
         return self.before
 
     def finish(self) -> None:

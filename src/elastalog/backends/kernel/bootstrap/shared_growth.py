@@ -35,14 +35,14 @@ MOST_EXPECTED = 1 << 19
 """Facts for which there is room from the start in the first round of a stratum, at most."""
 
 MOST_FORECAST = 1 << 28
-"""Facts beyond which nothing is forecast: there is a most that a relation may have."""
+"""Facts beyond which nothing is forecast: the size of a relation is limited."""
 
 TABLE_BYTES = 24
-"""Of the largest set table for twice the facts, for each of them."""
+"""Bytes per fact of the largest set table for twice the facts."""
 
 _SURE = 0.75
-"""Of what a round should still find, for all that it has found, the part that a set table gets room for: later start
-rows find more that is known."""
+"""The part of what a round should still find, going by what it has found, for which a set table gets room: later start
+rows find more facts that are known already."""
 
 _NOW: Final = -1
 """Work that is allowed to a machine which is to leave off."""

@@ -60,7 +60,7 @@ def pack(high, low):
 
 @inlined
 def hash_row(rows, row, width):
-    """Of the first columns of a row; equal to `hash_columns` of the same words."""
+    """The hash of the first columns of a row; equal to `hash_columns` of the same words."""
     if width == 2:
         return mix(pack(rows[row, 0], rows[row, 1])) * FINISH
     value = NONE

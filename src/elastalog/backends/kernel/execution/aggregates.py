@@ -151,7 +151,7 @@ def _defaults(rule: AggregateRule, groups: Matrix, results: Matrix, dictionary: 
 
 
 def _with_defaults(levels: Vector, number: int, is_global: bool) -> Vector:
-    """The levels of results, and of so many facts of empty groups, which rest on nothing."""
+    """The levels of results, followed by those of `number` facts of empty groups, which rest on nothing."""
     return np.concatenate((levels, np.full(number, 0 if is_global else 1, np.int32)))
 
 

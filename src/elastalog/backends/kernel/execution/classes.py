@@ -31,7 +31,7 @@ from elastalog.relations.pairs import Pairs
 from elastalog.settings import SETTINGS
 
 _CLOSE = 8
-"""Words lie close together if there are fewer than so many values between them for each."""
+"""Words lie close together if their range has at most this many values for each of them."""
 
 _FEW = 64
 """Words up to which Python sorts them sooner."""
@@ -92,7 +92,7 @@ def unite_by_level(pairs, levels, parent, sizes, joined):
 @operator(types.void, MATRIX, WORDS, WORDS, WORDS)
 def meet(places, parent, joined, found):
     """The level at which two places came into one tree, for each pair of them in trees of `unite_by_level`; levels
-    never fall on the way to a root, so that whoever was put below another earlier takes the next step."""
+    never fall on the way to a root, so that the place that was put below another one earlier takes the next step."""
     for i in range(places.shape[0]):
         one = places[i, 0]
         other = places[i, 1]
@@ -251,7 +251,7 @@ def _renamed_parts(classes: KernelRelation, parts: Parts, name_of: Vector, alone
     keeps[part[words == name_of[part]]] = True
     is_renamed = ~keeps[part]
     renamed = np.stack((words[is_renamed], least[part[is_renamed]].astype(np.int32)), axis=1)
-    # A class that has lost its representative, to a part or for good, and of which there is a rest.
+    # A class that has lost its representative, to a part or for good, and has other members left.
     lost = np.unique(np.concatenate((name_of[keeps], name_of[np.isin(name_of, alone)])))
     rest = classes.rows[rows_of_keys(classes, REPRESENTATIVE, lost.reshape(-1, 1))]
     rest = rest[~np.isin(rest[:, 0], np.concatenate((words, alone)))]
@@ -405,7 +405,7 @@ class Equivalence:
         return self._annotated(self.all_pairs().words())
 
     def contains(self, words: Matrix) -> Vector:
-        """Which of some pairs there are."""
+        """Which of some pairs are present."""
         members = Members(words).words
         known = self.classes.rows[rows_of_keys(self.classes, MEMBER, members.reshape(-1, 1))]
         if not len(known):
@@ -481,11 +481,11 @@ class Equivalence:
         return FactWords(words, level, count)
 
     def _levels(self, words: Matrix) -> Vector:
-        """Of each of some pairs, the level by the best chain."""
+        """The level of each of some pairs by its best chain."""
         return self.levels_of_chains(words) + np.int32(1)
 
     def levels_of_chains(self, words: Matrix) -> Vector:
-        """Of each of some pairs the least, over all chains of stored pairs, of the highest level in the chain; in an
+        """For each of some pairs, the least, over all chains of stored pairs, of the highest level in the chain; in an
         update, as long as it has not reached their classes."""
         members = Members(self._class_of(words))
         rows = rows_of_keys(self.pairs, MEMBER, members.words.reshape(-1, 1))

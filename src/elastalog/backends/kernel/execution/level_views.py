@@ -45,7 +45,7 @@ class Phase:
 
     @property
     def own_views(self) -> tuple[int, int]:
-        """Of the relations of the stratum, as far as they are not negated."""
+        """The views of the relations of the stratum where they are not negated."""
         if self.own_sees is None or self.own_sees_before is None:
             return self.sees, self.sees_before
         return self.own_sees, self.own_sees_before
@@ -58,11 +58,11 @@ GAINS = Phase(False, view(IS, 0), view(IS, DELTA), view(0, IS), view(0, IS | DEL
 """The present state."""
 
 BOTH_EPOCHS = Phase(False, view(WAS | IS, 0), view(WAS | IS, DELTA), view(0, WAS | IS), view(0, WAS | IS | DELTA))
-"""What is there in both epochs."""
+"""The facts present in both epochs."""
 
 BEFORE = Phase(False, view(WAS, 0), view(WAS, 0), view(0, WAS), view(0, WAS))
 NOW = Phase(False, view(IS, 0), view(IS, 0), view(0, IS), view(0, IS))
-"""What was there, and what is there now, for those to whom it does no harm that a derivation may be found twice."""
+"""The facts of the previous epoch, and those of now, where a derivation may be found twice without harm."""
 
 
 @inlined

@@ -1,9 +1,9 @@
 """How pairs that went divide classes: searches from their ends, all at once, through the pairs that are left.
 
 The searches of a class that meet become one; one that has seen everything it can reach is a class of its own. When only
-one is left nobody needs to know what it would still find: it is the rest of the class. So a class that is divided costs
-what its smaller parts cost, and one that is not what it takes until the searches meet. No search goes far beyond the
-others: each may look at so many pairs, and then at twice as many.
+one is left, what it would still find need not be known: it is the rest of the class. So a class that is divided costs
+what its smaller parts cost, and one that is not costs what it takes until the searches meet. No search goes far beyond
+the others: all have the same budget of pairs to look at, and twice as much in the next pass.
 """
 
 from __future__ import annotations
@@ -75,13 +75,13 @@ def _slot_of(word, index):
 
 @inlined
 def _length(index, slot):
-    """How many rows a slot has, if it is one."""
+    """How many rows a slot has; 0 if there is no slot."""
     return int64(index.slots[slot, LENGTH]) if slot >= 0 else int64(0)
 
 
 @inlined
 def _enter(known, number, place, search):
-    """A search sees a member, which nobody has."""
+    """A search sees a member that no search has seen before."""
     known[place, OWNER] = search + 1
     known[place, FOLLOWING] = -1
     known[number, SEEN] = place

@@ -123,7 +123,7 @@ class UpdateScheduler:
         self._take_list(SETTINGS.first_changes)
 
     def _take_list(self, size: int) -> None:
-        """Those that changes were listed in before live as long as `changed` knows them."""
+        """Takes a new list for changes. Earlier lists live as long as `changed` knows them."""
         record, entries = self._record, np.empty(size, np.int32)
         place = address_of(entries)
         self._list: Vector = entries
@@ -256,7 +256,7 @@ class UpdateScheduler:
         self._barred[place] = 0
 
     def pass_by(self) -> None:
-        """The stratum that the drive has come to has been seen to."""
+        """The stratum that the drive has come to has been handled."""
         self._record.at += 1
         self._workspace.machine.part = layout.TO_ENTER
 

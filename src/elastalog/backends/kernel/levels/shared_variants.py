@@ -23,7 +23,7 @@ from elastalog.backends.watch import Watch
 from elastalog.settings import SETTINGS
 
 _SHARES = 32
-"""Of a block for each thread: some facts lead to a hundred times as many as others."""
+"""Shares of a block per thread: some facts lead to a hundred times as many as others."""
 
 FANOUT = 16
 """Rows that are expected to be looked at for each fact that a variant starts at, as long as nothing is known."""
@@ -59,8 +59,8 @@ class SharedVariants:
         self._is_full = self._is_stopped = False
 
     def help(self, served: MachineRun, looked: int) -> None:
-        """The machine of a drive has left off, after it has looked at so many rows. If it has gathered enough, all
-        threads do what is left of that, and it leaves off again when it has gathered more."""
+        """The machine of a drive has left off after looking at `looked` rows. If it has gathered enough, all threads
+        do what is left of that, and the machine leaves off again when it has gathered more."""
         workspace = served.workspace
         machine, frame = workspace.machine, workspace.frames[0]
         is_asked, machine.work_allowed = machine.work_allowed == UNTIL_GATHERED, SETTINGS.work_between_checks

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from elastalog.backends.kernel.machine.plan import MachinePlan
 
 MOVED = 4
-"""Of each relation that was touched: its number, where its changes are listed and how many, rows that it got."""
+"""For each relation that was touched: its number, where its changes are listed, how many they are, rows that it got."""
 
 _NUMBER = 8
 """Bytes of a number."""
@@ -118,9 +118,9 @@ stratum_at = record_at(Stratum)
 
 @operator(types.boolean, INT, INT, INT)
 def set_out(address, first, allowed):
-    """Before a drive, which begins at a place and allows strata so many derivations: nothing is known to have changed,
-    no stratum is reached or barred for now, and nothing was done. Returns whether the machine was left in the midst of
-    a stratum."""
+    """Prepares a drive that begins at the place `first` and allows each stratum `allowed` derivations: nothing is known
+    to have changed, no stratum is reached or barred for now, and nothing was done. Returns whether the machine was left
+    in the midst of a stratum."""
     machine = machine_at(address, 0)
     machine.part = layout.TO_ENTER
     drive = drive_at(machine.drive, 0)
@@ -150,7 +150,7 @@ def set_out(address, first, allowed):
 
 @operator(types.void, INT, INT, INT, INT)
 def tell(address, relation, entries, number):
-    """So many entries of a relation have changed, which are listed at a place."""
+    """Notes that `number` entries of a relation, listed at the address `entries`, have changed."""
     drive = drive_at(address, 0)
     home = relation_descriptor_at(numbers_at(drive.homes, drive.homes_number)[relation], 0)
     home.changed = entries
@@ -351,7 +351,7 @@ def _note_changes(drive, relation):
 
 @piece
 def _tell_of_list(drive, home, listed, grown):
-    """The last so many entries listed are those of a relation that have changed; so many rows it has got."""
+    """Notes that the `listed` entries written last are those of a relation that changed, and its `grown` new rows."""
     home.is_settled = 0
     home.changed = drive.lists + 4 * drive.lists_used
     home.changed_number = listed

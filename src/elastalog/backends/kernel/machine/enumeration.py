@@ -1,6 +1,6 @@
-"""The derivations of one variant of a clause, enumerated by the machine and handed on block by block, to whoever does
-something else with them than to insert and count: proofs, subsumption, the strategies that maintain sets, equivalences
-in their own recursion."""
+"""The derivations of one variant of a clause, enumerated by the machine and handed on block by block, to what does more
+with them than insert and count: proofs, subsumption, the strategies that maintain sets, equivalences in their own
+recursion."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ class Enumerator:
         return run.enumerate(sink, most)
 
     def _begin(self, setting: Setting) -> _HandingOn:
-        """What variants run in is another one, or it is the first."""
+        """Makes what the variant runs in, for a new setting; the plan is made only once."""
         if self._handing_on is None:
             plan = MachinePlan((), frozenset(), MachineVariants([self.variant]), self._dictionary, self._task.carried)
         else:

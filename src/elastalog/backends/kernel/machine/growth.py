@@ -267,7 +267,7 @@ _run_variant = runner(_has_more, _gather, _probe, _sink)
 
 @piece
 def _run(machine, variant):
-    """Runs a variant, and notes what it has come to."""
+    """Runs a variant, and notes how many rows it has looked at and started from."""
     reason = _run_variant(machine, variant)
     if reason == layout.DONE:
         task = _task_at(machine.task, 0)
@@ -366,7 +366,7 @@ def _begin_solo(machine, task, sharing):
 
 @piece
 def _end_solo(machine, task, sharing, reason):
-    """It is done with them, or one was larger: what follows for all."""
+    """Ends the rounds of one machine, which is done with them or found one too large: what follows for all."""
     first = _task_at(sharing.task, 0)
     first.iteration = task.iteration
     first.most_found = task.most_found

@@ -53,7 +53,7 @@ def operands(machine, place, length):
 
 @view
 def taken_of(machine, step, frame, most):
-    """What a step, the start of a variant or a probe, takes of facts, to a block of at most so many rows."""
+    """What a step (the start of a variant, or a probe) takes from facts into a block of at most `most` rows."""
     return Copied(
         operands(machine, step.take, step.taken),
         operands(machine, step.take + step.taken, step.taken),
@@ -74,7 +74,7 @@ def goal_of(machine, probe, following, limit):
     taken = taken_of(machine, probe, following, BLOCK)
     keep = operands(machine, probe.keep, probe.kept)
     kept = Copied(keep, operands(machine, probe.keep + probe.kept, probe.kept), taken.out)
-    # Without an index nobody looks at one.
+    # Without an index these are never read.
     nothing = relation.rows
     index = Postings(
         probe.kind,

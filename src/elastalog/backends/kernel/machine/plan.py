@@ -287,7 +287,7 @@ class Code:
         code.start = self._numbers[start_of(variant)]
         code.is_backward = gather.goal is None
         code.is_negated = variant.is_negated_start
-        code.head = self._numbers.get(variant.clause.head, _NOWHERE)  # where results are handed on nobody asks
+        code.head = self._numbers.get(variant.clause.head, _NOWHERE)  # unused where results are handed on
         self._encode_heads(variant, code)
         code.first_probe, code.probes = self._encoded_probes, len(variant.probes)
         code.take, code.taken = self._put_pairs(gather.take), len(gather.take)

@@ -44,8 +44,8 @@ _turn_for = piece(inserting.turn_for)
 _give_out = piece(inserting.give_out)
 
 SHARES = 32
-"""Of an iteration for each thread, about: the last are small, so that no thread has to wait long for another, and none
-is long, though some start rows lead to a hundred times as many as others."""
+"""Shares of an iteration per thread, about: the last are small, so that no thread has to wait long for another, and
+none is long, though some start rows lead to a hundred times as many as others."""
 
 
 _LOOKS = 250
@@ -113,7 +113,7 @@ class Share(Structure):
 
 @record
 class BodyWork(Structure):
-    """Of a variant: whether several machines may run it at once, how many rules it is run for, what it had done before
+    """For a variant: whether several machines may run it at once, how many rules it is run for, what it had done before
     machines noted it (see `VariantCode`), and the work that is expected of it in this iteration."""
 
     is_shared: int
@@ -212,7 +212,7 @@ def extend_shared(machine, address):
 
 @inlined
 def _is_divided(sharing, index, relation):
-    """Whether an index lacks so many rows that every thread adds those of some keys."""
+    """Whether an index lacks enough rows, and has the state, for every thread to add those of some keys."""
     lacking = relation.used - index.added
     return lacking >= sharing.least_divided and index.state_size >= sharing.threads * INDEX_STATE_SIZE
 
@@ -281,7 +281,7 @@ def may_pass(machine, address, before):
 
 @operator(types.void, INT)
 def wake(address):
-    """Those who sleep leave off: their machines are called back."""
+    """Wakes the threads that sleep, whose machines are called back."""
     wake_all(_gate_of(address), PASSED)
 
 
@@ -413,7 +413,7 @@ def _lay_out(machine, sharing):
 
 @piece
 def _add_shares(machine, sharing, variant, pieces):
-    """So many of a variant, or as many as its start rows are worth."""
+    """Adds `pieces` shares of a variant, or fewer if its start rows are worth fewer."""
     relation = relation_at(machine.relations, variant_at(machine.variants, variant).start)
     size = relation.delta_end - relation.delta
     pieces = min(pieces, size // sharing.least_share + 1)

@@ -83,7 +83,7 @@ from elastalog.jit.operators import view
 @record
 class StartShares(Structure):
     """Rows of the block in a `frame`, below `stop`, of which threads take `size` at a time; `taken`: where the number
-    of the next one is. `entries` and `rows` of the `head`: the turns of so many `threads`."""
+    of the next one is. `entries` and `rows` of the `head`: the turns that `threads` threads have in them."""
 
     frame: int
     stop: int
@@ -139,7 +139,7 @@ def take_starts(machine, variant):
 
 @inlined
 def _next_entry(turns, own, room):
-    """An entry that nobody else has been given, -1 if there is none; it is taken when `turns` says so."""
+    """An entry that no other thread has been given, -1 if there is none; it is taken when `turns` says so."""
     if turns[own + OWN] == turns[own + OWN_END]:
         first = add_unordered(turns, GIVEN, turns[TURN])
         if first + turns[TURN] > room:

@@ -225,7 +225,7 @@ _MOST = 1 << 20
 
 
 class MergingDerivations:
-    """Runs variants, and keeps the heads that they find until somebody takes them. A derivation may be found twice."""
+    """Runs variants, and keeps the heads that they find until these are taken. A derivation may be found twice."""
 
     def __init__(
         self,

@@ -84,7 +84,7 @@ class MergingUpdate:
         return found
 
     def _dependent(self, *, is_loss: bool) -> Facts:
-        """The heads of derivations just found that depend on them: their level is another without, or with them."""
+        """The heads of derivations just found that depend on them: their level differs without, or with them."""
         found = {}
         for name, (facts, fires) in self._derivations.take().items():
             if is_loss:
@@ -132,7 +132,7 @@ class MergingUpdate:
     # --- what comes back, and what comes ---------------------------------------------------------------------------
 
     def _settle(self) -> bool:
-        """Has what is found enter in the order of levels, and finds what follows from it, as long as there is any.
+        """Has what is found enter in the order of levels, and finds what follows from it, until nothing new follows.
         False if something has escaped."""
         self._escaped = {}
         waiting: dict[int, dict[str, list[Matrix]]] = {0: self._explicit()}
@@ -217,7 +217,7 @@ class MergingUpdate:
             self._escaped.setdefault(name, []).append(facts)
 
     def _name_classes(self) -> None:
-        """Of the rows by which classes have grown one is left for each member, with the least of its class."""
+        """Leaves, of the rows by which classes have grown, one for each member, with the least of its class."""
         for pairs, merging in self._levels.mergings.items():
             classes = self._relations[self._plan.classes[pairs]]
             every = np.arange(classes.touched_used, dtype=np.int32)

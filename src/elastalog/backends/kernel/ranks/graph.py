@@ -175,7 +175,7 @@ class RankedGraph(Nodes):
                 yield name, self._words(name, own["node"], own["value"]), own["steps"], own["count"]
 
     def commit(self) -> None:
-        """What the last update has done stands."""
+        """Makes the changes of the last update final."""
         self.is_new = False
         self.state[ops.USED_NOTES : ops.USED_COME + 1] = 0
         self.state[ops.UPDATE] += 1
@@ -250,7 +250,7 @@ class RankedStratum:
         return self._graph is not None
 
     def commit(self) -> None:
-        """What the update under way has done stands."""
+        """Makes the changes of the update under way final."""
         if self._graph is not None:
             self._graph.commit()
 

@@ -253,7 +253,7 @@ class Nodes:
 
 
 def with_room(array: np.ndarray, used: int, more: int) -> np.ndarray:
-    """An array with room for so many more rows."""
+    """The array, or a longer copy of its first `used` rows, with room for `more` rows behind these."""
     if used + more <= len(array):
         return array
     longer = np.empty((used + more + used // 2 + 64, *array.shape[1:]), array.dtype)

@@ -48,7 +48,7 @@ NOTE = np.dtype([(name, "i4") for name in ("node", "present", "steps", "count")]
 """What a node was before the update, or what becomes of a fact."""
 
 USED_NODES, USED_HEAP, USED_NOTES, USED_LOST, USED_GONE, USED_COME, AT, LOOKED, UPDATE, MOST_LINKS = range(10)
-"""Of the state. MOST_LINKS: that lead from a vertex. AT: where an operator goes on."""
+"""Fields of the state. MOST_LINKS: the most that lead from a vertex. AT: where an operator goes on."""
 IS_PLAIN, IS_FLOAT, HAS_SUMS, FAULT, VALUE, STEPS, BEST, BEST_STEPS = range(10, 18)
 """HAS_SUMS: of two values. VALUE, STEPS: of the derivation last looked at; BEST: of the
 best one, or of what was taken off the heap."""
@@ -258,7 +258,7 @@ def offer(heap, nodes, vertices, links, table, state, number, source):
 
 @inlined
 def has_room(more, heap, nodes, table, state):
-    """Whether so much more may wait, each of it a new node."""
+    """Whether there is room for `more` entries of the heap, each a new node."""
     if state[USED_HEAP] + more > heap.shape[0]:
         return False
     used = state[USED_NODES] + more
@@ -368,7 +368,7 @@ def bring(heap, lost, come, nodes, vertices, links, table, state):
 @operator(INT, INT, NUMBERS, _NOTES, _NODES, _VERTICES, _LINKS, WORDS, STATE)
 def settle(most, heap, notes, nodes, vertices, links, table, state):
     """Settles what is offered, the least rank first, and offers what follows from it. Returns 1 when there is nothing
-    left or at a fault, 0 when there is no room, 2 when so many derivations have been looked at."""
+    left or at a fault, 0 when there is no room, 2 when more than `most` derivations have been looked at."""
     while state[USED_HEAP] > 0 and not state[FAULT]:
         if state[LOOKED] > most:
             return 2

@@ -64,8 +64,8 @@ class _Effort:
 
 
 class BackwardSearch:
-    """Of one stratum, in one update. `phase` is surviving evaluation: what it sees of the stratum may shrink, and all
-    else stays."""
+    """Searches backward in one stratum, in one update. `phase` is surviving evaluation: what it sees of the stratum may
+    shrink, and all else stays."""
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ class BackwardSearch:
             self._remembered[number].hand_on(entries[done:], sink)
 
     def _enumerate(self, clause: Clause, limit: int) -> None:
-        """Remembers the derivations of a clause if that goes through no more than so many rows."""
+        """Remembers the derivations of a clause if enumerating them goes through few more than `limit` rows."""
         setting = self._plan.setting(self._relations, self._plan.flat, self._workspace, self._watch)
         for whole in self._plan.everything(clause):
             relation = whole.variant.gather.relation
@@ -225,7 +225,7 @@ def keep_seen(address, block, used, word, view):
 
 
 class RememberedDerivations:
-    """Those of a clause, of which those are handed on whose body facts in the stratum are still in a view."""
+    """The derivations of a clause; those are handed on whose body facts in the stratum are still in a view."""
 
     def __init__(
         self,

@@ -83,7 +83,7 @@ class TouchedFacts:
             bookkeeping.mark(entries, self._relations[name].touched, added, removed)
 
     def _select(self, facts: Facts, looked_at: int, wanted: int, added: int = 0) -> Facts:
-        """Those with the marks wanted among those looked at; they have more marks then."""
+        """The facts that have, of the marks `looked_at`, exactly those `wanted`; they get the marks `added`."""
         chosen = {}
         for name, entries in facts.items():
             found = np.empty(len(entries), np.int32)
@@ -121,7 +121,7 @@ class EntryLists:
         return array, self.state
 
     def finish(self, derivations: int) -> None:
-        """The operator is done; so many derivations were applied."""
+        """The operator is done and has applied `derivations` derivations."""
         self._listed[self._begun] = int(self.state[LISTED])
         self._watch.derived(derivations)
 

@@ -29,8 +29,8 @@ from elastalog.relations.words import Dictionary
 
 
 class SetPlan:
-    """Those of `MaintenancePlan`, and backwards with body facts. `flat`: all relations; their facts count as level 0.
-    `rows_of_everything`: through how many rows the last enumeration of a clause went."""
+    """The plans of `MaintenancePlan`, and backwards with body facts. `flat`: all relations; their facts count as level
+    0. `rows_of_everything`: how many rows the last enumeration of a clause went through."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class SetPlan:
 
     @property
     def plain_rounds(self) -> PlainRoundsPlan:
-        """Those, and `with_bodies`; laid out when first used."""
+        """The plain rounds, and `with_bodies`; laid out when first used."""
         if self._plain_rounds is None:
             backward = [found.variant for some in self.with_bodies.values() for found in some]
             self._plain_rounds = PlainRoundsPlan(

@@ -41,7 +41,7 @@ class Entry(Structure):
 
 
 entry_of = record_at(Entry)
-"""In compiled code, an entry of a touched table by its number."""
+"""An entry of a touched table by its number, in compiled code."""
 
 ROW, OLD, NEW, OTHER, COUNT, MARKS, LOSS_LIST, DELTA_LIST = range(8)
 TOUCHED_WIDTH = 8

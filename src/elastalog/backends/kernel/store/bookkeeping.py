@@ -285,9 +285,9 @@ before, without counts, and with or without levels."""
 
 @operator(INT, INT, INT, INT, WORDS, _FLAGS, INT, INT)
 def follow(address, other, start, mates, seen, compared, first):
-    """Makes touched entries, from `first` on, of those of the rows from `start` on whose facts are not in another
-    relation as they are here; returns how many, and only counts them if `first` is negative. `mates`: for so many rows
-    the row of each fact there (see `set_table.match`), which is marked as seen."""
+    """Makes touched entries, from `first` on, of those rows from `start` on whose facts are not in another relation as
+    they are here; returns how many, and only counts them if `first` is negative. `mates`: for each of the rows in
+    question, the row of its fact there (see `set_table.match`), which is marked as seen."""
     home = relation_descriptor_at(address, 0)
     level = levels_of(home)
     count = counts_of(home)
@@ -385,7 +385,7 @@ def room(array: np.ndarray, used: int) -> np.ndarray:
 
 @operator(types.void, INT, MATRIX, INT, _FLAGS)
 def _find_below(address, block, above, found):
-    """Which facts are there at a level below one; without annotations, which are there."""
+    """Which facts are present at a level below `above`; without annotations, which are present."""
     home = relation_descriptor_at(address, 0)
     facts = facts_of(home)
     for i in range(block.shape[0]):
@@ -419,7 +419,7 @@ def change_facts(home, block, is_present):
 
 
 def are_below(relation: KernelRelation, facts: Matrix, level: int = ABSENT) -> Vector:
-    """Which facts are there at a level below one, outside an update; explicit ones are below 1 where levels are
+    """Which facts are present at a level below `level`, outside an update; explicit ones are below 1 where levels are
     kept."""
     found: Vector = np.empty(len(facts), np.bool_)
     _find_below(relation.address if relation.stamp == relation.laid_out else relation.home, facts, level, found)

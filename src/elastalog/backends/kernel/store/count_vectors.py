@@ -236,7 +236,7 @@ class Vectors:
 
     @property
     def address(self) -> int:
-        """Of the record that says where the arrays are."""
+        """The address of the record that says where the arrays are."""
         return addressof(self.place)
 
     def commit(self) -> None:

@@ -25,8 +25,8 @@ class Stopped(Exception):
 
 
 class Crew:
-    """So many threads, the caller's among them, which do one work after another. The others are there while there is
-    work, and a moment longer."""
+    """A pool of `number` threads, the caller's among them, that do one piece of work after another. The others live
+    while there is work, and a moment longer."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -50,8 +50,8 @@ class Crew:
                 work(part)
 
     def do_ranges(self, size: int, work: Callable[[int, int, int], None]) -> None:
-        """Calls work(part, start, stop) for even ranges of so many rows, each in a thread of its own; for one range
-        where they are few."""
+        """Calls work(part, start, stop) for even ranges of `size` rows, each in a thread of its own; for one range of
+        all if they are few."""
         number = self.number
         if number == 1 or size < SETTINGS.divide_table_from:
             work(0, 0, size)
@@ -113,7 +113,7 @@ class Crew:
             raise next((failure for failure in failures if isinstance(failure, KeyboardInterrupt)), failures[0])
 
     def _dismiss(self) -> None:
-        """Ends the other threads, when they have done what they are doing: nobody knows which have begun."""
+        """Ends the other threads, when they have done what they are doing: it is unknown which have begun."""
         helpers, self._helpers = self._helpers, []
         for helper in helpers:
             helper.end()

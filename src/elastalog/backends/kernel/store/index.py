@@ -114,7 +114,7 @@ class Index:
         return addressof(self.lay_out())
 
     def divide(self, parts: int) -> None:
-        """Prepares the index to be extended by so many threads at once."""
+        """Prepares the index to be extended by `parts` threads at once."""
         if parts * postings.INDEX_STATE_SIZE > len(self.state):
             state = state_vector(parts * postings.INDEX_STATE_SIZE)
             state[: len(self.state)] = self.state

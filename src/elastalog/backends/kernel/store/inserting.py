@@ -43,11 +43,11 @@ from elastalog.backends.kernel.store.set_table import entry_for, fetch_row, fetc
 from elastalog.jit.atomics import add_unordered, compare_and_swap
 
 _ROWS_AHEAD = 16
-"""Memory of so many rows behind the one that is written is asked for: an atomic step waits until all that was written
-before has come to its place, and would wait for fresh memory at every eighth fact or so."""
+"""Memory is prefetched this many rows ahead of the one that is written: an atomic step waits until all earlier writes
+have reached their place, and would wait for fresh memory at every eighth fact or so."""
 
 _MOVED_AHEAD = 12
-"""When a row is moved, the slot of the one that is so many before it is asked for."""
+"""When a row is moved, the slot of the row that lies this far before it is prefetched."""
 
 
 @inlined
@@ -65,7 +65,7 @@ on was met; `level`, unless it is empty, is `at` for each row that is added."""
 
 _Turn = namedtuple("_Turn", "own end given turn")
 """The rows [own, end) are a thread's, and then, if it inserts together with others, further ones that it is
-`given`, so many in a `turn`."""
+`given`, `turn` rows at a time."""
 
 
 @inlined
@@ -194,7 +194,7 @@ APART = 16
 """Numbers from one that a thread writes to one that another does, so that they are not neighbours in memory."""
 
 # In common.
-GIVEN = 0  # the next row that nobody has been given
+GIVEN = 0  # the next row that no thread has been given
 TURN = 1  # how many rows a thread is given at a time
 
 # Of a thread.
@@ -202,27 +202,27 @@ OWN = 0  # the next row of its turn
 OWN_END = 1  # where its turn ends
 
 _EXPECTED = 64
-"""So many are expected of each thread in a round. Facts of one turn follow each other: those that are found one after
-the other are looked at one after the other in the next round, and lie near to each other. Of the last turn of each
-thread half is left over, and so many rows must be moved."""
+"""Turns that each thread is expected to take in a round. Facts of one turn follow each other: those that are found one
+after the other are looked at one after the other in the next round, and lie near to each other. Of each thread's last
+turn about half is left over, and as many rows must be moved."""
 
 _LEAST, _MOST = 1 << 6, 1 << 14
 """Rows that a thread is given at a time."""
 
 
 def size_of_turns(threads: int) -> int:
-    """How many numbers it takes to note the turns of so many threads."""
+    """How many numbers it takes to note the turns of `threads` threads."""
     return APART * (1 + threads)
 
 
 def turn_for(expected: int, threads: int) -> int:
-    """How many rows a thread of so many is given at a time in a round that is expected to add so many."""
+    """How many rows each of `threads` threads is given at a time in a round that is expected to add `expected`."""
     return min(max(expected // (_EXPECTED * threads), _LEAST), _MOST)
 
 
 @operator(types.void, COLUMNS, INT, INT)
 def give_out(turns, used, turn):
-    """From now on threads are given rows from `used` on, so many at a time."""
+    """From now on threads are given rows from `used` on, `turn` at a time."""
     turns[GIVEN] = used
     turns[TURN] = turn
     for own in range(APART, turns.shape[0], APART):

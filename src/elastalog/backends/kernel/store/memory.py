@@ -3,7 +3,7 @@
 Short arrays are numpy's, and move when they grow. From `SETTINGS.map_from` bytes on an array lies in address space that
 is reserved for as many entries as there may ever be: the system gives a page when a thread first touches it, so that
 what is reserved costs nothing, and no address changes when the array becomes longer: it is another view of the same
-memory. Pages behind a shorter one are given back. Reserved memory has large pages, is no part of core dumps, and is
+memory. Pages behind a shorter one are given back. Reserved memory has large pages, is not part of core dumps, and is
 private to each process after a fork.
 
 Compiled code that works on many relations finds their arrays by descriptors: records that stay in place for as long as
@@ -71,7 +71,7 @@ class Stamps:
 
 
 STAMPS = Stamps()
-"""Whoever holds arrays takes a number from here before one of them is replaced or moves, so that those who have written
+"""The owner of arrays takes a number from here before one of them is replaced or moves, so that those who have written
 down where they are see that they must look again. Before, since Ctrl-C may come in between; no number comes twice."""
 
 
@@ -93,8 +93,8 @@ def cleared(shape: int | tuple[int, ...], dtype: Any) -> Vector:
 
 
 def sparse_bits(size: int) -> Vector:
-    """As many bits, none of which is set, of which few will be: pages that nobody touches take no memory, where zeros
-    of NumPy may be written out in memory that was used before."""
+    """`size` bits, all clear, few of which will be set: pages that are never touched take no memory, while zeros of
+    NumPy may be written out in memory that was used before."""
     if not _HAS_MAPPINGS:
         return np.zeros(size // 64, np.uint64)
     return np.frombuffer(mmap.mmap(-1, size // 8, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS), np.uint64)
@@ -116,12 +116,12 @@ def power_of_two(size: int) -> int:
 
 
 def rows_for(slots: int) -> int:
-    """How many rows a set table of so many slots may hold before it grows."""
+    """How many rows a set table of `slots` slots may hold before it grows."""
     return slots * MOST_TAKEN // 16
 
 
 def slots_for(rows: int) -> int:
-    """The size of the smallest set table that may hold so many rows."""
+    """The size of the smallest set table that may hold `rows` rows."""
     slots = power_of_two(rows * 16 // MOST_TAKEN)
     return slots if rows <= rows_for(slots) else 2 * slots
 
@@ -155,7 +155,7 @@ _NOT_COUNTED = 0x4000
 
 def lengthen(owner: object, name: str, used: int, length: int) -> None:
     """Gives the array that an attribute holds another length. The first `used` entries are kept; those behind are of
-    any value. A short array that somebody else refers to is copied to become longer, and keeps its memory otherwise.
+    any value. A short array with other references is copied to become longer, and keeps its memory otherwise.
     When memory ends, or Ctrl-C comes, it is as before."""
     array: Vector = getattr(owner, name)
     shape, former, mapping = array.shape[1:], len(array), _mapping_of(array)
@@ -168,7 +168,7 @@ def lengthen(owner: object, name: str, used: int, length: int) -> None:
             quota.require(used * entry, quota.LIMIT.get())
     else:  # NumPy touches all of it
         quota.ask((length - former) * entry)
-    del array  # so that nobody refers to it
+    del array  # so that no reference is left here
     if mapping is not None and has_room:
         setattr(owner, name, _within(mapping, length, shape))
         if length < former:
@@ -187,14 +187,14 @@ def _resize(owner: object, name: str, shape: tuple[int, ...]) -> None:
     array: Vector = getattr(owner, name)
     try:
         setattr(owner, name, np.empty((0, *shape[1:]), np.int32))
-        with suppress(ValueError):  # somebody refers to it
+        with suppress(ValueError):  # there is another reference to it
             array.resize(shape)
     finally:
         setattr(owner, name, array)
 
 
 def words(length: int, shape: tuple[int, ...]) -> Vector:
-    """An array of so many entries, each of this shape, of any value."""
+    """An array of `length` entries, each of this shape, of any value."""
     size = _size_of(length, shape)
     if size < SETTINGS.map_from or not _HAS_MAPPINGS:
         return np.empty((length, *shape), np.int32)
@@ -202,7 +202,7 @@ def words(length: int, shape: tuple[int, ...]) -> Vector:
 
 
 def _reserved(least: int, most: int) -> mmap.mmap:
-    """Address space of so many bytes at most, as there are: a system that counts it, or a limit, may leave less."""
+    """Address space of `most` bytes, or of fewer, but at least `least`, where the system or a limit leaves no more."""
     size = max(least, most) if _is_unlimited() else least
     while True:
         try:
@@ -242,9 +242,9 @@ def _mapping_of(array: Vector) -> mmap.mmap | None:
 
 @record
 class Place(Structure):
-    """Of a relation: `used` rows and `touched_used` entries, and the arrays that they are in. `changed`: the entries
-    that strata above hear of in the update under way. `given`: those of explicit facts that it changes in a relation
-    with rules; first `going` of them that are deleted, then `coming` that are inserted."""
+    """Where a relation is: its `used` rows and `touched_used` entries, and the arrays that hold them. `changed`: the
+    entries that strata above hear of in the update under way. `given`: those of explicit facts that it changes in a
+    relation with rules; first `going` of them that are deleted, then `coming` that are inserted."""
 
     rows: int
     width: int
@@ -282,7 +282,7 @@ class RelationDescriptor(Place):
 
 @record
 class IndexDescriptor(Structure):
-    """Of an index; `added` rows are in it, which is kept here and nowhere else."""
+    """Where an index is; `added` rows are in it, a number that is kept here and nowhere else."""
 
     columns: int
     columns_number: int
@@ -305,7 +305,7 @@ index_descriptor_at = record_at(IndexDescriptor)
 
 @operator(types.void, INT, MATRIX, INT, TABLE, INT, WORDS, WORDS, MATRIX)
 def write_place(address, rows, full, table, shift, level, count, touched):
-    """Writes down where a relation is, of which so many rows can be found in its table, if it has one."""
+    """Writes down where a relation is; its table, if it has one, has room for `full` rows."""
     place = relation_descriptor_at(address, 0)
     place.rows = place_of(rows)
     place.width = rows.shape[1]

@@ -228,7 +228,7 @@ def _is_of(part, value):
 
 
 _Part = namedtuple("_Part", "number parts")
-"""One of so many parts of the keys; no thread adds rows to another."""
+"""One of `parts` parts of the keys; each thread adds rows to its own part only."""
 
 _Group = namedtuple("_Group", "rows keys homes")
 """Rows that are added together, their keys, and what these hash to; words instead where these are slots."""
@@ -332,7 +332,7 @@ def append(address, rows, start, stop, part, parts):
 
 @piece
 def append_rows(home, rows, start, stop, part, parts):
-    """Adds those of the rows [start, stop) whose keys belong to one of so many parts, each of which a thread of its own
+    """Adds those of the rows [start, stop) whose keys belong to `part` of `parts`, each of which a thread of its own
     may add; returns the first row not added, because something is full."""
     index = postings_of(home)
     slots = index.slots
@@ -398,7 +398,7 @@ def append_rows(home, rows, start, stop, part, parts):
 
 @inlined
 def _size_for(length):
-    """Of the smallest block for so many rows."""
+    """The size of the smallest block for `length` rows."""
     size = int64(_FIRST_BLOCK)
     while size < length:
         larger = size // 2 * 3

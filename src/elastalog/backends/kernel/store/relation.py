@@ -39,10 +39,10 @@ from elastalog.settings import SETTINGS
 _FIRST_TABLE = 128
 _MOST_ROWS = (1 << 30) - 64
 _SLACK = 16
-"""A relation that was filled has room for one more row in so many."""
+"""A relation that was filled has room for one more row for this many that it holds."""
 
 _AT_ONCE = 4
-"""A relation into which facts are inserted grows by so many times its rows, if there are so many facts to come."""
+"""A relation into which facts are inserted grows by at most this many times its rows, even if more are to come."""
 
 
 IN_UPDATES = 1.1
@@ -59,10 +59,10 @@ class KernelRelation:
 
     `counts` and `levels` are empty arrays unless the relation is annotated. `touched` are the entries of the update
     under way (see `marks`); `is_settled` says that every row is present and untouched, so that joins need not look at
-    levels. All levels are between `lowest` and `highest`. `generation` is another number whenever rows have got new
-    ones, and no two relations have the same. `crew`: who builds large tables and indexes. `stamp`: another number
-    whenever an array is another one, or elsewhere (see `memory.STAMPS`); `laid_out`: the one at which the `descriptor`
-    was written, which is at `address`."""
+    levels. All levels are between `lowest` and `highest`. `generation` changes whenever rows get new
+    numbers, and no two relations have the same. `crew`: the threads that build large tables and indexes. `stamp`: a new
+    number whenever an array is replaced or has moved (see `memory.STAMPS`); `laid_out`: the one at which the
+    `descriptor` was written, which is at `address`."""
 
     used: int = _described("used")
     """How many rows there are, those of absent facts included."""
@@ -88,7 +88,7 @@ class KernelRelation:
         self._indexes: dict[tuple[int, ...], Index] = {}
 
     def _make_empty(self, room: int, slots: int) -> None:
-        """Arrays for so many rows, of which there are none."""
+        """Makes the arrays of an empty relation: for `room` rows, and a table of `slots` slots."""
         self.rows: Matrix = np.empty((room, self.width), np.int32)
         self._table: Vector = np.zeros(slots, np.uint32)
         self.shift, self.full = 65 - slots.bit_length(), slots * MOST_TAKEN // 16
@@ -96,7 +96,7 @@ class KernelRelation:
         self.count: Vector = np.empty(room, np.int32) if self.is_annotated else NO_WORDS
 
     def expect(self, rows: int) -> None:
-        """So many rows will come, as far as is known: a relation without any has room for them."""
+        """About `rows` rows are expected: makes room for them, if the relation is empty."""
         if rows > len(self.rows) and not self.used:
             room = rows + rows // _SLACK + SETTINGS.first_rows
             self.stamp = STAMPS.take()
@@ -111,8 +111,8 @@ class KernelRelation:
         return self._table
 
     def lay_out(self, *, with_table: bool = True) -> RelationDescriptor:
-        """Where the relation is, written down again if it has moved. Without the set table where that has been
-        forgotten and nobody will look for facts."""
+        """The descriptor that says where the relation is, written again if that has changed. Without `with_table`, a
+        set table that has been forgotten is not made again: no fact will be looked up."""
         found = self.descriptor
         if self.stamp != self.laid_out:
             # Before the stamp: it may have to be made.
@@ -152,15 +152,15 @@ class KernelRelation:
             self._lengthen(capacity)
 
     def forget_table(self) -> None:
-        """Has no set table until somebody looks for a fact. With annotations that is soon, and then there may be no
-        memory for it: the table stays."""
+        """Drops the set table until a fact is looked up. With annotations that is soon, and there may be no memory
+        for the table then, so it stays."""
         if not self.is_annotated:
             self.stamp = STAMPS.take()
             self._table, self.full = NO_TABLE, 0
 
     def _lengthen(self, capacity: int) -> None:
-        """Makes arrays longer where they are, if nobody else looks at them: the system moves pages, not their content.
-        Rows last: memory may end, or Ctrl-C come, in between."""
+        """Makes arrays longer, in place if nothing else refers to them: the system moves pages, not their content.
+        Rows last: memory may run out, or Ctrl-C come, in between."""
         self.stamp = STAMPS.take()
         for name in ("level", "count", "rows") if self.is_annotated else ("rows",):
             lengthen(self, name, self.used, capacity)
@@ -191,7 +191,7 @@ class KernelRelation:
 
     def trim(self) -> None:
         """Gives back room for rows that an evaluation has not used, but for what the next updates may need. Nothing is
-        copied: an array that somebody else looks at keeps its room."""
+        copied: an array to which there are other references keeps its room."""
         capacity = self.used + self.used // _SLACK + SETTINGS.first_rows
         if len(self.rows) <= capacity + capacity // _SLACK:
             return
@@ -268,8 +268,8 @@ class KernelRelation:
 
     def index(self, columns: tuple[int, ...], rows: int | None = None) -> Index:
         """The index on some columns, which holds the first `rows` rows at least, all of them by default. It is made
-        when first asked for. This is the only way to an index that may be probed: whoever probes says how far it must
-        go, so that one which lacks rows is extended first. While others probe it, it must hold what is asked for."""
+        when first asked for. This is the only way to an index that may be probed: the caller says how many rows it must
+        hold, so that one which lacks some is extended first. While others probe it, it must hold what is asked for."""
         index = self._indexes.get(columns)
         if index is None:
             index = self._indexes[columns] = Index(columns, self.rows, self.used, self.crew)
@@ -329,7 +329,7 @@ class KernelRelation:
         try:
             index.extend(self.rows, self.used, self.crew)
         except BaseException:
-            # Ctrl-C, or no memory: nobody knows which rows it holds now. It is made again when next needed.
+            # Ctrl-C, or no memory: which rows it holds now is unknown. It is made again when next needed.
             self.stamp = STAMPS.take()
             del self._indexes[columns]
             raise

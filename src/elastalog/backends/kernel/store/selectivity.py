@@ -14,11 +14,11 @@ from elastalog.settings import SETTINGS
 
 _SAMPLE = 4096
 _BY_CHANCE = 6
-"""Rows that agree, each with every other one, in a sample of such as three pairs are expected in: seldom none do."""
+"""Added to the rows that agree, each with every other one: a sample seldom has none where three pairs are expected."""
 _ALIKE = 16
-"""A relation has about the size that it had if it has changed by no more than one fact of so many."""
+"""A relation has about the size that it had if that has changed by at most one fact in this many."""
 _MANY = 256
-"""Of more relations than this the largest is not looked for at every question."""
+"""With at least this many relations, the largest is not looked for at every question."""
 
 _MIXER = np.uint64(0x9E3779B97F4A7C15)
 _HALF = np.uint64(32)
@@ -26,7 +26,7 @@ _HALF = np.uint64(32)
 
 @cache
 def _draws(size: int) -> npt.NDArray[np.float64]:
-    """So many places in a relation, as fractions, in order."""
+    """`size` random places in a relation, as fractions of its length, in order."""
     return np.sort(np.random.default_rng(size).random(size))
 
 
@@ -42,7 +42,7 @@ class Rows(Protocol):
 class KernelStatistics:
     """Estimates from a sample of rows, made when first asked for, and again when a relation has got another size.
 
-    The fan-out of some columns is what a fact that is there expects to meet: 1 + (rows - 1) times the chance that two
+    The fan-out of some columns is what a present fact expects to meet: 1 + (rows - 1) times the chance that two
     facts agree on them. That weighs frequent values as joins do, and sees columns that depend on each other."""
 
     def __init__(self, relations: Mapping[str, Rows], sample: int = _SAMPLE) -> None:
@@ -53,8 +53,8 @@ class KernelStatistics:
         self._largest = self._asked = 0
 
     def small_sizes(self, relations: Iterable[str]) -> tuple[int, ...] | None:
-        """The logarithms of sizes: plans for like ones are used again, also in other sessions. None where one is large
-        and it matters more: then plans go by what there is."""
+        """The logarithms of sizes: plans for similar sizes are used again, also in other sessions. None if a relation
+        is large, where plans matter more: then they go by its facts."""
         sizes = [self._relations[name].used for name in relations]
         return tuple([size.bit_length() for size in sizes]) if max(sizes) <= SETTINGS.share_plans_up_to else None
 
@@ -101,7 +101,7 @@ class KernelStatistics:
 
 
 def _drawn(rows: Matrix, used: int, size: int) -> Matrix:
-    """About so many of the first rows, of which there are more."""
+    """A random sample of at most `size` of the first `used` rows."""
     chosen = (_draws(size) * used).astype(np.int64)
     return rows.take(chosen[np.flatnonzero(np.diff(chosen, prepend=-1))], axis=0)
 
@@ -123,8 +123,8 @@ def _agreeing(sample: Matrix, columns: Sequence[int]) -> int:
 
 
 def least_keys(rows: Matrix, used: int, columns: Sequence[int]) -> int:
-    """How many different keys many rows have in some columns, at least, most likely: keys of which some are more
-    frequent than others are more than two rows that agree let expect, and so few of these may be by chance."""
+    """A likely lower bound for the number of distinct keys that many rows have in some columns. If some keys are more
+    frequent than others, there are more keys than agreeing rows suggest; and few such rows may be due to chance."""
     sample = _drawn(rows, used, _SAMPLE)
     return min(used, len(sample) * (len(sample) - 1) // (_agreeing(sample, columns) + _BY_CHANCE))
 

@@ -47,12 +47,12 @@ _NONE_ANEW = frozenset[str]()
 
 
 class Transaction:
-    """`asked`: the explicit facts that are to go and come, and who knows which are explicit, as long as nobody has
+    """`asked`: the explicit facts that are to go and come, and the function that knows which are explicit, until it is
     found out which of them do: those are `deleted` and `inserted`. `changed`: entries of finished relations that strata
     above must hear of. `replaced`: relations that were evaluated anew, as they were, and `vectors` what was counted
-    for them. `anew`: relations that must be. `shift`: what leads back, to be filled by the
-    commit. `is_told`: the descriptors of all `changed` relations say which entries these are; `collect`, if there is
-    one, adds those that compiled code has noted since, which nobody asks for in most updates."""
+    for them. `anew`: relations that must be. `shift`: what leads back, to be filled by the commit. `is_told`: the
+    descriptors of all `changed` relations say which entries these are; `collect`, if there is one, adds those that
+    compiled code has noted since, which most updates never ask for."""
 
     __slots__ = (
         "_changed", "anew", "asked", "collect", "deleted", "inserted", "is_told", "replaced", "shift", "vectors",
@@ -147,7 +147,7 @@ def changed_members(relations: Mapping[str, KernelRelation], names: Iterable[str
 
 
 def receive(relation: KernelRelation, changes: StateChanges, is_level_change: bool) -> Vector:
-    """Writes what somebody else has found to change in a relation as the current state. Returns the entries that
+    """Writes changes of a relation that were computed elsewhere as the current state. Returns the entries that
     changed."""
     set_annotations(relation, changes.words, changes.level, changes.count)
     return changed_entries(relation, is_level_change)
@@ -203,9 +203,9 @@ _came_and_went = piece(bookkeeping.came_and_went)
 @operator(INT, STATE, NUMBERS, INT, MATRIX, INT)
 def commit_all(homes, fates, most, before, compact_from):
     """Makes current annotations those of the epoch; nothing is touched any more. Says what became of relations that
-    were touched, and returns how many these are, and so many times 2³² those that are sparse, from so many absent facts
-    on. Rows, levels and counts of touched facts as they were go to `before`, relation after relation, if they are no
-    more than `most`; where it has no room for them nothing is done, and -1 - their number is returned."""
+    were touched, and returns how many these are, plus 2³² times the number of sparse ones, with more absent facts than
+    `compact_from`. Rows, levels and counts of touched facts as they were go to `before`, relation after relation, if
+    they are at most `most`; where it has no room for them nothing is done, and -1 - their number is returned."""
     number = 0
     entries_in_all = 0
     for r in range(homes.shape[0]):
@@ -253,9 +253,9 @@ def commit_all(homes, fates, most, before, compact_from):
 
 @operator(INT, STATE, STATE, INT, INT)
 def _list_changes(homes, hidden, place, room):
-    """Lists the facts that came and went of the relations of which some have changed, but for those `hidden`, as
-    `ListedChanges` has them, in room for so many words at a place. Returns how many words that takes; nothing is done
-    where there is no room for them."""
+    """Lists the facts that came and went of all relations that changed and are not `hidden`, as `ListedChanges` has
+    them, at the address `place`, where there is room for `room` words. Returns how many words that takes; nothing is
+    done if there is no room for them."""
     words = LISTING
     number = 0
     for r in range(homes.shape[0]):
@@ -315,8 +315,8 @@ class Homes:
         self._listing, self._words_at = made.data, place
 
     def look_again(self) -> int:
-        """Sees to it that addresses are those of the relations that there are, and these laid out. Returns a number
-        that is another one whenever an array of these has moved, or one was replaced, since the last time: stamps are
+        """Ensures that addresses are those of the present relations, and that these are laid out. Returns a number
+        that is new whenever an array of these has moved, or a relation was replaced, since the last time: stamps are
         taken by other sessions, too."""
         stamp, known = STAMPS.last, self._stamp
         if stamp != known:
@@ -390,8 +390,8 @@ class Shift:
 
     @property
     def _sides(self) -> list[list[int]]:
-        """Of each relation its number, how many facts were touched and how many are present on the other side, and its
-        generation."""
+        """For each relation, its number, how many facts were touched and how many are present on the other side, and
+        its generation."""
         if self._known[0] is not self.fates:
             fates = memoryview(self.fates).cast("q").tolist()
             sides = [fates[at + _RELATION : at + _IS_SPARSE] for at in range(0, len(fates), _FATES)]
