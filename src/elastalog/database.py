@@ -15,7 +15,7 @@ from elastalog.late import dataclass
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from datetime import datetime
+    from datetime import date
     from typing import Self
 
     import numpy as np
@@ -285,13 +285,14 @@ class Database(Protocol):
         *,
         epochs: tuple[int, int] | None = None,
         over: str | None = None,
+        candidates: Mapping[str, Any] | Sequence[Any] | None = None,
     ) -> Suggestion:
         """A smallest repair."""
 
     def blame(self, fact: Written) -> Blame:
         """Since when, and why."""
 
-    def at(self, epoch: int | datetime) -> Database:
+    def at(self, epoch: int | date | str) -> Database:
         """An earlier epoch."""
 
     def log(self) -> tuple[LogEntry, ...]:

@@ -1,5 +1,5 @@
 """Names of earlier versions. They work until the next release and warn with the name to write instead; all of them are
-in the two tables here.
+in the tables here.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import wraps
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 Called = TypeVar("Called", bound=Callable[..., Any])
 
@@ -40,6 +40,15 @@ INSTEAD: Final = {
     "relations": ": `db.schemas` has them by name, and `db[name]` is one",
 }
 """What to write instead of a member that there never was, for those who expect it."""
+
+ONLY_OF_SESSIONS: Final = {
+    "on_commit": ": `for event in db.listen():` tells of every epoch",
+    "refresh": ": a client shows the latest epoch whenever it is asked",
+    "proofs": ": `db.explain(fact)` gives the best proof, `db.derivations(fact)` every derivation",
+    "backup": ": copy the store where the service runs, by `elastalog backup STORE FOLDER`",
+    **dict.fromkeys(("reports", "sparql", "statistics", "verify"), ": the process that runs the service has it"),
+}
+"""What to do instead with a client, which has not all members of a session."""
 
 OPTIONS: Final = {
     "memory": "limits.memory",
@@ -72,15 +81,18 @@ def warn(told: str, depth: int = 3) -> None:
 
 
 class Renamed:
-    """Has members that were called otherwise in earlier versions."""
+    """Has members that were called otherwise in earlier versions, and says what to write `_instead` of others."""
+
+    _instead: ClassVar[Mapping[str, str]] = INSTEAD
 
     if not TYPE_CHECKING:
 
         def __getattr__(self, name):
             now = MEMBERS.get(name)
             if now is not None and hasattr(type(self), now.partition(".")[0]):
+                found = attrgetter(now)(self)
                 warn(f"`{name}` is now `{now}`")
-                return attrgetter(now)(self)
+                return found
             if name == "aapply" and hasattr(type(self), "engine"):
                 import asyncio
                 from functools import partial
@@ -90,7 +102,7 @@ class Renamed:
             told = f"{type(self).__name__!r} object has no attribute {name!r}"
             is_relation = name[:1] != "_" and name != "schemas" and name in getattr(self, "schemas", ())
             called = "changes" if isinstance(self, Mapping) else "db"
-            instead = f': write `{called}["{name}"]`' if is_relation else INSTEAD.get(name, "")
+            instead = f': write `{called}["{name}"]`' if is_relation else self._instead.get(name, "")
             raise AttributeError(told + instead, name=name, obj=self)
 
 

@@ -35,6 +35,7 @@ ANSWER = "answer"
 
 _PREFIX = "() :-\n"
 _NOWHERE = Span(0, 0)
+_END = "found the end"
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +269,7 @@ def _refuse(found: tuple[Diagnostic, ...], text: str, shift: int, program: Check
             labels = tuple(_placed(label, shift, len(text)) for label in fault.labels if label.primary)
             message = fault.message
             if any(label.span.start >= len(text) for label in labels):  # the dot was put there by `_as_clause`
-                message = message.replace("found `.`", "found the end")
+                message = message.replace("found `.`", _END)
             advice = fault.help
             if fault.code == "E0114":
                 span = labels[0].span
@@ -284,6 +285,19 @@ def _refuse(found: tuple[Diagnostic, ...], text: str, shift: int, program: Check
             errors.append(replace(fault, message=message, help=advice, labels=labels, source=source))
     if errors:
         raise ElastalogError(errors)
+
+
+def about_part(failed: ElastalogError, part: str, shift: int) -> ElastalogError:
+    """An error about a query as one about a part of it in brackets, which begins `shift` characters further on."""
+    found = []
+    for fault in failed.diagnostics:
+        if fault.source is not None:
+            labels = tuple(_placed(label, shift, len(part)) for label in fault.labels)
+            is_end = any(label.span.start >= len(part) for label in labels)
+            message = fault.message.replace("found `)`", _END) if is_end else fault.message
+            fault = replace(fault, message=message, labels=labels, source=Source(fault.source.name, part))
+        found.append(fault)
+    return type(failed)(found)
 
 
 def _placed(label: Label, shift: int, end: int) -> Label:

@@ -6,37 +6,42 @@ import json
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from datetime import date
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from elastalog.analysis.listing import json_value, show_value
 from elastalog.analysis.program import Base, Value
 from elastalog.analysis.query import parameter_as_json, parameter_values, parameters_in
 from elastalog.client.decoding import Decoder
-from elastalog.client.remote import Event, RemoteRelation, RemoteUpdate, sent_events
+from elastalog.client.remote import Event, RemoteEngine, RemoteRelation, RemoteUndoing, RemoteUpdate, sent_events
 from elastalog.client.transport import Broken, Calls, Transport
 from elastalog.database import PreparedDecision, PreparedQuery, Written
 from elastalog.debugging.answers import Blame, Localisation, Suggestion
-from elastalog.deprecated import Renamed, takes_key
-from elastalog.diagnostics.arguments import require_text, stays_here
+from elastalog.debugging.questions import facts_in
+from elastalog.deprecated import INSTEAD, ONLY_OF_SESSIONS, Renamed, takes_key
+from elastalog.diagnostics.arguments import listed, require_mapping, require_text, stays_here
 from elastalog.evaluation.changes import Changes
 from elastalog.evaluation.costs import Forecast
 from elastalog.evaluation.differences import Differences
 from elastalog.evaluation.pending import by_relation
 from elastalog.evaluation.queries import planned_pattern
+from elastalog.pipeline.files.policy import FAIL
+from elastalog.pipeline.files.read import read_path, said_of_text
 from elastalog.program import Program, as_program
 from elastalog.provenance.absence import Absence
-from elastalog.provenance.fact import Fact
+from elastalog.provenance.fact import Fact, no_fact
 from elastalog.provenance.proof import Proof
 from elastalog.relations.facts import Relation
 from elastalog.relations.schema import Column, Schema, UnknownRelation, schema_named
 from elastalog.storage import errors
-from elastalog.storage.entries import LogEntry
+from elastalog.storage.entries import LogEntry, as_moment, in_utc, require_epochs
 from elastalog.storage.history import Turn
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+
+_ELEMENTS = 'write facts as in the language: `["edge(1, 2)"]`'
 MOST_ROWS = 1_000_000
 """Changed facts that an answer may name."""
 
@@ -52,7 +57,9 @@ class Client(Renamed):
     """A session that a service holds: the same calls, with the same kinds of answers. It holds nothing but the program;
     `at` gives a client of an earlier epoch. Several threads may use one."""
 
-    def __init__(self, transport: Transport, epoch: int | datetime | None = None) -> None:
+    _instead: ClassVar = {**INSTEAD, **ONLY_OF_SESSIONS}
+
+    def __init__(self, transport: Transport, epoch: int | str | None = None) -> None:
         self._transport = transport
         self._calls = Calls(transport, epoch)
         self._decoder: Decoder | None = None
@@ -72,6 +79,11 @@ class Client(Renamed):
 
     def __repr__(self) -> str:
         return f"<Client of {self.url}: epoch {self.epoch}>"
+
+    @property
+    def engine(self) -> RemoteEngine:
+        """The part of `Session.engine` that a client has: `undoing`."""
+        return RemoteEngine(self._take_back)
 
     @property
     def url(self) -> str:
@@ -170,8 +182,8 @@ class Client(Renamed):
         source: str | None = None,
         batch: str | int | None = None,
     ) -> Changes:
-        """Makes the next epoch, of rows by relation or of a diff file, and returns what it changed. `batch` as for
-        `update`."""
+        """Makes the next epoch, of rows by relation, or files that hold them, or of a diff file, and returns what it
+        changed. Files are read here, and a row that is no fact is an error. `batch` as for `update`."""
         if isinstance(inserted, str | os.PathLike):
             update = self.update(source, batch)
             update.read(inserted)
@@ -212,13 +224,15 @@ class Client(Renamed):
 
     def preview(
         self,
-        inserted: Mapping[str, Any] | None = None,
+        inserted: Mapping[str, Any] | RemoteUndoing | None = None,
         deleted: Mapping[str, Any] | None = None,
         *,
         added: str | Iterable[str] = "",
         removed: int | str | Iterable[int | str] = (),
     ) -> Changes:
-        """What an update would change, without an epoch."""
+        """What an update would change, without an epoch; or what taking back an epoch would."""
+        if isinstance(inserted, RemoteUndoing):
+            return self._take_back(inserted.epoch, preview=True)
         body = self._edits(inserted, deleted, added, removed)
         return self._changes(self._calls.ask("/updates/preview", body), body["added_rules"])
 
@@ -242,6 +256,12 @@ class Client(Renamed):
         """Sends an update as `POST /updates` takes it."""
         return self._changes(self._post("/updates", {**update, "rows": MOST_ROWS}, batch))
 
+    def _take_back(self, epoch: int, *, preview: bool = False) -> Changes:
+        """Takes back an epoch, or tells what that would change, by `POST /undo`."""
+        told = self._post("/undo", {"epoch": epoch, "preview": preview, "rows": MOST_ROWS})
+        self.reload()  # its rules may be others now
+        return self._changes(told)
+
     def _facts(
         self, inserted: Mapping[str, Any] | None, deleted: Mapping[str, Any] | None, added: str = ""
     ) -> dict[str, Any]:
@@ -252,12 +272,15 @@ class Client(Renamed):
         }
 
     def rows_told(self, name: str, rows: Any, added: str = "") -> list[list[Any]]:
-        """Facts of a relation, which rules that are `added` may declare, in any form that a session takes, as they are
-        sent."""
+        """Facts of a relation, which rules that are `added` may declare, in any form that a session takes, files here
+        among them, as they are sent."""
         if name not in self.schemas:
             self.reload()
         decoder = self.decoder.with_rules(added) if name not in self.schemas else self.decoder
-        return [list(map(json_value, fact)) for fact in decoder.relation(schema_named(decoder.schemas, name), rows)]
+        schema = schema_named(decoder.schemas, name)
+        if isinstance(rows, str | os.PathLike):
+            rows = read_path(schema, rows, FAIL, said_of_text(decoder.program.checked.relations[name])).table
+        return [list(map(json_value, fact)) for fact in decoder.relation(schema, rows)]
 
     def _changes(self, told: Mapping[str, Any], added: str = "") -> Changes:
         try:
@@ -315,7 +338,7 @@ class Client(Renamed):
         time_limit: float | None = None,
     ) -> Localisation:
         """A smallest part of the last update, or of what happened between two epochs, that shows all faults."""
-        body = {"unwanted": list(unwanted), "missing": list(missing), "epochs": epochs, "seconds": time_limit}
+        body = {**_faults(unwanted, missing), "epochs": epochs, "seconds": time_limit}
         return self.decoder.localisation(self._calls.ask("/localise", body))
 
     def suggest(
@@ -328,17 +351,26 @@ class Client(Renamed):
         *,
         epochs: tuple[int, int] | None = None,
         over: str | None = None,
+        candidates: Mapping[str, Any] | Sequence[Any] | None = None,
     ) -> Suggestion:
         """A smallest repair; see `Session.suggest`. `apply()` of it sends the undoing, which is done unless
         the service has gone on."""
-        told = self._calls.ask(
-            "/suggest",
-            {
-                "unwanted": list(unwanted), "missing": list(missing), "rejected": list(rejected),
-                "weights": dict(weights or {}), "epochs": epochs, "over": over, "seconds": time_limit,
-            },
-        )  # fmt: skip
+        require_mapping("weights are numbers by element", weights, 'give a mapping, such as `{"edge(1, 2)": 2}`')
+        body = {
+            **_faults(unwanted, missing),
+            "rejected": [_written(one) for one in listed("rejected elements are given in a list", rejected, _ELEMENTS)],
+            "weights": {_written(element): weight for element, weight in (weights or {}).items()},
+            "epochs": epochs, "over": over, "candidates": self._candidates(candidates), "seconds": time_limit,
+        }  # fmt: skip
+        told = self._calls.ask("/suggest", body)
         return self.decoder.suggestion(told, lambda _: self.send(told["undo"]))
+
+    def _candidates(self, given: Any) -> Any:
+        if given is None:
+            return None
+        if isinstance(given, Mapping):
+            return {name: self.rows_told(name, rows) for name, rows in given.items()}
+        return [_written(one) for one in listed("candidates are facts", given, _ELEMENTS)]
 
     def blame(self, fact: Written) -> Blame:
         """The epoch in which a fact last appeared or disappeared, and the part of its update that did that."""
@@ -346,9 +378,12 @@ class Client(Renamed):
 
     # --- history ---------------------------------------------------------------------------------------------------
 
-    def at(self, epoch: int | datetime) -> Client:
-        """A client of an earlier epoch, by its number or by a time at which it was in force."""
-        return Client(self._transport, epoch)
+    def at(self, epoch: int | date | str) -> Client:
+        """A client of an earlier epoch, by its number or by a time at which it was in force; see `Session.at`."""
+        if isinstance(epoch, date | str):
+            return Client(self._transport, in_utc(as_moment(epoch)).isoformat())
+        require_epochs(epoch)
+        return Client(self._transport, int(epoch))
 
     def log(self, limit: int | None = None) -> tuple[LogEntry, ...]:
         """The epochs that the service knows, oldest first, at most `limit` of them."""
@@ -375,6 +410,7 @@ class Client(Renamed):
         return self.decoder.differences(told)
 
     def _diff(self, first: int, last: int) -> Any:
+        require_epochs(first, last)
         return self._transport.json("GET", "/diff", {"from": first, "to": last, "rows": MOST_ROWS})
 
     def listen(self, since: int | None = None, *, retries: int = 10) -> Iterator[Event]:
@@ -421,8 +457,21 @@ class _Source:
         return self._client.at(self._epoch).why_not(fact)
 
 
-def _written(fact: Written) -> str:
-    return fact if isinstance(fact, str) else f"{fact[0]}({', '.join(map(show_value, fact[1]))})"
+def _faults(unwanted: Any, missing: Any) -> dict[str, list[str]]:
+    sides = (("unwanted", unwanted), ("missing", missing))
+    return {name: list(map(_written, facts_in(f"{name} facts are given in a list", side))) for name, side in sides}
+
+
+def _written(given: Any) -> str:
+    """A fact, or an element of an update, as text."""
+    match given:
+        case str():
+            return given
+        case ("+" | "-" as sign, fact):
+            return f"{sign}{_written(fact)}"
+        case (str() as name, tuple() | list() as values):
+            return f"{name}({', '.join(map(show_value, values))})"
+    raise no_fact(given)
 
 
 def _rules(added: str | Iterable[str], removed: int | str | Iterable[int | str]) -> dict[str, Any]:

@@ -7,13 +7,11 @@ import json
 import ssl
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlencode, urlsplit
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached, error, warn_of
 from elastalog.relations.schema import UnknownRelation
-from elastalog.storage.entries import in_utc
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,6 +20,17 @@ API: Final = "/api/v1"
 ARROW: Final = "application/vnd.apache.arrow.stream"
 WARNINGS: Final = "X-Elastalog-Warnings"
 _LIMITS: Final = (503, 504, 507)
+
+
+class _Connection(http.client.HTTPConnection):
+    """Closed when nobody has it any more, as when its thread has ended, or its client was left open."""
+
+    def __del__(self) -> None:
+        self.close()
+
+
+class _SecureConnection(http.client.HTTPSConnection, _Connection):
+    """The same with TLS."""
 
 
 class Transport:
@@ -118,8 +127,8 @@ class Transport:
         host, port = self._parts.hostname or "", self._parts.port
         if self._parts.scheme == "https":
             context = ssl.create_default_context()
-            return http.client.HTTPSConnection(host, port, timeout=self._timeout, context=context)
-        return http.client.HTTPConnection(host, port, timeout=self._timeout)
+            return _SecureConnection(host, port, timeout=self._timeout, context=context)
+        return _Connection(host, port, timeout=self._timeout)
 
     def _target(self, path: str, query: Mapping[str, Any] | None) -> str:
         given = {name: _written(value) for name, value in (query or {}).items() if value is not None}
@@ -155,13 +164,12 @@ class Transport:
 
 
 class Calls:
-    """The calls that can be asked at any epoch, about one of them; None: the latest."""
+    """The calls that can be asked at any epoch, about one of them, by number or time; None: the latest."""
 
-    def __init__(self, transport: Transport, epoch: int | datetime | None) -> None:
+    def __init__(self, transport: Transport, epoch: int | str | None) -> None:
         self.epoch = epoch
         self._transport = transport
-        moment = epoch if epoch is None or isinstance(epoch, int) else in_utc(epoch).isoformat()
-        self._prefix = "" if moment is None else f"/at/{quote(str(moment))}"
+        self._prefix = "" if epoch is None else f"/at/{quote(str(epoch))}"
 
     def get(self, path: str, **query: Any) -> Any:
         """What a call answers, as JSON."""

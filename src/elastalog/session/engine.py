@@ -110,15 +110,16 @@ class Engine:
         never depend on it, nor on whether that update comes."""
         self._updates.announce(upcoming, marks)
 
-    def undoing(self, epoch: int | EpochRecord) -> PendingUpdate:
-        """An update, still to be committed, that takes back what an epoch did to explicit facts and rules. The epoch is
-        one that the session remembers, or its store, after the first. What it declared stays."""
+    def undoing(self, epoch: int | EpochRecord, update: PendingUpdate | None = None) -> PendingUpdate:
+        """An update, still to be committed, that takes back what an epoch did to explicit facts and rules: a new one
+        unless one is given to be filled. The epoch is one that the session remembers, or its store, after the first.
+        What it declared stays."""
         past, now = self._history.past, self._materialisation.epoch
         number: Any = getattr(epoch, "epoch", epoch)
         require_whole("an epoch to undo is given by its number", number, "give that of one; `db.log()` lists them")
         if not (oldest := past.oldest) < number <= now:
             raise error("E1004.undo" if oldest < now else "E1004.none", epoch=number, oldest=oldest + 1, now=now)
-        update = self._session.update()
+        update = update or self._session.update()
         for of, rules in past.rules(number - 1):
             if of == number:
                 update.remove_rules(rules.added)

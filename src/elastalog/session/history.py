@@ -15,7 +15,6 @@ import numpy as np
 from elastalog import late
 from elastalog.backends.protocol import ChangedWords, Matrix
 from elastalog.backends.rows import first_and_last
-from elastalog.diagnostics.arguments import require_whole
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.evaluation.changes import RuleTexts, Update
 from elastalog.evaluation.epochs import EpochRecord
@@ -24,7 +23,7 @@ from elastalog.provenance.fact import Fact
 from elastalog.relations.pairs import Rows, written_out
 from elastalog.session.materialisation import Materialisation
 from elastalog.storage import errors
-from elastalog.storage.entries import Batches, LogEntry, epoch_in_force
+from elastalog.storage.entries import Batches, LogEntry, epoch_in_force, require_epochs
 from elastalog.storage.manifest import RETENTION, Options
 
 if TYPE_CHECKING:
@@ -146,12 +145,12 @@ class History:
         """The epoch of a number, or the one that was in force at a time."""
         if isinstance(moment, date | str):
             return epoch_in_force(self.log(), moment)
-        _require_epochs(moment)
+        require_epochs(moment)
         return moment
 
     def net_changes(self, epoch: int) -> ChangedWords:
         """The facts that came and went in the epochs after one, all together."""
-        _require_epochs(epoch)
+        require_epochs(epoch)
         now = self._materialisation
         if self.store is not None:
             with self._stored() as store:
@@ -201,7 +200,7 @@ class History:
 
     def diff(self, first: int, last: int) -> Differences:
         """What the epochs after one until another did together, or the other way round."""
-        _require_epochs(first, last)
+        require_epochs(first, last)
         now = self._materialisation
         with now.lock, self._stored() as store:
             found = differences.difference(store, first, last, now.schemas, now.dictionary)
@@ -212,7 +211,7 @@ class History:
 
     def changed_rules(self, first: int, last: int) -> RuleTexts:
         """The rules that the epochs after one until another removed and added together, or the other way round."""
-        _require_epochs(first, last)
+        require_epochs(first, last)
         entries = self.log()
         for epoch in (first, last):
             if not entries[0].epoch <= epoch <= entries[-1].epoch:
@@ -231,7 +230,7 @@ class History:
 
     def added_declarations(self, first: int, last: int) -> tuple[str, ...]:
         """What the program of one epoch declares and that of another does not, printed, in order."""
-        _require_epochs(first, last)
+        require_epochs(first, last)
         with self._materialisation.lock, self._stored() as store:
             before, after = (declarations_in(store.state(epoch).program_text()) for epoch in (first, last))
         known = set(before)
@@ -269,11 +268,6 @@ class History:
     def stored_if_any(self) -> AbstractContextManager[Store | None]:
         """The store, for a block in which its files stay where they are, or None."""
         return nullcontext() if self.store is None else self._stored()
-
-
-def _require_epochs(*epochs: object) -> None:
-    for epoch in epochs:
-        require_whole("an epoch is a number", epoch, "give its number; `db.log()` has an entry for each")
 
 
 def net_of(records: Iterable[EpochRecord]) -> ChangedWords:

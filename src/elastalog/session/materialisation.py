@@ -19,7 +19,6 @@ from elastalog.backends.annotation import Support
 from elastalog.backends.engines import backend_maker
 from elastalog.backends.protocol import FactFiles
 from elastalog.backends.watch import Watch, memory_as_limit
-from elastalog.diagnostics.arguments import wrong_kind
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, warn_of
 from elastalog.diagnostics.quota import within
 from elastalog.evaluation import needed_groups
@@ -34,7 +33,7 @@ from elastalog.pipeline.spark.for_sessions import destination, is_spark_rows, re
 from elastalog.planning.equivalences import kept_as_classes
 from elastalog.planning.lower import lower
 from elastalog.planning.transition import Transition
-from elastalog.provenance.fact import Fact
+from elastalog.provenance.fact import Fact, no_fact
 from elastalog.provenance.metrics import metric_named
 from elastalog.relations.checks import converted_values
 from elastalog.relations.functions import functions_for, library_functions, with_records
@@ -241,8 +240,7 @@ class Materialisation:
                 return Fact(*parse_fact(given, self.program.checked))
             case (str() as name, tuple() | list() as values):
                 return Fact(name, values_of_fact(self.schema(name), values))
-        advice = 'write it as in the language, `path(1, 4)`, or as a pair, `("path", (1, 4))`'
-        raise wrong_kind("a fact is a text, or a relation and its values", given, advice)
+        raise no_fact(given)
 
     def _lowered(self, program: Program) -> LogicalProgram:
         """The program as the backend gets it. Global levels are exact, and tasks share facts out, only where an

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from elastalog.backends.protocol import GONE, StateChanges
-from elastalog.diagnostics.arguments import wrong_kind
+from elastalog.diagnostics.arguments import require_whole, wrong_kind
 from elastalog.diagnostics.diagnostic import error
 from elastalog.diagnostics.messages import counted
 from elastalog.late import dataclass
@@ -74,17 +74,26 @@ def in_utc(moment: datetime) -> datetime:
         return moment.replace(tzinfo=UTC)
 
 
-def epoch_in_force(entries: Sequence[LogEntry], moment: datetime | date | str) -> int:
-    """The epoch that was in force at a time, which may be a text as ISO 8601 has it; a day is its beginning."""
-    given: object = moment
-    if isinstance(moment, str):
+def require_epochs(*epochs: object) -> None:
+    """Raises WrongArgument unless epochs are given by their numbers."""
+    for epoch in epochs:
+        require_whole("an epoch is a number", epoch, "give its number; `db.log()` has an entry for each")
+
+
+def as_moment(given: date | str) -> datetime:
+    """A time, which may be a text as ISO 8601 has it; a day is its beginning. Raises WrongArgument for another text."""
+    if isinstance(given, str):
         try:
-            moment = datetime.fromisoformat(moment)
+            return datetime.fromisoformat(given)
         except ValueError:
             advice = "give the number of one, or a time such as `2026-11-18 09:30`"
             raise wrong_kind("an epoch is a number, or the one in force at a time", given, advice) from None
-    elif not isinstance(moment, datetime):
-        moment = datetime.combine(moment, time())
+    return given if isinstance(given, datetime) else datetime.combine(given, time())
+
+
+def epoch_in_force(entries: Sequence[LogEntry], at: date | str) -> int:
+    """The epoch that was in force at a time."""
+    moment = as_moment(at)
     when = in_utc(moment)
     # A clock may have gone backwards: no epoch was in force before the one before it.
     since = accumulate((entry.time for entry in entries), max)  # in microseconds, as people name times

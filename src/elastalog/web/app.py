@@ -123,7 +123,7 @@ def _parts(described: Mapping[str, Any]) -> Iterator[str]:
 
 def _call(path: str, method: str, call: Mapping[str, Any], described: Mapping[str, Any]) -> Iterator[str]:
     yield f"<section><h3><b>{method.upper()}</b> <code>{escape(path)}</code></h3>"
-    yield f"<p>{prose(call.get('description', ''))}</p><table>"
+    yield f"<p>{_told(call)}</p><table>"
     for one in call.get("parameters", ()):
         where = "" if one["in"] == "query" else f" ({one['in']})"
         yield _row(f"{one['name']}{where}", _kind(one["schema"]), one.get("required", False))
@@ -134,9 +134,13 @@ def _call(path: str, method: str, call: Mapping[str, Any], described: Mapping[st
 
 def _body(schema: Mapping[str, Any], described: Mapping[str, Any]) -> Iterator[str]:
     model = described["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
-    yield f'<tr><td colspan="3">body: {prose(model.get("description", ""))}</td></tr>'
+    yield f'<tr><td colspan="3">body: {_told(model)}</td></tr>'
     for name, field in model["properties"].items():
         yield _row(name, _kind(field), name in model.get("required", ()))
+
+
+def _told(described: Mapping[str, Any]) -> str:
+    return prose(" ".join(described.get("description", "").split()))  # lines end where those of the code do
 
 
 def _row(name: str, kind: str, is_required: bool) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Coroutine
 from datetime import datetime
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from fastapi import Depends, HTTPException, Request, Response
 from fastapi.routing import APIRoute
@@ -88,6 +88,15 @@ class ProgramGiven(Given):
     source: Name | None = None
 
 
+class UndoGiven(Given):
+    """An epoch, the last one unless given. With `preview`, only what taking it back would change is told."""
+
+    epoch: Epoch | None = None
+    preview: bool = False
+    rows: Rows | None = None
+    source: Name | None = None
+
+
 class TextGiven(Given):
     """A whole program."""
 
@@ -106,11 +115,14 @@ class FaultsGiven(Given):
 
 class SuggestGiven(FaultsGiven):
     """What is `rejected` stays as it is: facts, patterns (`edge(1, _)`), rules; `weights` say how dear it is to change
-    each of them; `over`: parts of an `update`, or explicit `facts`, whenever they came."""
+    each of them; `over`: parts of an `update`, or explicit `facts`, whenever they came. `candidates` bring missing
+    facts about: facts to insert, or to delete (`-edge(1, 2)`), or lists of values by relation; unless given, what is
+    found by asking why not."""
 
     rejected: list[FactText] = Field(default_factory=list)
     weights: dict[str, Annotated[float, Field(gt=0, lt=1e9)]] = Field(default_factory=dict)
-    over: Annotated[str, Field(pattern="^(update|facts)$")] | None = None
+    over: Literal["update", "facts"] | None = None
+    candidates: list[FactText] | dict[str, list[list[Any]]] | None = Field(None, examples=[["edge(1, 2)"]])
 
 
 class BlameGiven(Given):

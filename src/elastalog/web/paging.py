@@ -18,9 +18,9 @@ import pyarrow.compute as pc
 
 from elastalog.analysis.listing import show_value
 from elastalog.analysis.program import Base, Value
-from elastalog.analysis.query import require_columns
+from elastalog.analysis.query import about_part, require_columns
 from elastalog.backends.rows import places_in
-from elastalog.diagnostics.diagnostic import error
+from elastalog.diagnostics.diagnostic import ElastalogError, error
 from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.relations.arrays import array_of_numbers
 from elastalog.relations.facts import FactWords, Relation
@@ -231,8 +231,11 @@ class Pager:
         require_columns(where, schema.name, names)
         columns = ", ".join(names)
         # In brackets: alternatives are among the facts of the relation. On a line of its own: it may end in a comment.
-        text = f"wanted({columns}) :- {schema.name}({columns}), ({where.strip().rstrip('.')}\n)"
-        answer = session.engine.asking(text, parameters)
+        prefix = f"wanted({columns}) :- {schema.name}({columns}), ("
+        try:
+            answer = session.engine.asking(f"{prefix}{where.rstrip().rstrip('.')}\n)", parameters)
+        except ElastalogError as failed:
+            raise about_part(failed, where, len(prefix)) from None
         all_facts = source.fact_words().copied() if is_annotated else None
 
         def filtered() -> View:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from starlette.exceptions import HTTPException
@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached, finding, render_json
+from elastalog.diagnostics.nearest import did_you_mean
 
 log = logging.getLogger("elastalog.web")
 
@@ -52,6 +53,7 @@ _HERE: Final = (
     (r"`unwanted=\[…\]`, .*", "put it into `unwanted`"),
     (r"`why_not`(?: \(as a command: `whynot`\))?", "`GET /why-not?fact=…`"),
     (r"`explain`", "`GET /proof?fact=…`"),
+    (r"`candidates` \(as an option: `--candidate`\)", "`candidates`"),
     (r"`query` finds", "`POST /query` finds"),
     (r"`db\.log\(\)`|`elastalog log`", "`GET /epochs`"),
 )
@@ -128,12 +130,14 @@ async def of_malformed(request: Request, error: Exception) -> Response:
 
     assert isinstance(error, RequestValidationError)
     kind = request.headers.get("Content-Type", "")
-    told = [_malformed(one, kind) for one in error.errors()[:20]]
+    taken = request.scope["route"].dependant.body_params
+    fields = [name for one in taken for name in one.field_info.annotation.model_fields]
+    told = [_malformed(one, kind, fields) for one in error.errors()[:20]]
     return problem(tuple(told), 400)
 
 
-def _malformed(fault: Mapping[str, Any], kind: str) -> Diagnostic:
-    """What is wrong with a request whose body was sent as a kind of content."""
+def _malformed(fault: Mapping[str, Any], kind: str, fields: Sequence[str]) -> Diagnostic:
+    """What is wrong with a request whose body was sent as a kind of content, and may have some fields."""
     if fault["type"] == "json_invalid":
         reason = fault["ctx"]["error"][:300].lower()
         return finding("E0926.malformed_2", reason=reason, fault=fault["loc"][-1])
@@ -142,7 +146,10 @@ def _malformed(fault: Mapping[str, Any], kind: str) -> Diagnostic:
     where = ".".join(str(part) for part in fault["loc"])
     told = str(fault["msg"])[:300].lower()
     if fault["type"] == "extra_forbidden":
-        told = "this call has no such field"
+        known = ", ".join(f"`{one}`" for one in fields)
+        return finding("E0926.field", where=where, near=did_you_mean(str(fault["loc"][-1]), fields), known=known)
+    if fault["type"] == "literal_error":
+        told = f"this is {fault['ctx']['expected']}".replace("'", "`")
     elif fault["type"] == "list_type" and fault["loc"][1:2] in (("inserted",), ("deleted",)):
         told = "facts are lists of values: `[[1, 2], [2, 3]]`"
     return finding("E0926.malformed", where=where, fault=told)

@@ -196,6 +196,10 @@ class Replicas:
         """An update to fill, for `commit`."""
         return self._first.update(source, batch)
 
+    def take_back(self, update: PendingUpdate, epoch: int | None) -> None:
+        """Puts into an update what takes back an epoch; None: the last."""
+        self._first.engine.undoing(self._first.epoch if epoch is None else epoch, update)
+
     def commit(self, update: PendingUpdate, committed: Callable[[EpochRecord], None] = lambda record: None) -> None:
         """Makes the next epoch. `committed` is called when readers see it."""
         self.follow()

@@ -203,9 +203,12 @@ async def suggest(service: Asked, given: models.SuggestGiven, epoch: Moment = No
     `/updates`."""
 
     def ask(session: Session) -> dict[str, Any]:
+        candidates: Any = given.candidates
+        if isinstance(candidates, dict):
+            candidates = forms.rows_from_json(candidates, session.schemas)
         found = session.suggest(
             given.unwanted, given.missing, given.rejected, given.weights or None, service.reading.time_to_search(),
-            epochs=given.epochs, over=given.over,
+            epochs=given.epochs, over=given.over, candidates=candidates,
         )  # fmt: skip
         told = forms.as_object(found.to_json())
         elements = zip(told["elements"], found.elements, strict=True)
@@ -301,6 +304,16 @@ async def update(service: Asked, given: models.UpdateGiven, key: Key = None) -> 
         )  # fmt: skip
 
     return await _committed(service, apply, given.rows)
+
+
+@at_the_last.post("/undo", tags=["updates"], dependencies=WRITES)
+async def undo(service: Asked, given: models.UndoGiven, key: Key = None) -> dict[str, Any]:
+    """Takes back what an epoch did to explicit facts and rules, by default the last: the next epoch. Facts that have
+    come or gone again since stay as they are, and so do declarations. Undoing an undoing does again what was undone."""
+    writing = service.writing
+    if given.preview:
+        return await _previewed(service, lambda: writing.preview_undoing(given.epoch), given.rows)
+    return await _committed(service, lambda: writing.take_back(given.epoch, key=key, source=given.source), given.rows)
 
 
 @at_any_epoch.post("/updates/preview", tags=["updates"], response_model=models.UpdateTold)

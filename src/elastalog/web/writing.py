@@ -73,6 +73,15 @@ class Writing:
 
         return self._reading.ask(preview, changes=True)
 
+    @asks
+    def preview_undoing(self, epoch: int | None = None) -> Changes:
+        """What taking back an epoch, by default the last, would change."""
+
+        def preview(session: Session) -> Changes:
+            return session.preview(session.engine.undoing(session.epoch if epoch is None else epoch))
+
+        return self._reading.ask(preview, changes=True)
+
     # --- epochs ----------------------------------------------------------------------------------------------------
 
     @commits
@@ -115,6 +124,11 @@ class Writing:
             update.become(rules.read_text(program, update.program))
 
         return self._commit(fill, key, source, ([], [], program))
+
+    @commits
+    def take_back(self, epoch: int | None = None, *, key: str | None = None, source: str | None = None) -> Committed:
+        """Takes back what an epoch, by default the last, did to explicit facts and rules."""
+        return self._commit(lambda update: self._replicas.take_back(update, epoch), key, source, ("undo", epoch))
 
     @commits
     def undo(self, suggestion: Suggestion) -> Committed:

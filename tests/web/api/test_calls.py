@@ -455,6 +455,62 @@ def test_advice_speaks_of_calls_over_http(http: httpx.Client, call: str, told: s
     assert not any(other in problem["help"] for other in others)
 
 
+@pytest.mark.parametrize(
+    ("call", "body", "detail", "advice"),
+    [
+        ("/updates", {"insert": {}}, "`body.insert`: this call has no such field", "did you mean `inserted`?"),
+        ("/undo", {"number": 2}, "`body.number`: this call has no such field",
+         "it has `epoch`, `preview`, `rows`, `source`"),
+        ("/suggest", {"over": "fact"}, "`body.over`: this is `update` or `facts`", "see /api/docs"),
+    ],
+)  # fmt: skip
+def test_what_a_body_may_hold_is_told(http: httpx.Client, call: str, body: Any, detail: str, advice: str) -> None:
+    answer = http.post(call, json=body)
+    refused(answer, 400, "E0926")
+    assert (answer.json()["detail"], answer.json()["help"]) == (detail, advice)
+
+
+@pytest.mark.parametrize("path", ["/at/9/relations", "/relations?epoch=9", "/diff?from=1&to=9", "/changes?since=9"])
+def test_an_epoch_that_is_still_to_come_is_told_as_such(http: httpx.Client, path: str) -> None:
+    found = http.get(path).json()
+    assert found["detail"] == "there is no epoch 9: the store keeps epochs 1 to 1"
+    assert found["help"] == "epoch 9 is still to come; see `GET /epochs`"
+
+
+@pytest.mark.parametrize(
+    ("where", "message", "places"),
+    [
+        ("text='one'", "a string is written with double quotes", [(6, 11)]),
+        ('of > 0, of = "x"', "`=` compares a number with a symbol", [(9, 11), (14, 17)]),
+        ("  nosuch(of).", "unknown relation `nosuch`", [(3, 9)]),
+        ("of = ", "expected a term, found the end", [(6, 6)]),
+    ],
+)
+def test_faults_of_a_filter_are_placed_in_it(http: httpx.Client, where: str, message: str, places: Any) -> None:
+    (found,) = http.get("/relations/label", params={"where": where}).json()["diagnostics"]
+    assert (found["message"], [(one["column"], one["end_column"]) for one in found["labels"]]) == (message, places)
+
+
+def test_the_last_epoch_is_taken_back_once_under_a_key(http: httpx.Client) -> None:
+    http.post("/updates", json={"inserted": {"edge": [[4, 5]]}})
+    would = http.post("/undo", json={"preview": True}).json()
+    assert (would["impact"], would["relations"]["edge"]["deleted"]) == (5, [[4, 5]])
+    for is_repeated in (False, True):
+        done = http.post("/undo", json={"source": "notebook"}, headers={"Idempotency-Key": "u"}).json()
+        assert (done["epoch"], done["is_repeated"]) == (3, is_repeated)
+    other = http.post("/undo", json={"epoch": 2, "source": "notebook"}, headers={"Idempotency-Key": "u"})
+    refused(other, 422, "E0932")
+    assert [one["source"] for one in http.get("/epochs").json()["epochs"]] == ["notebook", None, None]
+
+
+def test_a_repair_takes_candidates(http: httpx.Client) -> None:
+    none = http.post("/suggest", json={"missing": ["path(8, 9)"], "rejected": ["edge(8, _)"]}).json()
+    assert none["help"].startswith("other changes may do it: name them as `candidates`, facts to insert")
+    for candidates in (['label(1, "nobody")'], {"label": [[1, "nobody"]]}):
+        found = http.post("/suggest", json={"missing": ['named("nobody")'], "candidates": candidates}).json()
+        assert found["undo"]["inserted"] == {"label": [[1, "nobody"]]}
+
+
 def test_a_repair_says_what_becomes_of_each_element(http: httpx.Client) -> None:
     http.post("/updates", json={"inserted": {"edge": [[4, 1]]}, "deleted": {"edge": [[1, 2]]}})
     found = http.post("/suggest", json={"unwanted": ["path(4, 1)"], "missing": ["path(1, 2)"]}).json()
@@ -479,6 +535,7 @@ def test_the_reference_asks_nothing_from_elsewhere(running: Running) -> None:
     assert "/api/v1/relations/{relation}" in page.text
     assert "http" not in page.text.replace("HTTP", "").replace("httpvalidation", "")
     assert "script" not in page.text
+    assert "\\n" not in page.text
     assert page.headers["content-security-policy"].startswith("default-src 'none'")
     described = httpx.get(f"{running.url}/api/openapi.json").json()
     assert "/api/v1/at/{epoch}/proof" in described["paths"]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
 import threading
+import warnings
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ import pytest
 
 import elastalog
 from elastalog import Branch, ElastalogError
+from elastalog.deprecated import ONLY_OF_SESSIONS
 from tests.refusals import refused
 from tests.web.api.conftest import FACTS, READ_TOKEN, Running
 
@@ -87,6 +90,128 @@ def test_a_preview_changes_nothing(running: Running) -> None:
     new = db.preview(added=".decl loop(x: number)\nloop(x) :- path(x, y), y > 3.")
     assert sorted(new["loop"].inserted) == [(1,), (2,), (3,)]
     assert db.epoch == 1
+
+
+def test_an_epoch_is_taken_back(running: Running) -> None:
+    db = running.connect()
+    db.apply({"edge": [(4, 5)]}, {"edge": [(1, 2)]})
+    db.change_rules("named(t) :- label(_, t), path(9, _).", removed=3)
+    assert (sorted(db["named"]), db.program.checked.rules[-1].text) == ([], "named(t) :- label(_, t), path(9, _).")
+    assert sorted(db.preview(db.engine.undoing(2))["edge"].inserted) == [(1, 2)]
+    assert db.epoch == 3
+    assert sorted(db.engine.undoing(2).commit()["path"].deleted) == [(2, 5), (3, 5), (4, 5)]
+    assert sorted(db["path"]) == PATHS
+    assert list(db.engine.undoing(db.log()[2]).commit()["named"].inserted) == [("one",)]
+    assert "path(9, _)" not in db.program.tree.source.text
+    db.engine.undoing(db.epoch).commit()
+    assert sorted(db["named"]) == []
+    assert db.epoch == 6
+
+
+def test_what_cannot_be_undone_is_told(running: Running) -> None:
+    db = running.connect()
+    with refused("E1004"):
+        db.engine.undoing(1).commit()
+    db.apply({"edge": [(4, 5)]})
+    for epoch in (1, 3):
+        with refused("E1004", match="give the number of one from 2 to 2"):
+            db.engine.undoing(epoch).commit()
+        with refused("E1004"):
+            db.preview(db.engine.undoing(epoch))
+    for wrong in ("2", 2.0, True):
+        with refused("E0617"):
+            db.engine.undoing(wrong)  # type: ignore[arg-type]
+    with refused("E0814"):
+        db.at(1).engine.undoing(2).commit()
+    with refused("E0924"):
+        running.connect(READ_TOKEN).engine.undoing(2).commit()
+
+
+def test_epochs_are_named_as_for_a_session(running: Running) -> None:
+    db = running.connect()
+    db.apply({"edge": [(4, 5)]})
+    first, second = (entry.time for entry in db.log())
+    local = first.astimezone().replace(tzinfo=None)
+    for moment in (1, np.int64(1), first, local, first.isoformat(), str(local), f"{first:%Y-%m-%dT%H:%M:%S.%fZ}"):
+        past = db.at(moment)
+        assert (past.epoch, len(past["edge"])) == (running.session.at(moment).epoch, 3)
+    tomorrow = date.today() + timedelta(days=1)
+    for moment in (second, tomorrow, str(tomorrow)):
+        assert db.at(moment).epoch == running.session.at(moment).epoch == 2
+
+
+@pytest.mark.parametrize(
+    ("epoch", "code"),
+    [(3.0, "E0617"), ("yesterday", "E0617"), ("1", "E0617"), (None, "E0617"), (True, "E0617"), ([1], "E0617"),
+     (date(2001, 2, 3), "E0813"), ("2001-02-03T04:05:06Z", "E0813"), (9, "E0813"), (-1, "E0813")],
+)  # fmt: skip
+def test_no_epochs_are_refused_as_by_a_session(running: Running, epoch: Any, code: str) -> None:
+    db = running.connect()
+    for one in (db, running.session):
+        with refused(code):
+            one.at(epoch)
+    if code == "E0617" and not isinstance(epoch, str):
+        for ask in (db.diff, running.session.diff):
+            with refused("E0617"):
+                ask(1, epoch)
+
+
+def test_rows_may_be_in_files_here(running: Running, tmp_path: Path) -> None:
+    (tmp_path / "edge.csv").write_text("from,to\n4,5\n5,6\n")
+    (tmp_path / "label.facts").write_text("2\ttwo\n")
+    db = running.connect()
+    assert sorted(db.preview({"edge": tmp_path / "edge.csv"})["edge"].inserted) == [(4, 5), (5, 6)]
+    changes = db.apply({"edge": str(tmp_path / "edge.csv"), "label": tmp_path / "label.facts"})
+    assert (sorted(changes["edge"].inserted), sorted(db["label"])) == ([(4, 5), (5, 6)], [(1, "one"), (2, "two")])
+    with db.update() as update:
+        update.delete("edge", tmp_path / "edge.csv")
+    assert sorted(db["edge"]) == [(1, 2), (2, 3), (3, 4)]
+    (tmp_path / "bad.csv").write_text("7,8\n9,nine\n")
+    for given in (tmp_path / "bad.csv", tmp_path / "not-there.csv"):
+        with pytest.raises(ElastalogError) as ours:
+            db.apply({"edge": given})
+        with pytest.raises(ElastalogError) as theirs:
+            running.session.apply({"edge": given})
+        assert str(ours.value) == str(theirs.value)
+
+
+def test_a_client_that_is_left_open_warns_of_nothing(running: Running) -> None:
+    def use() -> None:
+        db = running.connect()
+        assert len(db["edge"]) == 3
+        thread = threading.Thread(target=lambda: db.epoch)
+        thread.start()
+        thread.join()
+
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        use()
+        gc.collect()
+    assert [str(one.message) for one in found] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("on_commit", "`for event in db.listen():` tells of every epoch"),
+        ("refresh", "a client shows the latest epoch"),
+        ("proofs", "`db.derivations(fact)`"),
+        ("verify", "the process that runs the service has it"),
+        ("commit", "a client has only `undoing` of `engine`"),
+        ("undo", "`db.engine.undoing(db.epoch).commit()` takes back the latest epoch"),
+        ("insert", "write `db.apply({relation: rows})`"),
+        ("edge", 'write `db["edge"]`'),
+    ],
+)
+def test_what_only_sessions_have_is_told(running: Running, name: str, told: str) -> None:
+    with pytest.raises(AttributeError) as raised:
+        getattr(running.connect(), name)
+    assert told in str(raised.value)
+
+
+def test_everything_that_a_session_has_is_there_or_told() -> None:
+    public = {name for name in vars(elastalog.Session) if not name.startswith("_")}
+    assert {name for name in public if not hasattr(elastalog.Client, name)} == ONLY_OF_SESSIONS.keys()
 
 
 def test_an_update_with_a_key_is_done_once(running: Running) -> None:
@@ -317,6 +442,40 @@ def test_a_suggestion_says_whether_it_is_about_facts(running: Running) -> None:
     asked = {"unwanted": ["path(1, 4)"], "over": "facts"}
     suggestion = running.connect().suggest(**asked)
     assert str(suggestion) == str(running.session.suggest(**asked))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"missing": ["path(1, 9)"], "candidates": ["edge(4, 9)", "edge(7, 8)"]},
+        {"missing": "path(1, 9)", "candidates": {"edge": [(7, 8), (4, 9)]}},
+        {"missing": ("path", (1, 9)), "candidates": [("edge", (3, 9)), "edge(4, 9)"],
+         "rejected": [("+", elastalog.Fact("edge", (3, 9)))]},
+        {"unwanted": ["path(1, 4)"], "weights": {("edge", (1, 2)): 3, "-edge(2, 3)": 2}, "over": "facts"},
+    ],
+)  # fmt: skip
+def test_a_repair_takes_what_a_session_takes(running: Running, given: Any) -> None:
+    ours, theirs = (db.suggest(**given) for db in (running.connect(), running.session))
+    assert list(map(str, ours.elements)) == list(map(str, theirs.elements))
+    assert len(ours.elements) == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "code"),
+    [
+        ({"missing": ["path(1, 9)"], "candidates": ["edge(7, 8)"]}, "E0712"),
+        ({"missing": ["path(1, 9)"], "candidates": []}, "E0712"),
+        ({"missing": ["path(1, 9)"], "candidates": 5}, "E0617"),
+        ({"missing": 5}, "E0617"),
+        ({"unwanted": [5]}, "E0617"),
+        ({"missing": ["path(1, 9)"], "rejected": 5}, "E0617"),
+        ({"missing": ["path(1, 9)"], "weights": ["edge(1, 2)"]}, "E0617"),
+    ],
+)
+def test_a_repair_refuses_what_a_session_refuses(running: Running, given: Any, code: str) -> None:
+    for db in (running.connect(), running.session):
+        with refused(code):
+            db.suggest(**given)
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ CALLS = [
     ("GET", "/api/v1/why-not"),
     ("GET", "/api/v1/uses"),
     ("POST", "/api/v1/updates"),
+    ("POST", "/api/v1/undo"),
     ("POST", "/api/v1/updates/preview"),
     ("POST", "/api/v1/updates/forecast"),
     ("GET", "/api/v1/program"),
