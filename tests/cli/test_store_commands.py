@@ -49,6 +49,28 @@ def test_a_batch_is_applied_once(store: Path) -> None:
     assert "was applied before" in again.stderr
 
 
+@pytest.mark.parametrize("first", ["+edge(5, 6).\n", "+edge(2, 3).\n", "+off().\n", "+rule: .decl new(x: number)\n"])
+def test_another_update_under_a_batch_is_refused(store: Path, first: str) -> None:
+    (store.parent / "rule.diff").write_text("+rule: .decl off()\n")
+    assert run("apply", store, store.parent / "rule.diff").exit_code == 0
+    (store.parent / "first.diff").write_text(first)
+    (store.parent / "other.diff").write_text("+edge(7, 8).\n")
+    under = ("--source", "q", "--batch", "17")
+    assert run("apply", store, store.parent / "first.diff", *under).exit_code == 0
+    assert "was applied before" in run("apply", store, "-", *under, text=first + "\n").stderr
+    with elastalog.open(store=store) as session:
+        assert session.apply({"edge": [(9, 9)]}, source="q", batch=17).is_repeated
+        session.apply({"edge": [(3, 5)]}, source="q", batch=18)
+    for more in ((), ("--preview",)):
+        refused = run("apply", store, store.parent / "other.diff", *under, *more)
+        assert (refused.exit_code, "error[E0932]: the key `17` has" in refused.stderr) == (1, True), refused.output
+    assert "was applied before" in run("apply", store, store.parent / "other.diff", *under[:3], "18").stderr
+    assert run("query", store, "edge(7, _)").stdout == "no\n"
+    assert [line.split()[-1] for line in run("log", store).stdout.splitlines()][1] == "18"
+    entries = [json.loads(line)["batch"] for line in run("log", store, "--format", "json").stdout.splitlines()]
+    assert entries == ["18"] + ["17"] * (first != "+edge(2, 3).\n") + [None, "1", None]
+
+
 def test_an_update_that_is_wrong_changes_nothing(store: Path) -> None:
     (store.parent / "wrong.diff").write_text("+edge(1, two).\n")
     assert run("apply", store, store.parent / "wrong.diff").exit_code == 1

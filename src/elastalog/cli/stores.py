@@ -52,6 +52,7 @@ from elastalog.session.settings import Store
 
 if TYPE_CHECKING:
     from elastalog.evaluation.differences import Verification
+    from elastalog.pipeline.files.diff import Diff
     from elastalog.pipeline.files.policy import Mode
     from elastalog.session import Session
     from elastalog.session.pending import PendingUpdate
@@ -136,12 +137,20 @@ def apply(store: str, updates: tuple[str, ...], wanted: UpdateOptions, console: 
       echo '+edge(1, 2).' | elastalog apply reach.store - --show-changes
     """
     from elastalog.pipeline.files.policy import BadRows
+    from elastalog.storage.entries import keyed
 
     policy, batch = BadRows(wanted.bad_rows, wanted.max_bad_rows, wanted.quarantine), wanted.batch
     with announcing(console), writing(store, console, wanted.functors, policy) as session:
         for number, path in enumerate(updates, 1):
-            pending = session.update(wanted.source, batch if batch is None or number == 1 else f"{batch}.{number}")
-            _read(pending, path, policy.lets_pass)
+            diff, key = _diff(session.update(), path), batch
+            if batch is not None:
+                inserted, deleted = (
+                    {name: rows.to_pylist() for name, rows in side.items()} for side in (diff.inserted, diff.deleted)
+                )
+                key = batch if number == 1 else f"{batch}.{number}"
+                key = keyed(key, inserted, deleted, diff.added_rules, diff.removed_rules)
+            pending = session.update(wanted.source, key)
+            pending.take(diff, NAME if path == "-" else path)
             show_reports(pending.reports, console)
             _commit(session, pending, path, wanted.preview, wanted.show_changes, console)
 
@@ -195,15 +204,13 @@ def undo(
         _commit(session, pending, f"undoing epoch {number}", preview, show_changes, console)
 
 
-def _read(pending: PendingUpdate, path: str, keep_bad: bool) -> None:
+def _diff(pending: PendingUpdate, path: str) -> Diff:
     """The changes of a file, or, for `-`, of standard input."""
     if path != "-":
-        pending.read(path)
-        return
+        return pending.diff_at(path)
     from elastalog.pipeline.files.diff import parse_diff
 
-    diff = parse_diff(standard_input(), NAME, pending.schemas, pending.schemas_with, keep_bad=keep_bad)
-    pending.take(diff, NAME)
+    return parse_diff(standard_input(), NAME, pending.schemas, pending.schemas_with, keep_bad=pending.keeps_bad)
 
 
 @click.command()
@@ -228,6 +235,7 @@ def log(store: str, last: int | None, fact: str | None, console: Console) -> Non
     """
     from elastalog.program import shown_rule
     from elastalog.storage.administration import read_log
+    from elastalog.storage.entries import key_of
 
     if fact is not None:
         with reading(store) as session:
@@ -242,7 +250,7 @@ def log(store: str, last: int | None, fact: str | None, console: Console) -> Non
         click.echo(heads)
     for entry, line in zip(entries, lines, strict=True):
         if console.form == "json":
-            click.echo(json.dumps(entry.written(), ensure_ascii=False))
+            click.echo(json.dumps(entry.written() | {"batch": key_of(entry.batch)}, ensure_ascii=False))
             continue
         click.echo(line)
         for sign, rules in (("-", entry.removed_rules), ("+", entry.added_rules)):
@@ -256,11 +264,12 @@ def log(store: str, last: int | None, fact: str | None, console: Console) -> Non
 
 def _table(entries: Sequence[LogEntry]) -> list[str]:
     """The heads of the columns, and a line for each epoch."""
+    from elastalog.storage.entries import key_of
+
     rows: list[tuple[str, ...]] = [("epoch", "time", "explicit", "changes", "how", "seconds", "source", "batch")]
     for entry in entries:
         how = "+".join(sorted({stratum.how for stratum in entry.strata})) or "nothing"
         explicit = f"-{entry.deleted:,} +{entry.inserted:,}"
-        origin = ["" if word is None else str(word) for word in (entry.source, entry.batch)]
         cells = (
             str(entry.epoch),
             entry.shown_time,
@@ -268,7 +277,7 @@ def _table(entries: Sequence[LogEntry]) -> list[str]:
             f"{entry.impact:,}",
             how,
             f"{entry.seconds:.3f}",
-            *origin,
+            *("" if word is None else str(word) for word in (entry.source, key_of(entry.batch))),
         )
         rows.append(cells)
     return list(aligned(rows, left=(1, 2, 4, 6, 7)))
