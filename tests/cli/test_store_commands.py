@@ -68,7 +68,7 @@ def test_another_update_under_a_batch_is_refused(store: Path, first: str) -> Non
     assert run("query", store, "edge(7, _)").stdout == "no\n"
     assert [line.split()[-1] for line in run("log", store).stdout.splitlines()][1] == "18"
     entries = [json.loads(line)["batch"] for line in run("log", store, "--format", "json").stdout.splitlines()]
-    assert entries == ["18"] + ["17"] * (first != "+edge(2, 3).\n") + [None, "1", None]
+    assert entries == [18] + ["17"] * (first != "+edge(2, 3).\n") + [None, "1", None]
 
 
 def test_an_update_that_is_wrong_changes_nothing(store: Path) -> None:
