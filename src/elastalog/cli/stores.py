@@ -142,12 +142,12 @@ def apply(store: str, updates: tuple[str, ...], wanted: UpdateOptions, console: 
     policy, batch = BadRows(wanted.bad_rows, wanted.max_bad_rows, wanted.quarantine), wanted.batch
     with announcing(console), writing(store, console, wanted.functors, policy) as session:
         for number, path in enumerate(updates, 1):
-            diff, key = _diff(session.update(), path), batch
-            if batch is not None:
+            key = batch if batch is None or number == 1 else f"{batch}.{number}"
+            diff = _diff(session.update(wanted.source, key), path)
+            if key is not None:
                 inserted, deleted = (
                     {name: rows.to_pylist() for name, rows in side.items()} for side in (diff.inserted, diff.deleted)
                 )
-                key = batch if number == 1 else f"{batch}.{number}"
                 key = keyed(key, inserted, deleted, diff.added_rules, diff.removed_rules)
             pending = session.update(wanted.source, key)
             pending.take(diff, NAME if path == "-" else path)

@@ -173,6 +173,8 @@ class PendingUpdate(DraftUpdate):
 
     def schemas_with(self, added: Iterable[str]) -> Mapping[str, Schema]:
         """The relations that there will be after some rules have been added too."""
+        if self._updates.is_applied(self._source, self._batch):
+            return self.schemas  # what they declare is there
         edits = RuleEdits((*self._edits.added, *added), self._edits.removed)
         return schemas_of(change_rules(self._now.program, edits).after.checked)
 
