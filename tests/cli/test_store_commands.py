@@ -215,6 +215,52 @@ def test_an_epoch_is_undone(store: Path) -> None:
     assert "one from 2 to 4" in run("undo", store, 77).stderr
 
 
+def test_what_was_exported_can_be_read_again(tmp_path: Path) -> None:
+    program = tmp_path / "p.dl"
+    program.write_text(
+        """.decl one(x: number, y: symbol)
+.input one(filename="in/one.csv", rfc4180=true, headers=true)
+.decl two(x: number)
+.input two(filename="two.jsonl.gz")
+.decl three(x: number, y: number)
+.input three(delimiter="|")
+.decl none(x: number)
+.input none
+.decl out(x: number)
+out(x) :- one(x, _), two(x), three(x, _), !none(x).
+"""
+    )
+    facts = {"one": [(1, 'a "b", c'), (2, "d")], "two": [(1,), (2,)], "three": [(1, 5), (3, 4)], "none": []}
+    elastalog.open(program, facts, store=tmp_path / "kept").close()
+    assert run("export", tmp_path / "kept", "-D", tmp_path / "facts", "--explicit").exit_code == 0
+    assert (tmp_path / "facts" / "in" / "one.csv").read_text().startswith("x,y\n")
+    assert (tmp_path / "facts" / "three.facts").read_text() == "1|5\n3|4\n"
+    made = run("init", tmp_path / "again", program, "-F", tmp_path / "facts")
+    assert made.exit_code == 0, made.output
+    for name, rows in {**facts, "out": [(1,)]}.items():
+        with elastalog.open(store=tmp_path / "again") as session:
+            assert sorted(session[name]) == sorted(rows)
+
+
+def test_what_no_input_reads_is_said(tmp_path: Path) -> None:
+    program = '.decl a(x: number)\n.input a(filename="../f")\n.decl b(x: number)\n.input b(filename="f")\n'
+    program += '.decl c(x: number)\n.input c(filename="f")\n'
+    elastalog.open(program, {"a": [(1,)], "b": [(2,)], "c": [(3,)]}, store=tmp_path / "kept").close()
+    told = run("export", tmp_path / "kept", "-D", tmp_path / "facts", "--explicit")
+    assert {path.name: path.read_text() for path in (tmp_path / "facts").iterdir()} == {
+        "a.facts": "1\n", "f": "2\n", "c.facts": "3\n",
+    }  # fmt: skip
+    assert [name in told.stderr for name in ("`.input a` does not", "`.input b` does not", "`.input c` does not")] == [
+        True, False, True,
+    ]  # fmt: skip
+
+
+def test_names_are_checked_before_anything_is_written(store: Path, tmp_path: Path) -> None:
+    refused = run("export", store, "-D", tmp_path / "out", "-r", "edge", "-r", "egde")
+    assert (refused.exit_code, (tmp_path / "out").exists()) == (1, False)
+    assert "did you mean `edge`?" in refused.stderr
+
+
 def test_what_became_explicit_between_epochs_is_a_diff_file(store: Path, tmp_path: Path) -> None:
     assert run("diff", store, 1, "--explicit").stdout == "-edge(1, 2).\n+edge(3, 4).\n"
     back = tmp_path / "back.diff"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -45,12 +45,14 @@ from elastalog.cli.session_options import (
     tell_facts,
     writing,
 )
+from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.diagnostics.messages import counted
 from elastalog.folders.addresses import is_address, without_secrets
 from elastalog.late import dataclass
 from elastalog.session.settings import Store
 
 if TYPE_CHECKING:
+    from elastalog.analysis.program import Directive
     from elastalog.evaluation.differences import Verification
     from elastalog.pipeline.files.diff import Diff
     from elastalog.pipeline.files.policy import Mode
@@ -376,7 +378,9 @@ def upgrade(
     help="Form of the files: tab-separated text as Soufflé writes it, or Parquet.",
 )  # fmt: skip
 @click.option("--relation", "-r", "wanted", multiple=True, metavar="NAME", help="Only this relation; may be repeated.")
-@click.option("--explicit", is_flag=True, help="Only the explicit facts, as NAME.facts: what `init` and `run` read.")
+@click.option(
+    "--explicit", is_flag=True, help="Only the explicit facts, as `.input` has them: what `init` and `run` read."
+)
 @at_option
 @verbosity_options
 def export(
@@ -393,14 +397,38 @@ def export(
     with announcing(console), reading(store, at) as session:
         from elastalog.pipeline.files.write import write_facts
 
+        for name in wanted:
+            session[name]  # an unknown one is an error
+        taken: set[Path] = set()
         for name in wanted or session:
             facts = session.explicit(name) if explicit else session[name]
-            if explicit and not len(facts) and not wanted:
+            inputs = session.program.checked.relations[name].inputs if explicit else ()
+            if explicit and not len(facts) and not wanted and not inputs:
                 continue
             ending = "parquet" if console.form == "parquet" else "facts" if explicit else "csv"
-            path = Path(output) / f"{name}.{ending}"
-            write_facts(facts.schema, facts.to_arrow(), path)
+            path, parameters = Path(output) / f"{name}.{ending}", dict[str, str]()
+            if inputs:
+                found = _read_from(inputs, output, path)
+                if found is None or found[0] in taken:
+                    console.say(f"warning: `.input {name}` does not read {path}: give it another file name")
+                else:
+                    path, parameters = found
+            taken.add(path)
+            write_facts(facts.schema, facts.to_arrow(), path, parameters)
             console.say(f"{path}: {counted(len(facts), 'fact')}")
+
+
+def _read_from(inputs: Sequence[Directive], folder: str, usual: Path) -> tuple[Path, Mapping[str, str]] | None:
+    """The file in a folder that `.input` reads, and how it is written; None if that is none that can be written."""
+    from elastalog.pipeline.files.paths import resolve_under
+
+    parameters = inputs[0].parameters
+    if len(inputs) > 1 or parameters.get("IO", "file") != "file" or "columns" in parameters:
+        return None
+    try:
+        return resolve_under(folder, parameters["filename"]) if "filename" in parameters else usual, parameters
+    except ElastalogError:  # it is elsewhere
+        return None
 
 
 @click.command()
