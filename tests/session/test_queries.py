@@ -263,6 +263,12 @@ def test_a_relation_alone_is_told_of_with_its_attributes() -> None:
         assert [(d.code, d.help) for d in raised.value.diagnostics] == [("E0114", "write `may_take(student, course)`")]
 
 
+def test_a_parameter_under_another_name_is_named_the_right_way_round() -> None:
+    with elastalog.open(PROGRAM, {"edge": EDGES, "name": [], "weight": []}) as db, refused("E0619") as caught:
+        db.query("edge(?who, X)", whoo=1)
+    assert caught.value.diagnostics[0].help == "`whoo` was given a value: is that `who`?"
+
+
 ROLES = """.decl may(who: symbol, what: symbol)
 .input may
 .decl can(who: symbol, what: symbol)
