@@ -42,6 +42,14 @@ def test_init_refuses_a_store_that_exists(store: Path) -> None:
     assert "error[E0802]" in again.stderr
 
 
+def test_a_store_without_its_pointer_says_what_is_there_and_what_to_do(store: Path) -> None:
+    (store / "CURRENT").unlink()
+    for words in (("query", store, "edge(X, Y)"), ("init", store, store.parent / "reach.dl", "-F", store.parent)):
+        refused = run(*words)
+        assert "error[E0806]: `CURRENT` is missing, though epochs are there" in refused.stderr
+        assert "otherwise take the store as a whole from a backup" in refused.stderr
+
+
 def test_a_batch_is_applied_once(store: Path) -> None:
     again = run("apply", store, store.parent / "u.diff", "--source", "tests", "--batch", "1")
     assert again.exit_code == 0
