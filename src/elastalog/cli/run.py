@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _QUIET, _PRAGMAS = "elastalog.no-warnings", "elastalog.pragmas"
 
+_HEEDED: Final = ("arithmetic", "extra-fields", "magic-transform", "magic-transform-exclude")
+"""The pragmas that mean something here; scripts may pass others of Soufflé's."""
 _WITHOUT_EFFECT: Final = (("-c", "--compile"), ("-C", "--compile-many"), ("--legacy",), ("--live-profile",))
 _WITHOUT_EFFECT_WITH_VALUE: Final = (
     ("-z", "--disable-transformers"),
@@ -61,6 +63,8 @@ def _keep_quiet(ctx: click.Context, param: click.Parameter, value: bool) -> None
 def _keep_pragmas(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> None:
     for value in values:
         key, _, text = value.partition("=")
+        if key.strip() not in _HEEDED:
+            click.echo(f"warning: -P {value} has no effect: what has is {', '.join(_HEEDED)}", err=True)
         ctx.meta.setdefault(_PRAGMAS, {})[key.strip()] = text.strip()
 
 
@@ -76,7 +80,15 @@ def _refuse(ctx: click.Context, param: click.Parameter, value: str | None) -> No
 
 souffle_options: Final = together(
     click.option("-w", "--no-warn", is_flag=True, hidden=True, expose_value=False, callback=_keep_quiet),
-    click.option("-P", "--pragma", multiple=True, hidden=True, expose_value=False, callback=_keep_pragmas),
+    click.option(
+        "-P",
+        "--pragma",
+        multiple=True,
+        expose_value=False,
+        callback=_keep_pragmas,
+        metavar="NAME=VALUE",
+        help="As `.pragma` in the program, such as extra-fields=ignore; may be repeated.",
+    ),
     *(
         click.option(*names, hidden=True, expose_value=False, callback=_keep_list)
         for names in (("-m", "--magic-transform"), ("--magic-transform-exclude",))
@@ -85,7 +97,7 @@ souffle_options: Final = together(
     *(click.option(*names, hidden=True, expose_value=False) for names in _WITHOUT_EFFECT_WITH_VALUE),
     *(click.option(*names, hidden=True, expose_value=False, callback=_refuse) for names in _REFUSED),
 )
-"""The options, hidden in the help; `without_warnings` and `with_pragmas` know what was given."""
+"""The options, all but `--pragma` hidden in the help; `without_warnings` and `with_pragmas` know what was given."""
 
 
 _TO_TERMINAL = "-"

@@ -406,7 +406,8 @@ def export(
             if explicit and not len(facts) and not wanted and not inputs:
                 continue
             ending = "parquet" if console.form == "parquet" else "facts" if explicit else "csv"
-            path, parameters = Path(output) / f"{name}.{ending}", dict[str, str]()
+            path = Path(output) / f"{name}.{ending}"
+            parameters: Mapping[str, str] = {}
             if inputs:
                 found = _read_from(inputs, output, path)
                 if found is None or found[0] in taken:
