@@ -203,7 +203,7 @@ def test_types_come_down_to_their_base() -> None:
     [
         (".type T = A {x: number}\n.decl t(x: T)\nt(A(1)).", "did you mean `$A`?"),
         (".functor half(x: number): number\n.decl t(x: number)\nt(half(1)).", "did you mean `@half`?"),
-        (".decl t(x: number)\nt(f(1)).", "docs/reference/language.md#functions lists all functions"),
+        (".decl t(x: number)\nt(f(1)).", "the page “The language” of the documentation lists all functions"),
         (
             ".comp C { .decl a(x: number) }\n.decl b(x: number)\nb(x) :- C.a(x).",
             "make an instance, `.init C = …`, of a component that declares `a`",

@@ -397,9 +397,17 @@ def _environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
 
 
-def test_interruption_stops_soon_and_writes_nothing(folder: Path) -> None:
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("run", "p.dl", "-D", "out"), "interrupted: nothing was written"),
+        (("init", "out", "p.dl"), "interrupted"),
+        (("query", "p.dl", "n(X)"), "interrupted"),
+    ],
+)
+def test_interruption_stops_soon_and_writes_nothing(folder: Path, words: tuple[str, ...], told: str) -> None:
     (folder / "p.dl").write_text(ENDLESS + ".input n(IO=stdin)\n")
-    started = process(folder, "run", "p.dl", "-F", "facts", "-D", "out", "--timeout", "5m")
+    started = process(folder, *words, "-F", "facts", "--timeout", "5m")
     # More than a pipe holds: when all is written, the command is reading.
     started.stdin.write("0\n" * 200_000)
     started.stdin.close()
@@ -408,9 +416,22 @@ def test_interruption_stops_soon_and_writes_nothing(folder: Path) -> None:
     assert started.poll() is None
     started.send_signal(signal.SIGINT)
     _, errors = started.communicate(timeout=30)
-    assert (started.returncode, errors.splitlines()[-1]) == (130, "interrupted: nothing was written")
+    assert (started.returncode, errors.splitlines()[-1]) == (130, told)
     assert "Traceback" not in errors
     assert not (folder / "out").exists()
+
+
+@pytest.mark.parametrize("words", [("run", "p.dl"), ("init", "kept", "p.dl"), ("query", "p.dl", "n(X)")])
+def test_a_terminal_shows_how_it_goes(folder: Path, words: tuple[str, ...]) -> None:
+    (folder / "p.dl").write_text(ENDLESS)
+    ours, theirs = os.openpty()
+    command = [sys.executable, "-m", "elastalog", *words, "--timeout", "1s"]
+    ended = subprocess.run(command, cwd=folder, env=_environment() | {"TERM": "xterm"}, stderr=theirs, timeout=60)
+    os.close(theirs)
+    assert ended.returncode == 3
+    shown = os.read(ours, 1 << 16).decode()
+    os.close(ours)
+    assert "stratum 1 of" in shown
 
 
 def test_a_reader_that_has_seen_enough_is_no_error(folder: Path) -> None:

@@ -89,3 +89,9 @@ def test_options_for_which_there_is_something_else_say_what(option: tuple[str, .
     result = run(*option, "p.dl")
     assert result.exit_code == 2
     assert way in result.stderr
+
+
+def test_a_pragma_without_effect_is_told() -> None:
+    told = run("-P", "nonsense", "-F", "facts", "-D", "out", "p.dl")
+    assert (told.exit_code, "-P nonsense has no effect" in told.stderr) == (0, True)
+    assert "has no effect" not in run("-P", "arithmetic=wrap", "-F", "facts", "-D", "out", "p.dl").stderr

@@ -42,11 +42,46 @@ def test_init_refuses_a_store_that_exists(store: Path) -> None:
     assert "error[E0802]" in again.stderr
 
 
+def test_a_store_without_its_pointer_says_what_is_there_and_what_to_do(store: Path) -> None:
+    (store / "CURRENT").unlink()
+    for words in (("query", store, "edge(X, Y)"), ("init", store, store.parent / "reach.dl", "-F", store.parent)):
+        refused = run(*words)
+        assert "error[E0806]: `CURRENT` is missing, though epochs are there" in refused.stderr
+        assert "otherwise take the store as a whole from a backup" in refused.stderr
+
+
+def test_bad_lines_that_name_no_relation_are_told_as_such(store: Path) -> None:
+    told = run("apply", store, "-", "--bad-rows", "skip", text="nonsense\nmore\n+edge(8, 9).\n")
+    assert "2 bad rows that name no relation skipped" in told.stderr
+
+
 def test_a_batch_is_applied_once(store: Path) -> None:
     again = run("apply", store, store.parent / "u.diff", "--source", "tests", "--batch", "1")
     assert again.exit_code == 0
     assert "epoch 2:" in again.stderr
     assert "was applied before" in again.stderr
+
+
+@pytest.mark.parametrize("first", ["+edge(5, 6).\n", "+edge(2, 3).\n", "+off().\n", "+rule: .decl new(x: number)\n"])
+def test_another_update_under_a_batch_is_refused(store: Path, first: str) -> None:
+    (store.parent / "rule.diff").write_text("+rule: .decl off()\n")
+    assert run("apply", store, store.parent / "rule.diff").exit_code == 0
+    (store.parent / "first.diff").write_text(first)
+    (store.parent / "other.diff").write_text("+edge(7, 8).\n")
+    under = ("--source", "q", "--batch", "17")
+    assert run("apply", store, store.parent / "first.diff", *under).exit_code == 0
+    assert "was applied before" in run("apply", store, "-", *under, text=first + "\n").stderr
+    with elastalog.open(store=store) as session:
+        assert session.apply({"edge": [(9, 9)]}, source="q", batch=17).is_repeated
+        session.apply({"edge": [(3, 5)]}, source="q", batch=18)
+    for more in ((), ("--preview",)):
+        refused = run("apply", store, store.parent / "other.diff", *under, *more)
+        assert (refused.exit_code, "error[E0932]: the key `17` has" in refused.stderr) == (1, True), refused.output
+    assert "was applied before" in run("apply", store, store.parent / "other.diff", *under[:3], "18").stderr
+    assert run("query", store, "edge(7, _)").stdout == "no\n"
+    assert [line.split()[-1] for line in run("log", store).stdout.splitlines()][1] == "18"
+    entries = [json.loads(line)["batch"] for line in run("log", store, "--format", "json").stdout.splitlines()]
+    assert entries == [18] + ["17"] * (first != "+edge(2, 3).\n") + [None, "1", None]
 
 
 def test_an_update_that_is_wrong_changes_nothing(store: Path) -> None:
@@ -191,6 +226,52 @@ def test_an_epoch_is_undone(store: Path) -> None:
     assert run("undo", store, 3, "-q", "--show-changes").stdout == run("diff", store, 1, 2).stdout
     assert "one from 2 to 4" in run("undo", store, 1).stderr
     assert "one from 2 to 4" in run("undo", store, 77).stderr
+
+
+def test_what_was_exported_can_be_read_again(tmp_path: Path) -> None:
+    program = tmp_path / "p.dl"
+    program.write_text(
+        """.decl one(x: number, y: symbol)
+.input one(filename="in/one.csv", rfc4180=true, headers=true)
+.decl two(x: number)
+.input two(filename="two.jsonl.gz")
+.decl three(x: number, y: number)
+.input three(delimiter="|")
+.decl none(x: number)
+.input none
+.decl out(x: number)
+out(x) :- one(x, _), two(x), three(x, _), !none(x).
+"""
+    )
+    facts = {"one": [(1, 'a "b", c'), (2, "d")], "two": [(1,), (2,)], "three": [(1, 5), (3, 4)], "none": []}
+    elastalog.open(program, facts, store=tmp_path / "kept").close()
+    assert run("export", tmp_path / "kept", "-D", tmp_path / "facts", "--explicit").exit_code == 0
+    assert (tmp_path / "facts" / "in" / "one.csv").read_text().startswith("x,y\n")
+    assert (tmp_path / "facts" / "three.facts").read_text() == "1|5\n3|4\n"
+    made = run("init", tmp_path / "again", program, "-F", tmp_path / "facts")
+    assert made.exit_code == 0, made.output
+    for name, rows in {**facts, "out": [(1,)]}.items():
+        with elastalog.open(store=tmp_path / "again") as session:
+            assert sorted(session[name]) == sorted(rows)
+
+
+def test_what_no_input_reads_is_said(tmp_path: Path) -> None:
+    program = '.decl a(x: number)\n.input a(filename="../f")\n.decl b(x: number)\n.input b(filename="f")\n'
+    program += '.decl c(x: number)\n.input c(filename="f")\n'
+    elastalog.open(program, {"a": [(1,)], "b": [(2,)], "c": [(3,)]}, store=tmp_path / "kept").close()
+    told = run("export", tmp_path / "kept", "-D", tmp_path / "facts", "--explicit")
+    assert {path.name: path.read_text() for path in (tmp_path / "facts").iterdir()} == {
+        "a.facts": "1\n", "f": "2\n", "c.facts": "3\n",
+    }  # fmt: skip
+    assert [name in told.stderr for name in ("`.input a` does not", "`.input b` does not", "`.input c` does not")] == [
+        True, False, True,
+    ]  # fmt: skip
+
+
+def test_names_are_checked_before_anything_is_written(store: Path, tmp_path: Path) -> None:
+    refused = run("export", store, "-D", tmp_path / "out", "-r", "edge", "-r", "egde")
+    assert (refused.exit_code, (tmp_path / "out").exists()) == (1, False)
+    assert "did you mean `edge`?" in refused.stderr
 
 
 def test_what_became_explicit_between_epochs_is_a_diff_file(store: Path, tmp_path: Path) -> None:

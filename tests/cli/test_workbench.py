@@ -7,7 +7,9 @@ from click.testing import CliRunner
 
 import elastalog
 from elastalog.cli.service import serve, workbench
+from elastalog.web.auth import Guard
 from elastalog.web.pages.demo import first_facts, open_demo, updates
+from elastalog.web.settings import Role, Settings
 
 
 def test_a_program_or_the_demonstration_not_both():
@@ -48,6 +50,34 @@ def test_another_address_needs_a_token_or_a_word():
     result = CliRunner().invoke(workbench, ["--demo", "--host", "0.0.0.0"])
     assert result.exit_code == 1
     assert "E0935" in result.output
+
+
+@pytest.mark.parametrize("option", ["--token", "--read-token"])
+@pytest.mark.parametrize("blank", ["", " "])
+def test_a_blank_token_starts_nothing(tmp_path, option, blank):
+    elastalog.open(".decl edge(a: number, b: number)\n.input edge", {}, store=tmp_path / "kept.store").close()
+    for command in ([serve, str(tmp_path / "kept.store")], [workbench, "--demo"]):
+        result = CliRunner().invoke(command[0], [*command[1:], "--host", "0.0.0.0", "--token", "T", option, blank])
+        assert result.exit_code == 1
+        assert "E0935]: a token is blank" in result.output
+
+
+def test_an_empty_variable_of_the_environment_gives_no_token():
+    told = CliRunner().invoke(workbench, ["--demo", "--host", "0.0.0.0"], env={"ELASTALOG_TOKEN": ""})
+    assert "E0935]: other machines can reach 0.0.0.0, and no token is given" in told.output
+
+
+def test_an_application_has_no_blank_token():
+    for blank in ({"token": ""}, {"token": "T", "read_token": "\t"}):
+        with pytest.raises(elastalog.ElastalogError, match=r"E0935\]: a token is blank"):
+            Settings(**blank)
+
+
+def test_a_request_with_an_empty_token_is_nobody(monkeypatch):
+    settings = Settings("T")
+    object.__setattr__(settings, "read_token", "")
+    assert Guard(None, settings)._role("") is None
+    assert Guard(None, settings)._role("T") is Role.WRITE
 
 
 def test_the_demonstration_ends_with_two_secrets_exposed_by_two_of_twelve_changes(tmp_path):

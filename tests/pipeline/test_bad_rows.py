@@ -184,9 +184,7 @@ def check_bad(schema, path, parameters, tmp_path, line, code, reason, text):
     with pytest.raises(LimitReached) as limit:
         read_facts(schema, path, parameters, BadRows("skip", most=0))
     assert [d.code for d in limit.value.diagnostics] == ["E0513", code]
-    assert limit.value.diagnostics[0].message == (
-        f"1 bad rows for `{schema.name}`, more than the 0 that may be skipped"
-    )
+    assert limit.value.diagnostics[0].message == (f"`{schema.name}` has more bad rows (1) than may be skipped (0)")
 
 
 @pytest.mark.parametrize("case", BAD_TEXT)

@@ -179,7 +179,8 @@ def test_what_is_probably_not_meant_is_warned_of(tmp_path: Path) -> None:
 
 def test_the_value_of_a_parameter_that_does_not_fit_says_what_to_give() -> None:
     with elastalog.open(PROGRAM_SHOWN, {"user": [("ann", "admins")]}) as db:
-        for value, advice in ((3, "give `?n` a text, such as `str(…)`"), (None, "a missing value (None) fits no"),
+        told = 'give `?n` a text, as `"…"`; on the command line `--param \'n="…"\'`, in Python `str(…)`'
+        for value, advice in ((3, told), (None, "a missing value (None) fits no"),
                               (datetime.date(2026, 1, 2), "give its text: `n=value.isoformat()`")):  # fmt: skip
             with pytest.raises(elastalog.ElastalogError) as caught:
                 db.query("user(?n, G)", n=value)

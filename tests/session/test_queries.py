@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from fractions import Fraction
 from random import Random
 
@@ -260,3 +261,40 @@ def test_a_relation_alone_is_told_of_with_its_attributes() -> None:
         with pytest.raises(ElastalogError) as raised:
             db.query('may_take, !may_take("a", "b")')
         assert [(d.code, d.help) for d in raised.value.diagnostics] == [("E0114", "write `may_take(student, course)`")]
+
+
+def test_a_parameter_under_another_name_is_named_the_right_way_round() -> None:
+    with elastalog.open(PROGRAM, {"edge": EDGES, "name": [], "weight": []}) as db, refused("E0619") as caught:
+        db.query("edge(?who, X)", whoo=1)
+    assert caught.value.diagnostics[0].help == "`whoo` was given a value: is that `who`?"
+
+
+ROLES = """.decl may(who: symbol, what: symbol)
+.input may
+.decl can(who: symbol, what: symbol)
+can(w, x) :- may(w, x).
+can(w, "enter") :- may(w, _).
+"""
+
+
+@pytest.mark.parametrize("wanted", ['can(X, "raed")', 'may(X, W), W = "raed"', 'can("ada", "raed")'])
+@pytest.mark.parametrize("is_kept", [False, True])
+def test_a_text_that_no_fact_has_is_named_where_nothing_answers(wanted: str, is_kept: bool) -> None:
+    facts = {"may": [("ada", "read"), ("bob", "write")]}
+
+    def answers(text: str, **values: str) -> list[str]:
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            if not is_kept:
+                elastalog.query(ROLES, facts, text, parameters=values)
+            else:
+                with elastalog.open(ROLES, facts) as db:
+                    db.query(text, **values)
+        return [str(one.message) for one in found]
+
+    (warned,) = answers(wanted)
+    assert 'E0618]: no fact mentions "raed"' in warned
+    assert 'did you mean `"read"`?' in warned
+    assert answers('can(X, "read")') == answers('can("bob", "read")') == answers('can(X, Y), Y != "raed"') == []
+    assert answers("can(X, ?what)", what="raed") == []
+    assert answers('may(X, "enter")') == []  # it is in a fact, though not in one of these

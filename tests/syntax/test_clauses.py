@@ -128,3 +128,7 @@ def test_at_most_fifty_findings_and_a_note() -> None:
     assert {diagnostic.code for diagnostic in diagnostics[:50]} == {"E0110"}
     assert (diagnostics[50].code, diagnostics[50].severity) == ("E0117", "note")
     assert diagnostics[50].message == "more than 50 findings: the others are not shown"
+
+
+def test_an_average_is_called_mean() -> None:
+    assert advice("p(y) :- y = avg x : { q(x) }.") == ["the average is written `mean x : { … }`"]

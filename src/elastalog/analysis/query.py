@@ -22,7 +22,7 @@ from elastalog.analysis.values import NIL, Branch, Record
 from elastalog.analysis.variables import variables_of
 from elastalog.diagnostics.arguments import require_text, wrong_kind
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label, error
-from elastalog.diagnostics.nearest import did_you_mean
+from elastalog.diagnostics.nearest import did_you_mean, nearest
 from elastalog.diagnostics.source import Source, Span
 from elastalog.late import dataclass
 from elastalog.syntax import tree as syntax
@@ -198,8 +198,9 @@ def _bound(clause: syntax.Clause, parameters: Mapping[str, Value], text: str, sh
         name = term.name[1:]
         if name not in parameters:
             span = Span(term.span.start - shift, term.span.end - shift)
-            near = did_you_mean(name, parameters)
-            raise _wrong(text, "E0619", span, name=name, advice=near, example=name or "name")
+            near = nearest(name, parameters)
+            advice = None if near is None else f"`{near}` was given a value: is that `{name}`?"
+            raise _wrong(text, "E0619", span, name=name, advice=advice, example=name or "name")
         used.add(name)
         return constant(parameters[name], term.span)
 
@@ -278,7 +279,8 @@ def _refuse(found: tuple[Diagnostic, ...], text: str, shift: int, program: Check
             name = text[labels[0].span.start : labels[0].span.end] if labels else ""
             if name.startswith("?") and fault.code in ("E0302", "E0303", "E0340"):
                 is_text = "is a symbol" in message or "a symbol is expected" in message
-                advice = f"give `{name}` {'a text, such as `str(…)`' if is_text else 'a number'}"
+                quoted = f'a text, as `"…"`; on the command line `--param \'{name[1:]}="…"\'`, in Python `str(…)`'
+                advice = f"give `{name}` {quoted if is_text else 'a number'}"
                 if fault.code == "E0340":
                     advice += "; a missing value (None) fits no such column"
                     fault = replace(fault, notes=())

@@ -26,7 +26,7 @@ _NESTING: Final = frozenset((tree.Call, tree.Cast, tree.Aggregate))
 """The terms that hold others."""
 
 
-LISTED: Final = "docs/reference/language.md#functions lists all functions"
+LISTED: Final = "the page “The language” of the documentation lists all functions"
 _NAMED_FUNCTORS = [name for name in FUNCTORS if name.isidentifier()]
 
 

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Final, Literal, NoReturn, TypeAlias
@@ -117,8 +117,9 @@ class Console:
 
 
 @contextmanager
-def exit_codes(console: Console | None = None) -> Iterator[None]:
-    """Run a command; end with the exit code that its failure has, diagnostics on standard error."""
+def exit_codes(console: Console | None = None, left: Callable[[], str] = str) -> Iterator[None]:
+    """Run a command; end with the exit code that its failure has, diagnostics on standard error. `left` says what an
+    interrupted command leaves behind."""
     told = console or Console()
     try:
         with _signals_are_exceptions():
@@ -134,12 +135,12 @@ def exit_codes(console: Console | None = None) -> Iterator[None]:
         click.echo(str(fault), err=True)
         sys.exit(AT_FAULT)
     except (KeyboardInterrupt, click.Abort) as end:
-        sys.exit(code_of(end))
+        _end_interrupted(end, left())
     except RuntimeError as fault:
         # Until Python 3.12, one that comes while a module is loaded may come as the cause of another exception.
         if not isinstance(fault.__cause__, KeyboardInterrupt):
             raise
-        sys.exit(code_of(fault.__cause__))
+        _end_interrupted(fault.__cause__, left())
     except BrokenPipeError:
         # The reader of our output has closed it. Python would complain once more when it closes standard output.
         _silence_output()
@@ -147,6 +148,12 @@ def exit_codes(console: Console | None = None) -> Iterator[None]:
     except OSError as fault:
         # A file that cannot be read or written is a diagnostic where it is used: what is left is standard output.
         end_without_output(fault)
+
+
+def _end_interrupted(end: BaseException, left: str) -> NoReturn:
+    if (code := code_of(end)) == INTERRUPTED:
+        click.echo(f"interrupted: {left}" if left else "interrupted", err=True)
+    sys.exit(code)
 
 
 def end_without_output(fault: OSError) -> NoReturn:

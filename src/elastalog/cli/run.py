@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from elastalog.cli.exits import INTERRUPTED, Console, exit_codes
+from elastalog.cli.exits import Console, exit_codes
 from elastalog.cli.options import console_options, format_option, preprocessor_options, together
 from elastalog.cli.outputs import checked_output, write_outputs
 from elastalog.cli.session_options import SessionOptions, announcing, load_program, open_session, session_options
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _QUIET, _PRAGMAS = "elastalog.no-warnings", "elastalog.pragmas"
 
+_HEEDED: Final = ("arithmetic", "extra-fields", "magic-transform", "magic-transform-exclude")
+"""The pragmas that mean something here; scripts may pass others of Soufflé's."""
 _WITHOUT_EFFECT: Final = (("-c", "--compile"), ("-C", "--compile-many"), ("--legacy",), ("--live-profile",))
 _WITHOUT_EFFECT_WITH_VALUE: Final = (
     ("-z", "--disable-transformers"),
@@ -61,6 +63,8 @@ def _keep_quiet(ctx: click.Context, param: click.Parameter, value: bool) -> None
 def _keep_pragmas(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> None:
     for value in values:
         key, _, text = value.partition("=")
+        if key.strip() not in _HEEDED:
+            click.echo(f"warning: -P {value} has no effect: what has is {', '.join(_HEEDED)}", err=True)
         ctx.meta.setdefault(_PRAGMAS, {})[key.strip()] = text.strip()
 
 
@@ -76,7 +80,15 @@ def _refuse(ctx: click.Context, param: click.Parameter, value: str | None) -> No
 
 souffle_options: Final = together(
     click.option("-w", "--no-warn", is_flag=True, hidden=True, expose_value=False, callback=_keep_quiet),
-    click.option("-P", "--pragma", multiple=True, hidden=True, expose_value=False, callback=_keep_pragmas),
+    click.option(
+        "-P",
+        "--pragma",
+        multiple=True,
+        expose_value=False,
+        callback=_keep_pragmas,
+        metavar="NAME=VALUE",
+        help="As `.pragma` in the program, such as extra-fields=ignore; may be repeated.",
+    ),
     *(
         click.option(*names, hidden=True, expose_value=False, callback=_keep_list)
         for names in (("-m", "--magic-transform"), ("--magic-transform-exclude",))
@@ -85,7 +97,7 @@ souffle_options: Final = together(
     *(click.option(*names, hidden=True, expose_value=False) for names in _WITHOUT_EFFECT_WITH_VALUE),
     *(click.option(*names, hidden=True, expose_value=False, callback=_refuse) for names in _REFUSED),
 )
-"""The options, hidden in the help; `without_warnings` and `with_pragmas` know what was given."""
+"""The options, all but `--pragma` hidden in the help; `without_warnings` and `with_pragmas` know what was given."""
 
 
 _TO_TERMINAL = "-"
@@ -123,31 +135,29 @@ def run(program: str | None, output: str, stats: str | None, console: Console, o
         console = Console(console.form, "quiet")
     program, stats = _told_apart(program, stats)
     is_written = False
-    try:
-        with exit_codes(console), checked_output():
-            # Before what follows changes the checked program: another arithmetic is read with the text.
-            loaded = with_pragmas(load_program(program, console), options.arithmetic)
-            loaded = _with_demand(loaded)
-            loaded = _without_unused_inputs(loaded, options.facts, console)
-            with announcing(console):
-                session = _evaluate(loaded, options, output, console)
-            is_written = True
-            doubts: list[Diagnostic] = []
-            files = write_outputs(session, output, options.jobs, doubts.append)
-            _warn(doubts, console)
-            if not console.is_quiet and stats is None and not _has_output(loaded):
-                click.echo(f"nothing was written: {program} has no `.output`, nor `.printsize`", err=True)
-            if stats == _TO_TERMINAL:
-                _print_profile(session)
-            elif stats is not None:
-                _write_profile(session, Path(stats))
-            if console.is_watched:
-                click.echo(_summary(session, files), err=True)
-    except SystemExit as end:
-        if end.code == INTERRUPTED:
-            done = "files already written are whole" if is_written else "nothing was written"
-            click.echo(f"interrupted: {done}", err=True)
-        raise
+
+    def left() -> str:
+        return "files already written are whole" if is_written else "nothing was written"
+
+    with exit_codes(console, left), checked_output():
+        # Before what follows changes the checked program: another arithmetic is read with the text.
+        loaded = with_pragmas(load_program(program, console), options.arithmetic)
+        loaded = _with_demand(loaded)
+        loaded = _without_unused_inputs(loaded, options.facts, console)
+        with announcing(console):
+            session = _evaluate(loaded, options, output, console)
+        is_written = True
+        doubts: list[Diagnostic] = []
+        files = write_outputs(session, output, options.jobs, doubts.append)
+        _warn(doubts, console)
+        if not console.is_quiet and stats is None and not _has_output(loaded):
+            click.echo(f"nothing was written: {program} has no `.output`, nor `.printsize`", err=True)
+        if stats == _TO_TERMINAL:
+            _print_profile(session)
+        elif stats is not None:
+            _write_profile(session, Path(stats))
+        if console.is_watched:
+            click.echo(_summary(session, files), err=True)
 
 
 def _told_apart(program: str | None, stats: str | None) -> tuple[str, str | None]:
@@ -194,15 +204,12 @@ def _without_unused_inputs(program: Program, facts: Any, console: Console) -> Pr
 def _evaluate(program: Program, options: SessionOptions, output: str, console: Console) -> Session:
     from dataclasses import replace
 
-    from elastalog.cli.reports import progress_shown
     from elastalog.planning.needed_groups import may_await_groups
 
     if options.strategy == "elastic" and options.levels == "local" and not may_await_groups(program.checked):
         # Nothing is updated here: what updates need of every fact, a third of the memory, need not be kept.
         options = replace(options, strategy="recompute")
-    with progress_shown(program.checked, console) as report:
-        quarantine = "." if output == "-" else output
-        return open_session(program, options, console, quarantine=quarantine, on_progress=report)
+    return open_session(program, options, console, quarantine="." if output == "-" else output)
 
 
 def _has_output(program: Program) -> bool:

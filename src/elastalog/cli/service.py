@@ -136,7 +136,7 @@ def settings_of(wanted: ServiceOptions) -> Settings:
     unless the user said that they may."""
     from elastalog.web.settings import Settings
 
-    if wanted.no_token and (wanted.token or wanted.read_token):
+    if wanted.no_token and (wanted.token is not None or wanted.read_token is not None):
         raise click.UsageError("--no-token and a token exclude each other")
     is_own = _is_own(wanted.host)
     token = None if wanted.no_token else wanted.token

@@ -197,9 +197,10 @@ def load_program(path: str, console: Console) -> Program:
 def open_session(
     program: Program, options: SessionOptions, console: Console, *, quarantine: str = ".", **more: Any
 ) -> Session:
-    """The session that the options describe, and `more` options of `elastalog.open`. Bad rows that were let pass are
-    reported on standard error."""
+    """The session that the options describe, and `more` options of `elastalog.open`. A terminal shows how it goes; bad
+    rows that were let pass are reported on standard error."""
     import elastalog
+    from elastalog.cli.reports import progress_shown
     from elastalog.program import with_arithmetic
 
     limits = elastalog.Limits(options.max_memory, options.timeout, options.device_memory, options.max_expansion)
@@ -207,12 +208,14 @@ def open_session(
     if (path := getattr(store, "path", store)) is not None and is_store(str(path)) and not is_address(path):
         tell_unread_facts(str(path), console)
         facts = {}
-    session = elastalog.open(
-        with_arithmetic(program, options.arithmetic), facts, engine=options.engine, strategy=options.strategy,
-        levels=options.levels, jobs=options.jobs, limits=limits,
-        bad_rows=options.bad_row_policy(quarantine),
-        functors=functions_in(options.functors), libraries=libraries_asked_for(), **more,
-    )  # fmt: skip
+    program = with_arithmetic(program, options.arithmetic)
+    functors = functions_in(options.functors)  # before anything is shown: it may print
+    with progress_shown(program.checked, console) as report:
+        session = elastalog.open(
+            program, facts, engine=options.engine, strategy=options.strategy, levels=options.levels,
+            jobs=options.jobs, limits=limits, bad_rows=options.bad_row_policy(quarantine), functors=functors,
+            libraries=libraries_asked_for(), on_progress=report, **more,
+        )  # fmt: skip
     show_reports(session.reports, console)
     return session
 

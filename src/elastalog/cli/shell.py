@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from elastalog.cli.exits import AT_FAULT, LIMIT, Console, Terminated
+from elastalog.cli.exits import AT_FAULT, LIMIT, Console, Terminated, code_of
 from elastalog.cli.options import program_argument, report_options, update_budget
 from elastalog.cli.outputs import checked_output
 from elastalog.cli.session_options import (
@@ -71,10 +71,7 @@ def shell(program: str, budget: Budget, console: Console, options: SessionOption
 
 
 def _opened(loaded: Program, options: SessionOptions, budget: Budget, console: Console) -> ShellState:
-    from elastalog.cli.reports import progress_shown
-
-    with progress_shown(loaded.checked, console) as report:
-        session = open_session(loaded, options, console, budget=budget, on_progress=report)
+    session = open_session(loaded, options, console, budget=budget)
 
     def reopen(program: Program, facts: dict[str, Any], strategy: str) -> Session:
         anew = replace(options, facts=facts, strategy=strategy)
@@ -120,9 +117,9 @@ def _run_script(state: ShellState, console: Console) -> None:
                 console.show(_at_line(error, statement).diagnostics)
                 console.say("the script ends here: commands after this one were not run")
                 sys.exit(LIMIT if isinstance(error, LimitReached) else AT_FAULT)
-            except KeyboardInterrupt:
+            except KeyboardInterrupt as end:
                 click.echo(f"interrupted: epoch {state.session.epoch} stands", err=True)
-                raise
+                sys.exit(code_of(end))
             finally:
                 sys.stdout.flush()
             if state.is_over:

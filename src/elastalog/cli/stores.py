@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -45,13 +45,16 @@ from elastalog.cli.session_options import (
     tell_facts,
     writing,
 )
+from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.diagnostics.messages import counted
 from elastalog.folders.addresses import is_address, without_secrets
 from elastalog.late import dataclass
 from elastalog.session.settings import Store
 
 if TYPE_CHECKING:
+    from elastalog.analysis.program import Directive
     from elastalog.evaluation.differences import Verification
+    from elastalog.pipeline.files.diff import Diff
     from elastalog.pipeline.files.policy import Mode
     from elastalog.session import Session
     from elastalog.session.pending import PendingUpdate
@@ -136,12 +139,20 @@ def apply(store: str, updates: tuple[str, ...], wanted: UpdateOptions, console: 
       echo '+edge(1, 2).' | elastalog apply reach.store - --show-changes
     """
     from elastalog.pipeline.files.policy import BadRows
+    from elastalog.storage.entries import keyed
 
     policy, batch = BadRows(wanted.bad_rows, wanted.max_bad_rows, wanted.quarantine), wanted.batch
     with announcing(console), writing(store, console, wanted.functors, policy) as session:
         for number, path in enumerate(updates, 1):
-            pending = session.update(wanted.source, batch if batch is None or number == 1 else f"{batch}.{number}")
-            _read(pending, path, policy.lets_pass)
+            key = batch if batch is None or number == 1 else f"{batch}.{number}"
+            diff = _diff(session.update(wanted.source, key), path)
+            if key is not None:
+                inserted, deleted = (
+                    {name: rows.to_pylist() for name, rows in side.items()} for side in (diff.inserted, diff.deleted)
+                )
+                key = keyed(key, inserted, deleted, diff.added_rules, diff.removed_rules)
+            pending = session.update(wanted.source, key)
+            pending.take(diff, NAME if path == "-" else path)
             show_reports(pending.reports, console)
             _commit(session, pending, path, wanted.preview, wanted.show_changes, console)
 
@@ -195,15 +206,13 @@ def undo(
         _commit(session, pending, f"undoing epoch {number}", preview, show_changes, console)
 
 
-def _read(pending: PendingUpdate, path: str, keep_bad: bool) -> None:
+def _diff(pending: PendingUpdate, path: str) -> Diff:
     """The changes of a file, or, for `-`, of standard input."""
     if path != "-":
-        pending.read(path)
-        return
+        return pending.diff_at(path)
     from elastalog.pipeline.files.diff import parse_diff
 
-    diff = parse_diff(standard_input(), NAME, pending.schemas, pending.schemas_with, keep_bad=keep_bad)
-    pending.take(diff, NAME)
+    return parse_diff(standard_input(), NAME, pending.schemas, pending.schemas_with, keep_bad=pending.keeps_bad)
 
 
 @click.command()
@@ -228,6 +237,7 @@ def log(store: str, last: int | None, fact: str | None, console: Console) -> Non
     """
     from elastalog.program import shown_rule
     from elastalog.storage.administration import read_log
+    from elastalog.storage.entries import key_of
 
     if fact is not None:
         with reading(store) as session:
@@ -242,7 +252,7 @@ def log(store: str, last: int | None, fact: str | None, console: Console) -> Non
         click.echo(heads)
     for entry, line in zip(entries, lines, strict=True):
         if console.form == "json":
-            click.echo(json.dumps(entry.written(), ensure_ascii=False))
+            click.echo(json.dumps(entry.written() | {"batch": key_of(entry.batch)}, ensure_ascii=False))
             continue
         click.echo(line)
         for sign, rules in (("-", entry.removed_rules), ("+", entry.added_rules)):
@@ -256,11 +266,12 @@ def log(store: str, last: int | None, fact: str | None, console: Console) -> Non
 
 def _table(entries: Sequence[LogEntry]) -> list[str]:
     """The heads of the columns, and a line for each epoch."""
+    from elastalog.storage.entries import key_of
+
     rows: list[tuple[str, ...]] = [("epoch", "time", "explicit", "changes", "how", "seconds", "source", "batch")]
     for entry in entries:
         how = "+".join(sorted({stratum.how for stratum in entry.strata})) or "nothing"
         explicit = f"-{entry.deleted:,} +{entry.inserted:,}"
-        origin = ["" if word is None else str(word) for word in (entry.source, entry.batch)]
         cells = (
             str(entry.epoch),
             entry.shown_time,
@@ -268,7 +279,7 @@ def _table(entries: Sequence[LogEntry]) -> list[str]:
             f"{entry.impact:,}",
             how,
             f"{entry.seconds:.3f}",
-            *origin,
+            *("" if word is None else str(word) for word in (entry.source, key_of(entry.batch))),
         )
         rows.append(cells)
     return list(aligned(rows, left=(1, 2, 4, 6, 7)))
@@ -367,7 +378,9 @@ def upgrade(
     help="Form of the files: tab-separated text as Soufflé writes it, or Parquet.",
 )  # fmt: skip
 @click.option("--relation", "-r", "wanted", multiple=True, metavar="NAME", help="Only this relation; may be repeated.")
-@click.option("--explicit", is_flag=True, help="Only the explicit facts, as NAME.facts: what `init` and `run` read.")
+@click.option(
+    "--explicit", is_flag=True, help="Only the explicit facts, as `.input` has them: what `init` and `run` read."
+)
 @at_option
 @verbosity_options
 def export(
@@ -384,14 +397,39 @@ def export(
     with announcing(console), reading(store, at) as session:
         from elastalog.pipeline.files.write import write_facts
 
+        for name in wanted:
+            session[name]  # an unknown one is an error
+        taken: set[Path] = set()
         for name in wanted or session:
             facts = session.explicit(name) if explicit else session[name]
-            if explicit and not len(facts) and not wanted:
+            inputs = session.program.checked.relations[name].inputs if explicit else ()
+            if explicit and not len(facts) and not wanted and not inputs:
                 continue
             ending = "parquet" if console.form == "parquet" else "facts" if explicit else "csv"
             path = Path(output) / f"{name}.{ending}"
-            write_facts(facts.schema, facts.to_arrow(), path)
+            parameters: Mapping[str, str] = {}
+            if inputs:
+                found = _read_from(inputs, output, path)
+                if found is None or found[0] in taken:
+                    console.say(f"warning: `.input {name}` does not read {path}: give it another file name")
+                else:
+                    path, parameters = found
+            taken.add(path)
+            write_facts(facts.schema, facts.to_arrow(), path, parameters)
             console.say(f"{path}: {counted(len(facts), 'fact')}")
+
+
+def _read_from(inputs: Sequence[Directive], folder: str, usual: Path) -> tuple[Path, Mapping[str, str]] | None:
+    """The file in a folder that `.input` reads, and how it is written; None if that is none that can be written."""
+    from elastalog.pipeline.files.paths import resolve_under
+
+    parameters = inputs[0].parameters
+    if len(inputs) > 1 or parameters.get("IO", "file") != "file" or "columns" in parameters:
+        return None
+    try:
+        return resolve_under(folder, parameters["filename"]) if "filename" in parameters else usual, parameters
+    except ElastalogError:  # it is elsewhere
+        return None
 
 
 @click.command()

@@ -120,6 +120,7 @@ class PatternQuery:
         self._terms = [
             (numbers[(term.name or "")[1:]], None) if isinstance(term, Free) else (None, term) for term in terms
         ]
+        self.constants = [term for term in terms if not isinstance(term, Free)]
         self._is_plain = len(self.parameters) == len(bound)
         self.is_decision = len(bound) == len(pattern.terms)
         places: dict[str, int] = {}

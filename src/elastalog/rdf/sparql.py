@@ -36,7 +36,7 @@ _UNCOVERED: Final = {
     "DescribeQuery": (r"\bDESCRIBE\b", "DESCRIBE"),
 }
 """What is not covered, by its name in the algebra: how it is written, and what it is called."""
-_COVERED: Final = "docs/reference/rdf.md#sparql lists what is covered"
+_COVERED: Final = "the page “RDF and OWL 2 RL” of the documentation lists what is covered"
 
 Pattern = tuple[Any, Any, Any]
 """Three terms or variables of rdflib; in the place of a property also a path."""

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from elastalog.analysis.functor_values import INVALID_DATES
-from elastalog.analysis.program import Atom
+from elastalog.analysis.program import Atom, Constant
 from elastalog.analysis.query import Query, check_query, parameter_values
 from elastalog.backends.engines import ENGINES
 from elastalog.backends.kernel.compile.warm import announced_compilation
@@ -55,9 +55,11 @@ from elastalog.relations.facts import Relation
 from elastalog.relations.functions import Functions, digests_of
 from elastalog.session.history import History
 from elastalog.session.materialisation import Materialisation, Rows, initial_facts
+from elastalog.session.questions import texts_asked
 from elastalog.session.session import Session
 from elastalog.session.settings import Limits, Settings, Store, processors
 from elastalog.storage.manifest import RETENTION, Options, is_store
+from elastalog.syntax.tree import nodes_of
 
 if TYPE_CHECKING:
     from elastalog.evaluation.epochs import EpochRecord
@@ -463,17 +465,20 @@ class Question:
 
     query: Query
     program: Program
+    texts: Collection[str]
+    """Those that it compares facts with, and that the program did not have."""
 
     def answers(self, session: Session) -> Relation:
         """The answers, from a session of the program, which is not needed any more."""
-        return session._reader.answers_in(self.query)
+        return session._reader.answers_in(self.query, self.texts)
 
 
 def question(program: Program, text: str, parameters: Mapping[str, object]) -> Question:
     """A query about a program. Raises ElastalogError if it is not one."""
     require_text("a query is a text", text, "write it as in the language: `path(1, X)`")
     checked = program.checked
-    query = check_query(text, program.tree, checked, parameter_values(parameters))
+    values = parameter_values(parameters)
+    query = check_query(text, program.tree, checked, values)
     own = next(stratum for stratum in query.program.strata if query.name in stratum.relations)
     together = replace(
         checked,
@@ -481,7 +486,9 @@ def question(program: Program, text: str, parameters: Mapping[str, object]) -> Q
         rules=(*checked.rules, *query.program.rules),
         strata=(*checked.strata, replace(own, number=len(checked.strata))),
     )
-    return Question(query, replace(program, checked=with_demand(together, (query.name,))))
+    known = {one.value for one in nodes_of(Constant, checked.rules)}.union(*(fact.values for fact in checked.facts))
+    texts = [text for text in texts_asked(query, values) if text not in known]
+    return Question(query, replace(program, checked=with_demand(together, (query.name,))), texts)
 
 
 @takes_options

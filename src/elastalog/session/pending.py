@@ -144,12 +144,15 @@ class PendingUpdate(DraftUpdate):
 
     def read(self, path: str | os.PathLike[str]) -> None:
         """The changes of a diff file, or of a folder of them."""
+        self.take(self.diff_at(path), str(path))
+
+    def diff_at(self, path: str | os.PathLike[str]) -> Diff:
+        """What `read` would take."""
         require_place("a diff file is named by its path", path, "give the path of the file, or of a folder of them")
         with self._now.reading():
             from elastalog.pipeline.files.diff import read_diff
 
-            diff = read_diff(Path(path), self.schemas, self.schemas_with, keep_bad=self.keeps_bad)
-        self.take(diff, str(path))
+            return read_diff(Path(path), self.schemas, self.schemas_with, keep_bad=self.keeps_bad)
 
     def take(self, diff: Diff, name: str | None = None) -> None:
         """The changes of a diff; errors in its rules say that they are in `name`."""
@@ -172,6 +175,8 @@ class PendingUpdate(DraftUpdate):
 
     def schemas_with(self, added: Iterable[str]) -> Mapping[str, Schema]:
         """The relations that there will be after some rules have been added too."""
+        if self._updates.is_applied(self._source, self._batch):
+            return self.schemas  # what they declare is there
         edits = RuleEdits((*self._edits.added, *added), self._edits.removed)
         return schemas_of(change_rules(self._now.program, edits).after.checked)
 

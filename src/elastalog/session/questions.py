@@ -13,7 +13,7 @@ import numpy as np
 
 from elastalog.analysis.listing import show_rule, show_value
 from elastalog.analysis.pattern import Free, parse_pattern
-from elastalog.analysis.program import Base
+from elastalog.analysis.program import Atom, Base, Comparison, Constant
 from elastalog.analysis.query import Query, check_query, parameter_values
 from elastalog.backends.protocol import Backend, Placed, StratumElsewhere
 from elastalog.backends.watch import memory_as_limit
@@ -25,7 +25,7 @@ from elastalog.evaluation.changes import Changes
 from elastalog.evaluation.queries import PatternQuery, ask, asking, derived_by, planned_pattern
 from elastalog.late import dataclass
 from elastalog.pipeline.spark.for_sessions import filed_in, make_frame
-from elastalog.planning.logical import Clause
+from elastalog.planning.logical import HIDDEN, Clause
 from elastalog.provenance.fact import Fact
 from elastalog.relations.facts import Relation
 from elastalog.relations.functions import functions_for
@@ -34,6 +34,7 @@ from elastalog.relations.records import NotOfType
 from elastalog.relations.schema import Column, Schema
 from elastalog.relations.words import Dictionary, row_to_write
 from elastalog.session.materialisation import Materialisation
+from elastalog.syntax.tree import nodes_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,18 +62,39 @@ def warn_of_names(names: Iterable[str], dictionary: Dictionary) -> None:
 
 def warn_of_values(values: Iterable[object], dictionary: Dictionary) -> None:
     """Warns of texts in questions that no fact has ever had."""
+    _warn_of_unknown(_unknown(values, dictionary), dictionary)
+
+
+def _unknown(values: Iterable[object], dictionary: Dictionary) -> list[str]:
+    """The texts among values that no fact has ever had; answering the question may make them known."""
+    find = dictionary.symbols.find
+    return [value for value in values if isinstance(value, str) and find(value) is None]
+
+
+def _warn_of_unknown(texts: Collection[str], dictionary: Dictionary) -> None:
     symbols = dictionary.symbols
-    for value in values:
-        if isinstance(value, str) and symbols.find(value) is None:
-            known = () if symbols.are_many else symbols.strings_from(0)
-            advice = did_you_mean(show_value(value), map(show_value, known))
-            warn_of(finding("E0618.unknown", severity="warning", value=show_value(value), advice=advice))
+    for text in texts:
+        known = () if symbols.are_many else symbols.strings_from(0)
+        advice = did_you_mean(show_value(text), (show_value(one) for one in known if one not in texts))
+        warn_of(finding("E0618.unknown", severity="warning", value=show_value(text), advice=advice))
 
 
-def without_doubt(answers: Relation) -> Relation:
-    """Answers, with warnings of variables that were perhaps meant as texts."""
+def texts_asked(query: Query, parameters: Mapping[str, object]) -> list[str]:
+    """The texts that a query compares facts with. Values of parameters are data, which may well be new."""
+    rules = query.program.rules
+    sides = [one.arguments for one in nodes_of(Atom, rules)]
+    sides += [(one.left, one.right) for one in nodes_of(Comparison, rules) if one.operator == "="]
+    found = (one.value for side in sides for one in side if isinstance(one, Constant))
+    return [*dict.fromkeys(one for one in found if isinstance(one, str) and one not in parameters.values())]
+
+
+def without_doubt(answers: Relation, unknown: Collection[str] = ()) -> Relation:
+    """Answers, with warnings of variables that were perhaps meant as texts, and, where there are none, of texts that
+    no fact has."""
     columns = answers.schema.columns
     warn_of_names((column.name for column in columns if column.base is Base.SYMBOL), answers.dictionary)
+    if unknown and not len(answers):
+        _warn_of_unknown(unknown, answers.dictionary)
     return answers
 
 
@@ -175,14 +197,19 @@ class Reader:
         values = parameter_values(parameters) if parameters else {}
         now = self._materialisation
         with now.within(now.timeout, None, text):
-            answers, pattern = None, self.pattern(text)
+            answers, pattern, unknown = None, self.pattern(text), list[str]()
             if pattern is not None and values.keys() == set(pattern.parameters):
                 with suppress(ValueError, NotOfType):  # what is wrong is said below
-                    key = pattern.key(now.dictionary, [values[name] for name in pattern.parameters])
+                    given = [values[name] for name in pattern.parameters]
+                    key = pattern.key(now.dictionary, given)
+                    if key is None:
+                        unknown = _unknown(pattern.constants, now.dictionary)
                     answers = pattern.answers(now.dictionary, now.backend, key)
             if answers is None:
-                answers = self.ask(check_query(text, now.program.tree, now.program.checked, values))
-        return without_doubt(answers)
+                query = check_query(text, now.program.tree, now.program.checked, values)
+                unknown = _unknown(texts_asked(query, values), now.dictionary)
+                answers = self.ask(query)
+        return without_doubt(answers, unknown)
 
     def pattern(self, text: str) -> PatternQuery | None:
         """A query of one atom, planned for the program of now; None for any other query. Under the lock."""
@@ -204,12 +231,16 @@ class Reader:
         assert watch.quota is not None
         with now.lock, watch.quota:
             query = check_query(text, now.program.tree, now.program.checked, values)
+            unknown = _unknown(texts_asked(query, values), now.dictionary)
             answer = asking(query, now.backend, now.dictionary, watch, is_later=True)
 
         def later() -> Relation:
             assert watch.quota is not None
             with watch.quota, now.observed(text):
-                return answer()
+                answers = answer()
+            if not len(answers):
+                _warn_of_unknown(unknown, now.dictionary)
+            return answers
 
         return later
 
@@ -225,13 +256,28 @@ class Reader:
         with now.asking():
             return derived_by(rules, now.schema(relation), now.backend, now.dictionary, now.watch)
 
-    def answers_in(self, query: Query) -> Relation:
-        """The answers to a query that is part of the program."""
+    def answers_in(self, query: Query, texts: Iterable[str]) -> Relation:
+        """The answers to a query that is part of the program, with texts that nothing else in the program has."""
         now = self._materialisation
         with now.lock:
             schema = Schema(query.name, tuple(Column(column.name, column.base) for column in query.columns))
             words = now.backend.facts(query.name).words[:, : schema.arity].copy()
-            return without_doubt(Relation.of(schema, now.dictionary, words, make_frame))
+            unknown = [] if len(words) else [text for text in texts if not self._is_given(text)]
+            return without_doubt(Relation.of(schema, now.dictionary, words, make_frame), unknown)
+
+    def _is_given(self, text: str) -> bool:
+        """Whether a given fact has a text, or may have: those that lie elsewhere are not fetched for it."""
+        now, checked = self._materialisation, self._materialisation.program.checked
+        if now.backend.capabilities.elsewhere is not None:
+            return True
+        word = now.dictionary.symbols.find(text)
+        for name in checked.relations:
+            if name[0] != HIDDEN and (checked.is_given(name) or checked.has_facts(name)):
+                words = now.backend.facts(name).words
+                kinds = enumerate(now.schemas[name].columns)
+                if any((words[:, place] == word).any() for place, column in kinds if column.base is Base.SYMBOL):
+                    return True
+        return False
 
     def statistics(self) -> Statistics:
         """What rules and relations cost."""

@@ -14,9 +14,10 @@ import bisect
 import json
 import re
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, field
 from datetime import UTC, date, datetime, time
+from hashlib import sha256
 from itertools import accumulate
 from typing import Any
 
@@ -281,6 +282,18 @@ _LAST_NUMBER = re.compile(r"(.*?)([0-9]{1,18})([^0-9]*)", re.ASCII | re.DOTALL)
 _Ranges = list[list[int]]
 
 
+def keyed(key: str, inserted: Mapping[str, Iterable[Any]], deleted: Mapping[str, Iterable[Any]], *texts: object) -> str:
+    """The batch of an update that comes with a key: of facts, the same in whatever order they come, and of texts."""
+    facts = (sorted((name, sorted(map(repr, rows))) for name, rows in side.items()) for side in (inserted, deleted))
+    return f"key {key} {sha256(repr((*facts, *texts)).encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
+
+
+def key_of(batch: str | int | None) -> str | int | None:
+    """A batch as whoever sent it calls it."""
+    found = _KEYED.fullmatch(batch) if isinstance(batch, str) else None
+    return batch if found is None else found[1]
+
+
 @dataclass(slots=True)
 class _Known:
     """The batches of a source: ranges of the number in names that are otherwise the same, the names without a number,
@@ -293,8 +306,10 @@ class _Known:
     keys: dict[str, str] = field(default_factory=dict)
 
     def __contains__(self, batch: str) -> bool:
-        if (keyed := _KEYED.fullmatch(batch)) is not None:  # stores of earlier versions have the key alone
-            return keyed[1] in self.keys or f"key {keyed[1]}" in self
+        if (keyed := _KEYED.fullmatch(batch)) is not None:  # stores of earlier versions, and Python, have the key alone
+            return keyed[1] in self.keys or f"key {keyed[1]}" in self or keyed[1] in self
+        if batch in self.keys:
+            return True
         if (part := _PART.fullmatch(batch)) is not None:
             number = int(part[1])
             return number < self.parted or (number == self.parted and part[2] in self.parts)

@@ -19,6 +19,10 @@ def missing(path: Path) -> StoreDamaged:
     return StoreDamaged.of("E0806", location=path, path=path.name)
 
 
+def without_pointer(path: Path) -> StoreDamaged:
+    return StoreDamaged.of("E0806.pointer", location=path, path=path.name)
+
+
 def not_readable(path: Path, error: OSError) -> ElastalogError:
     return ElastalogError.of("E0807", location=path, path=path.name, reason_of=reason_of(error))
 

@@ -20,6 +20,7 @@ from elastalog.relations.faults import shown
 from elastalog.storage import errors
 from elastalog.storage.entries import LogEntry
 from elastalog.storage.filesystem import FileEntry, FileSystem, read_bytes
+from elastalog.storage.journal import is_used
 
 FORMAT = 1
 FORMAT_FILE = "FORMAT"
@@ -230,6 +231,12 @@ def generation_of(name: str) -> int | None:
     return int(number) if number.isdigit() and name == f"manifest-{number}.json" else None
 
 
+def has_epochs(root: Path) -> bool:
+    """Whether a folder has more of a store than an attempt to make one that was not finished: that has one manifest,
+    and no epochs in its journal."""
+    return any((generation_of(path.name) or 1) > 1 or is_used(path) for path in root.iterdir())
+
+
 def read_manifest(root: Path) -> Manifest:
     """The manifest that holds. Raises ElastalogError when there is none, or when it is damaged."""
     check_format(root)
@@ -276,4 +283,6 @@ def check_format(root: Path) -> None:
 
 
 def _unfinished(root: Path) -> ElastalogError:
+    if has_epochs(root):
+        return errors.without_pointer(root / POINTER)
     return error("E0801", location=root, path=root, reason="its initialisation was not finished", near=None)

@@ -26,7 +26,7 @@ from elastalog.storage import errors, snapshots
 from elastalog.storage.entries import Batches, BatchNote, JournalRecord, LogEntry, ProgramChange
 from elastalog.storage.filesystem import FileEntry, FileSystem, read_checked, write_checked
 from elastalog.storage.interrupts import uninterrupted
-from elastalog.storage.journal import JournalWriter, is_used, write_empty
+from elastalog.storage.journal import JournalWriter, write_empty
 from elastalog.storage.lock import WriterLock, is_held
 from elastalog.storage.manifest import (
     FORMAT,
@@ -39,7 +39,7 @@ from elastalog.storage.manifest import (
     Options,
     Snapshot,
     check_format,
-    generation_of,
+    has_epochs,
     read_manifest,
     write_manifest,
 )
@@ -374,5 +374,5 @@ def refuse_existing(root: Path) -> None:
         raise error("E0802", location=root, path=root) from None
     if POINTER in found or (found and not found & {FORMAT_FILE, LOCK}):
         raise error("E0802", location=root, path=root)
-    if any((generation_of(name) or 1) > 1 or is_used(root / name) for name in found):
-        raise errors.missing(root / POINTER)
+    if found and has_epochs(root):
+        raise errors.without_pointer(root / POINTER)

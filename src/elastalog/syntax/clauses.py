@@ -138,6 +138,8 @@ class ClauseParser(LiteralParser):
             advice = (
                 f"aggregates are written in lower case: `{before} : {{ ... }}`" if is_shouted else self.operator_meant()
             )
+            if before in ("avg", "average"):
+                advice = "the average is written `mean x : { … }`"
             if self.texts[index] == ":-":
                 advice = "if a rule starts here, the one before it must end in `.`, not in `,` or `;`"
             raise self.unexpected("`,`, `;` or `.`", where="after a literal", advice=advice)

@@ -97,7 +97,7 @@ class Guard:
         return None
 
     def _role(self, token: str | None) -> Role | None:
-        if token is None:
+        if not token:
             return None
         for known, role in ((self._settings.token, Role.WRITE), (self._settings.read_token, Role.READ)):
             if known is not None and hmac.compare_digest(token.encode(), known.encode()):

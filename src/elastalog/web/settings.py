@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from elastalog.diagnostics.diagnostic import LimitReached
+from elastalog.diagnostics.diagnostic import LimitReached, error
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +52,16 @@ class Role(Enum):
 @dataclass(frozen=True, slots=True)
 class Settings:
     """`token` may read and write, `read_token` may read; without both everybody may do all. `hosts`: the names that the
-    service is known by, beside those of this machine."""
+    service is known by, beside those of this machine. Raises ElastalogError for a blank token: anyone has that."""
 
     token: str | None = None
     read_token: str | None = None
     hosts: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
+
+    def __post_init__(self) -> None:
+        if any(token is not None and not token.strip() for token in (self.token, self.read_token)):
+            raise error("E0935.blank")
 
     @property
     def is_open(self) -> bool:

@@ -4,7 +4,6 @@ would do."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from hashlib import sha256
 
 from elastalog.debugging.answers import Suggestion
 from elastalog.diagnostics.diagnostic import error
@@ -14,6 +13,7 @@ from elastalog.evaluation.epochs import EpochRecord
 from elastalog.session import Session
 from elastalog.session.materialisation import Rows
 from elastalog.session.pending import PendingUpdate
+from elastalog.storage.entries import keyed
 from elastalog.web import rules
 from elastalog.web.calls import asks, commits
 from elastalog.web.reading import Committed, Moment, Reading
@@ -91,7 +91,7 @@ class Writing:
         deleted: Mapping[str, Rows] | None = None,
         *,
         key: str | None = None,
-        told: Iterable[Mapping[str, Rows] | None] | None = None,
+        told: tuple[Mapping[str, Rows] | None, Mapping[str, Rows] | None] | None = None,
         source: str | None = None,
         added: str | Iterable[str] = "",
         removed: Iterable[int | str] = (),
@@ -114,7 +114,7 @@ class Writing:
                 for name, rows in (rows_of or {}).items():
                     take(name, rows)
 
-        return self._commit(fill, key, source, (*map(_unordered, told or (inserted, deleted)), texts, gone))
+        return self._commit(fill, key, source, *(told or (inserted, deleted)), texts, gone)
 
     @commits
     def become(self, program: str, *, key: str | None = None, source: str | None = None) -> Committed:
@@ -123,7 +123,7 @@ class Writing:
         def fill(update: PendingUpdate) -> None:
             update.become(rules.read_text(program, update.program))
 
-        return self._commit(fill, key, source, ([], [], program))
+        return self._commit(fill, key, source, None, None, program)
 
     @commits
     def take_back(self, epoch: int | None = None, *, key: str | None = None, source: str | None = None) -> Committed:
@@ -140,12 +140,18 @@ class Writing:
                 update, suggestion, self._replicas.epoch, lambda: self._reading.look(lambda session: session.log())
             )
 
-        return self._commit(fill, None, "repair", ())
+        return self._commit(fill, None, "repair")
 
     def _commit(
-        self, fill: Callable[[PendingUpdate], None], key: str | None, source: str | None, what: object
+        self,
+        fill: Callable[[PendingUpdate], None],
+        key: str | None,
+        source: str | None,
+        inserted: Mapping[str, Rows] | None = None,
+        deleted: Mapping[str, Rows] | None = None,
+        *texts: object,
     ) -> Committed:
-        batch = None if key is None else _keyed(key, what)
+        batch = None if key is None else keyed(key, inserted or {}, deleted or {}, *texts)
         origin = source if source is not None or key is None else SOURCE
 
         def commit() -> Committed:
@@ -158,16 +164,6 @@ class Writing:
             done = self._reading.worker.do(commit)
         self._reading.worker.afterwards(self._replicas.follow)
         return done
-
-
-def _keyed(key: str, what: object) -> str:
-    """The batch of an update that comes with a key; see `storage.entries`."""
-    return f"key {key} {sha256(repr(what).encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
-
-
-def _unordered(rows_of: Mapping[str, Rows] | None) -> list[tuple[str, list[str]]]:
-    """Facts by relation, the same whatever the order in which they come."""
-    return sorted((name, sorted(map(repr, rows))) for name, rows in (rows_of or {}).items())
 
 
 def _refused_or(added: str | Iterable[str]) -> list[str]:

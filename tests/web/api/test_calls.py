@@ -404,6 +404,9 @@ def test_answers_tell_what_they_warn_of(http: httpx.Client) -> None:
     assert json.loads(answer.headers["X-Elastalog-Warnings"])[0]["code"] == "E0618"
     assert http.post("/query", json={"query": 'label(X, "one")'}).json()["rows"] == [[1]]
     assert "warnings" not in http.post("/query", json={"query": 'label(X, "one")'}).json()
+    answer = http.post("/query", json={"query": 'label(X, "onee")'}).json()
+    assert answer["rows"] == []
+    assert 'no fact mentions "onee"' in json.dumps(answer["warnings"]).replace("\\", "")
     answer = http.post("/suggest", json={"unwanted": ["label(1, one)"], "over": "facts"}).json()
     assert [one["code"] for one in answer["warnings"]] == ["E0618"]
 

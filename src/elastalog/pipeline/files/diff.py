@@ -27,7 +27,7 @@ from elastalog.pipeline.files.allowance import allowance, file_bytes
 from elastalog.pipeline.files.format import BYTE_ORDER_MARK, Format, Kind
 from elastalog.pipeline.files.parquet import parquet_table, read_parquet_table
 from elastalog.pipeline.files.paths import natural_order
-from elastalog.pipeline.files.policy import BadRow, BadRows, bad_rows_error, refuse
+from elastalog.pipeline.files.policy import LINES, BadRow, BadRows, bad_rows_error, refuse
 from elastalog.pipeline.files.text import read_text
 from elastalog.relations import faults
 from elastalog.relations.arrays import typed_array
@@ -230,9 +230,6 @@ def _decoded(data: bytes, file: str) -> str:
         line = data.count(b"\n", 0, error.start) + 1
         raise ElastalogError.of("E0505", location=f"{file}:{line}", data=data[error.start]) from None
 
-
-LINES = "diff"
-"""What bad lines are gathered under that do not tell their relation."""
 
 _CHANGE = re.compile(r"\s*([+-])\s*([A-Za-z_?][\w?.]*)\s*\(", re.ASCII)
 _RULE = re.compile(r"\s*([+-])\s*rule\s*:(.*)", re.DOTALL)

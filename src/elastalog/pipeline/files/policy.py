@@ -16,6 +16,8 @@ from elastalog.pipeline.files.paths import replacing
 from elastalog.relations.faults import Fault, shown
 
 MOST_REPORTED = 5
+LINES = "diff"
+"""What bad lines of diff files are gathered under that do not tell their relation."""
 MAX_BAD_ROWS = 1000
 
 Mode = Literal["fail", "quarantine", "skip"]
@@ -142,7 +144,8 @@ def warn_of_lost(reports: Iterable[Report]) -> None:
         if report.bad:
             first = bad_row_diagnostic(f"bad row for `{report.relation}`", report.first_bad[0])
             what = f"set aside in `{report.quarantine}`" if report.quarantine else "skipped"
-            told = f"{report.bad:,} bad row{'' if report.bad == 1 else 's'} of `{report.relation}` {what}"
+            of = "that name no relation" if report.relation == LINES else f"of `{report.relation}`"
+            told = f"{report.bad:,} bad row{'' if report.bad == 1 else 's'} {of} {what}"
             notes = (f"the first: {report.first_bad[0].fault.reason}", *first.notes)
             warn_of(replace(first, severity="warning", message=told, notes=notes, help=None))
 
