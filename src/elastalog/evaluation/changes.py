@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from elastalog.analysis.program import Base
 from elastalog.backends.protocol import ChangedWords, ListedChanges, Matrix, impact_of
 from elastalog.deprecated import Renamed
 from elastalog.diagnostics.arguments import require_package, stays_here
@@ -147,12 +148,14 @@ class Changes(Renamed, Mapping[str, RelationChanges]):
 
     def to_pandas(self) -> pandas.DataFrame:
         """A pandas data frame with a row for each fact: columns `op` (`+` or `-`), `relation`, and its values `a1`,
-        `a2`, …, as a stream of updates has them. `changes["path"].to_pandas()` has the attributes of a relation."""
+        `a2`, …, as a stream of updates has them. Values of several types in a place are objects, and whole numbers
+        stay so where others are missing. `changes["path"].to_pandas()` has the attributes of a relation."""
         frame: pandas.DataFrame = frame_of(self)
         return frame
 
     def to_polars(self) -> polars.DataFrame:
-        """As `to_pandas`, a polars data frame; where relations have values of different types in a place, texts."""
+        """As `to_pandas`, a polars data frame; where relations have values of different types in a place, and for
+        records, texts."""
         frame: polars.DataFrame = frame_of(self, "polars")
         return frame
 
@@ -170,16 +173,34 @@ class Changes(Renamed, Mapping[str, RelationChanges]):
 def frame_of(changes: Mapping[str, Any], package: str = "pandas") -> Any:
     """A data frame with a row for each fact that came or went, of all relations."""
     frames = require_package(package)
-    rows = [
-        {"op": op, "relation": name, **{f"a{i}": value for i, value in enumerate(fact, 1)}}
+    parts = [
+        (op, name, facts.schema.columns, list(facts))
         for name, changed in changes.items()
         for op, facts in (("-", changed.deleted), ("+", changed.inserted))
-        for fact in facts
     ]
-    names = ["op", "relation", *(f"a{i + 1}" for i in range(max((len(row) - 2 for row in rows), default=0)))]
-    if package == "pandas":
-        return frames.DataFrame(rows, columns=names)
-    return frames.DataFrame(rows, schema=names, infer_schema_length=None, strict=False)
+    columns = {
+        "op": [op for op, _, _, facts in parts for _ in facts],
+        "relation": [name for _, name, _, facts in parts for _ in facts],
+    }
+    texts = frames.String if package == "polars" else "object"
+    found = {name: frames.Series(values, dtype=texts) for name, values in columns.items()}
+    for i in range(max((len(declared) for _, _, declared, facts in parts if facts), default=0)):
+        bases = {declared[i].base for _, _, declared, facts in parts if facts and i < len(declared)}
+        values = [fact[i] if i < len(declared) else None for _, _, declared, facts in parts for fact in facts]
+        base = bases.pop() if len(bases) == 1 else Base.RECORD
+        if package == "polars":
+            kind = getattr(frames, _TYPES.get(base, "String"))
+            if base is Base.RECORD:
+                values = [value if value is None or isinstance(value, str) else repr(value) for value in values]
+        else:
+            kind = _TYPES.get(base, "object")  # those in capitals can say that a whole number is missing
+            kind = kind if None in values and base is not Base.FLOAT else kind.lower()
+        found[f"a{i + 1}"] = frames.Series(values, dtype=kind)
+    return frames.DataFrame(found)
+
+
+_TYPES: Final = {Base.NUMBER: "Int64", Base.UNSIGNED: "UInt64", Base.FLOAT: "Float64"}
+"""What polars calls them, and pandas."""
 
 
 @dataclass(slots=True)  # not frozen: there are many
