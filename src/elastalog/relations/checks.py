@@ -52,6 +52,9 @@ def as_base_column(
     """The column with dictionary encoding resolved where that matters, if its type suits the base type at all."""
     kind = array.type
     if pa.types.is_dictionary(kind):
+        if pa.types.is_string_view(kind.value_type):  # of polars, which Arrow cannot take by their numbers
+            kind = pa.dictionary(kind.index_type, pa.large_string())
+            array = array.cast(kind)
         holds_null_entry = any(chunk.dictionary.null_count for chunk in array.chunks)
         if not _is_text(kind.value_type) or holds_null_entry:
             array = array.cast(kind.value_type)
