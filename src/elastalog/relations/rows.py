@@ -213,6 +213,8 @@ def _conversion(column: Column, value: Any) -> str:
             return f"write `{written}`, in Python `{call}`" if len(call) <= faults.MOST_SHOWN else ""
     except (ValueError, OverflowError):  # no number, one that is infinite, one of too many digits
         pass
+    if base is not Base.SYMBOL and isinstance(value, str) and (advice := faults.for_separators(value)):
+        return advice
     is_fraction = wanted is int and isinstance(value, numbers.Real) and math.isfinite(value)
     return faults.for_whole(column.name) if is_fraction else ""
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
 
 import pyarrow as pa
 
-from elastalog.analysis.program import Directive, Relation
+from elastalog.analysis.program import CheckedProgram, Directive, Relation
 from elastalog.diagnostics.diagnostic import ElastalogError, error
 from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import file_bytes, is_packed, read_stream
@@ -199,12 +199,15 @@ def read_path(
     return FactsRead(table, replace(report, understood=understood))
 
 
-def said_of_text(relation: Relation) -> Mapping[str, str] | None:
-    """How the only `.input` of a relation says that its file is written; None if it says nothing."""
-    if len(relation.inputs) != 1:
-        return None
-    parameters = relation.inputs[0].parameters
-    return parameters if parameters.get("IO", "file") == "file" and not OF_TEXT.isdisjoint(parameters) else None
+def said_of_text(program: CheckedProgram, name: str) -> Mapping[str, str] | None:
+    """How the program says that the file of a relation is written, by its only `.input` and by a pragma for all files;
+    None if it says nothing."""
+    relation = program.relations[name]
+    files = [one.parameters for one in relation.inputs if one.parameters.get("IO", "file") == "file"]
+    said = dict(files[0]) if len(relation.inputs) == len(files) == 1 else {}
+    if program.ignores_extra_fields:
+        said.setdefault("columns", ":".join(map(str, range(relation.arity))))
+    return None if OF_TEXT.isdisjoint(said) else said
 
 
 def tell_of_form(relation: str, files: Sequence[str], understood: str) -> None:
