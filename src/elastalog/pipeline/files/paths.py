@@ -88,9 +88,12 @@ def _missing(root: Path | str, relation: str, tried: list[str]) -> ElastalogErro
     wanted = tried[0].partition(".")[0]
     near = wanted if wanted in files else nearest(wanted, files)
     folders = ", ".join(f"`{name}`" for name in tried if (folder / name).is_dir())
+    found = files.get(near or "")
+    named = "" if found == f"{relation}.json" else f', filename="{found}"'
     return error(
         "E0510.missing", location=folder / tried[0], relation=relation, folder=folder, tried=", ".join(tried),
-        near=files.get(near or ""), folders=folders or None, no_folder=None if is_there else folder,
+        near=found, folders=folders or None, no_folder=None if is_there else folder,
+        json=f"IO=json{named}" if found is not None and found.endswith(".json") else None,
     )  # fmt: skip
 
 
