@@ -83,7 +83,7 @@ def by_relation(side: Literal["inserted", "deleted"], given: Mapping[str, Any] |
     """The rows of one side of an update. Raises WrongArgument unless they are given by relation."""
     what = f"{side} facts are a mapping from relations to rows"
     advice = 'give a mapping, such as `{"edge": [(1, 2)]}`'
-    if isinstance(given, str | list) and "(" in str(given):
+    if not hasattr(given, "items") and "(" in str(given):
         advice += '; for the facts that fit a pattern, `{"edge": db["edge"].filter(lambda x, y: x == 1)}`'
     require_mapping(what, given, advice)
     return () if given is None else given.items()

@@ -50,13 +50,8 @@ def find_facts(root: Path | str, relation: str, *, for_spark: bool = False) -> P
     if not found:
         raise _missing(root, relation, names)
     if len(found) > 1 and found[0].suffix != ".facts":
-        raise error(
-            "E0511",
-            location=str(found[0].parent),
-            relation=relation,
-            path=", ".join(path.name for path in found),
-            name=found[0].name,
-        )
+        listed = ", ".join(path.name for path in found)
+        raise error("E0511", location=str(found[0].parent), relation=relation, path=listed, name=found[0].name)
     return found[0]
 
 

@@ -48,21 +48,18 @@ def sniffed(schema: Schema, data: bytes, file: str, said: Mapping[str, str] | No
         return start
     sample = _sample(data)
     meant = Format.of(said, file) if said else None
-    says_marks = said is not None and not {"delimiter", "rfc4180"}.isdisjoint(said)
-    if meant is not None and not _is_mistaken(schema, sample, meant) and _reading(schema, sample, meant) is not None:
+    grave = "E0527", "E0527.fact"  # the others are doubts, no more
+    if meant and doubt_about(sample, schema, meant) not in grave and _reading(schema, sample, meant) is not None:
         return meant
     found = list(readings(schema, data, file, meant))
     if not found:
-        return meant if meant is not None and says_marks else _as_said(_likeliest(schema, sample, file), meant)
+        says_marks = meant is not None and not {"delimiter", "rfc4180"}.isdisjoint(said or ())
+        return meant if meant and says_marks else _as_said(_likeliest(schema, sample, file), meant)
     if meant is not None and any(reading.form == meant for reading in found):
         return meant
     if any(other.facts != found[0].facts for other in found):
         raise _ambiguous(schema, file, found)
     return found[0].form
-
-
-def _is_mistaken(schema: Schema, sample: bytes, form: Format) -> bool:
-    return doubt_about(sample, schema, form) in ("E0527", "E0527.fact")  # the others are doubts, no more
 
 
 def _likeliest(schema: Schema, sample: bytes, file: str) -> Format:
@@ -116,7 +113,8 @@ def readings(schema: Schema, data: bytes, file: str, meant: Format | None = None
 def _as_said(form: Format, meant: Format | None) -> Format:
     if meant is None:
         return form
-    return replace(form, columns=meant.columns, says_no_header=meant.says_no_header)
+    is_headed = form.has_header and not meant.says_no_header
+    return replace(form, columns=meant.columns, has_header=is_headed, says_no_header=meant.says_no_header)
 
 
 def _sample(data: bytes) -> bytes:

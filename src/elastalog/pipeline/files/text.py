@@ -233,11 +233,8 @@ def _read_exactly(
     for line, raw, fields in records:
         if parts_records and not isinstance(fields, Fault):
             fields = _with_whole_records(fields, form.delimiter)
-        if form.columns and not isinstance(fields, Fault):
-            chosen = _chosen(fields, form.columns)
-            row = chosen if isinstance(chosen, Fault) else _row(schema, fields := chosen, parsers)
-        else:
-            row = fields if isinstance(fields, Fault) else _row(schema, fields, parsers)
+        chosen = _chosen(fields, form.columns) if form.columns and not isinstance(fields, Fault) else fields
+        row = chosen if isinstance(chosen, Fault) else _row(schema, fields := chosen, parsers)
         if not line & 0xFFF:
             allowance().check()
         if isinstance(row, Fault):
