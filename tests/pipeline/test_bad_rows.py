@@ -10,10 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import elastalog
 from elastalog.analysis.program import Base
 from elastalog.diagnostics.diagnostic import ElastalogError, FindingWarning, LimitReached
 from elastalog.pipeline.files.policy import BadRows
 from elastalog.pipeline.files.read import read_facts, read_input
+from elastalog.relations.rows import columns_of_rows
 from elastalog.relations.schema import Column, Schema
 from tests.pipeline.schemas import EDGE, NAME, PAIR, one, relation
 from tests.refusals import refused
@@ -317,3 +319,44 @@ def test_a_quarantine_of_an_earlier_run_is_removed(tmp_path):
     (tmp_path / "pair.bad.jsonl").write_text("old\n")
     assert read_facts(PAIR, path, {}, BadRows("quarantine", folder=tmp_path)).report.bad == 0
     assert not (tmp_path / "pair.bad.jsonl").exists()
+
+
+@pytest.mark.parametrize("base", [Base.NUMBER, Base.UNSIGNED, Base.FLOAT])
+@pytest.mark.parametrize(
+    ("text", "is_separated"),
+    [
+        *((text, True) for text in ("3,5", "-1,200", "1_000", "1.200,5", "1 200", "1’200", "1.200.000", "12345,6789")),
+        *((text, False) for text in ("1,2,3", "01.11.2026", "12:30", "Ulm, Bonn", "_", "3,", "030 1234")),
+    ],
+)
+def test_a_number_with_separators_or_a_decimal_comma(tmp_path, base, text, is_separated):
+    path = tmp_path / "v.csv"
+    path.write_text(f"{text}\n1\n2\n")
+    with pytest.raises(ElastalogError) as error:
+        read_facts(one(base), path, {"delimiter": "|"})
+    (diagnostic,) = error.value.diagnostics
+    assert (diagnostic.code, diagnostic.location) == ("E0502", f"{path}:1")
+    assert (diagnostic.help == SEPARATED) == is_separated
+
+
+SEPARATED = "write digits without separators, as in `1200`; the decimal sign of a float is a point, as in `3.5`"
+
+
+def test_a_number_with_separators_in_a_row_of_python():
+    for base, text, advice in (
+        (Base.FLOAT, "3,5", SEPARATED),
+        (Base.NUMBER, "1,200", SEPARATED),
+        (Base.NUMBER, "1_000", "write `1000`, in Python `int('1_000')`"),
+        (Base.NUMBER, "far", "convert the values first, or declare the attribute with another type"),
+    ):
+        with pytest.raises(ElastalogError) as error:
+            columns_of_rows(one(base), [(text,)])
+        assert error.value.diagnostics[0].help == advice
+
+
+def test_a_number_with_separators_is_no_name_of_a_column(tmp_path):
+    path = tmp_path / "road.csv"
+    path.write_text("Ulm;Bonn;1_000\nUlm;Hof;4\n")
+    program = ".decl road(from: symbol, to: symbol, km: number)"
+    with pytest.raises(ElastalogError, match=r"E0502.*`1_000` is not a number"):
+        elastalog.open(program, {"road": path})

@@ -293,3 +293,96 @@ def test_the_first_fact_of_a_file_without_the_header_that_is_said_is_warned_of(t
         warnings.simplefilter("error")
         db = elastalog.open(f"{CALLS}({said}, headers=false)", facts=tmp_path)
     assert len(db["calls"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("said", "row", "reason"),
+    [
+        ('.input road(filename="road.csv", rfc4180=true, columns="0:1:2")', "Ulm,Hof", "2 fields for 3 columns"),
+        ('.input road(filename="road.csv", delimiter=",", columns="0:1:2")', "Ulm,Hof", "2 fields for 3 columns"),
+        (
+            '.pragma "extra-fields" "ignore"\n.input road(filename="road.csv", delimiter=",")',
+            "Ulm",
+            "1 field for 3 columns",
+        ),
+        (
+            '.input road(filename="road.csv", rfc4180=true, columns="0:1:4")',
+            '"Ulm, Hof",x,3',
+            "3 fields, and `columns` selects field 4, counted from 0",
+        ),
+    ],
+)
+def test_a_row_without_a_chosen_column_is_shown_as_it_is_written(
+    tmp_path: Path, said: str, row: str, reason: str
+) -> None:
+    (tmp_path / "road.csv").write_text(f"Ulm,Bonn,3,4,3\n{row}\nBonn,Hof,4,5,4\n")
+    with pytest.raises(ElastalogError) as told:
+        elastalog.open(ROAD + said, facts=tmp_path)
+    (diagnostic,) = told.value.diagnostics
+    assert (diagnostic.code, diagnostic.location) == ("E0501", f"{tmp_path / 'road.csv'}:2")
+    assert diagnostic.message == f"bad row for `road`: {reason}"
+    assert diagnostic.notes == (f"the row is `{row}`",)
+    assert diagnostic.help is not None
+    assert diagnostic.help.startswith("give every row ")
+    assert "quotes" not in diagnostic.help
+
+
+def test_a_chosen_value_of_another_type_is_told_with_its_row(tmp_path: Path) -> None:
+    (tmp_path / "road.facts").write_text("3\tUlm\tx\tBonn\n")
+    with pytest.raises(ElastalogError, match=r"the row is `3\\tUlm\\tx\\tBonn`") as told:
+        elastalog.open(ROAD + '.input road(columns="0:1:3")', facts=tmp_path)
+    assert told.value.diagnostics[0].help == (
+        'if the columns of the file are in another order: `.input road(columns="1:3:0")`'
+    )
+
+
+ROAD = ".decl road(from: symbol, to: symbol, km: number)\n"
+
+
+@pytest.mark.parametrize(
+    ("said", "text", "facts"),
+    [
+        ('.pragma "extra-fields" "ignore"', "Ulm,Bonn,3,x\n", [("Ulm", "Bonn", 3)]),
+        ('.pragma "extra-fields" "ignore"\n.input road', "Ulm;Bonn;3;x\n", [("Ulm", "Bonn", 3)]),
+        ('.pragma "extra-fields" "ignore"\n.input road(IO=updates)', "Ulm,Bonn,3,x\n", [("Ulm", "Bonn", 3)]),
+        ('.pragma "extra-fields" "ignore"', "to,x,km,from\nBonn,y,3,Ulm\n", [("Ulm", "Bonn", 3)]),
+        ('.input road(columns="3:0:2")', "Bonn,y,3,Ulm\n", [("Ulm", "Bonn", 3)]),
+        ('.input road(columns="1:0:2")', "Bonn,Ulm,3\n", [("Ulm", "Bonn", 3)]),
+    ],
+)
+@pytest.mark.parametrize("way", ["open", "apply", "skip"])
+def test_the_columns_that_a_program_says_hold_for_paths(
+    tmp_path: Path, said: str, text: str, facts: list[object], way: str
+) -> None:
+    path = tmp_path / "road.csv"
+    path.write_text(text)
+    with elastalog.open(ROAD + said, {"road": path if way == "open" else []}) as db:
+        if way != "open":
+            db.apply({"road": path}, bad_rows="skip" if way == "skip" else None)
+        assert list(db["road"]) == facts
+
+
+def test_what_cannot_be_read_is_told_as_the_program_says_it(tmp_path: Path) -> None:
+    path = tmp_path / "road.csv"
+    path.write_text("Ulm,Bonn,x\nUlm,Hof,4\n")
+    with pytest.raises(ElastalogError, match=r"E0502.*`x` is not a number") as told:
+        elastalog.open(ROAD + ".input road(headers=false)", {"road": path})
+    assert told.value.diagnostics[0].location == f"{path}:1"
+    path.write_text("Ulm,Bonn,3,x\nUlm,Hof\n")
+    with pytest.raises(ElastalogError, match=r"E0501.*2 fields for 3 columns"):
+        elastalog.open(ROAD + '.pragma "extra-fields" "ignore"', {"road": path})
+
+
+@pytest.mark.parametrize("first", ["caller,callee", "from,to"])
+def test_a_path_whose_first_line_is_said_to_be_a_fact(
+    tmp_path: Path, recwarn: pytest.WarningsRecorder, first: str
+) -> None:
+    path = tmp_path / "calls.csv"
+    path.write_text(f"{first}\nann,bob\nbob,carl\n")
+    for said, given in (
+        ("headers=false", {"calls": path}),
+        ('filename="calls.csv", rfc4180=true, headers=false', tmp_path),
+    ):
+        with elastalog.open(f"{CALLS}({said})", given) as db:
+            assert set(db["calls"]) == {tuple(first.split(",")), ("ann", "bob"), ("bob", "carl")}
+    assert not list(recwarn)

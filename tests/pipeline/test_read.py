@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import elastalog
 from elastalog.analysis.program import Base
 from elastalog.diagnostics.catalogue import read_group
 from elastalog.diagnostics.diagnostic import ElastalogError
@@ -324,6 +325,21 @@ def test_a_folder_with_the_name_of_the_file_is_told(tmp_path):
     with pytest.raises(ElastalogError) as error:
         read_input(relation(EDGE, {}), tmp_path)
     assert error.value.diagnostics[0].notes[1] == "`edge.facts` is a folder, not a file"
+
+
+@pytest.mark.parametrize(
+    ("name", "directive"), [("edge.json", "IO=json"), ("edges.json", 'IO=json, filename="edges.json"')]
+)
+def test_a_list_of_facts_in_json_is_read_as_the_advice_says(tmp_path, name, directive):
+    (tmp_path / name).write_text("[[1, 2]]")
+    program = ".decl edge(x: number, y: number)\n.input edge"
+    with pytest.raises(ElastalogError) as error:
+        elastalog.open(program, tmp_path)
+    (diagnostic,) = error.value.diagnostics
+    assert (diagnostic.code, diagnostic.notes[1]) == ("E0510", f"there is a file `{name}`: is that the one?")
+    assert diagnostic.help == f"read the list of facts in it: `.input edge({directive})`"
+    with elastalog.open(f"{program}({directive})", tmp_path) as db:
+        assert list(db["edge"]) == [(1, 2)]
 
 
 def test_a_missing_file_names_what_was_tried_and_the_nearest(tmp_path):

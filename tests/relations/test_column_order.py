@@ -214,3 +214,16 @@ def test_a_table_of_changes_with_one_unknown_name_is_refused(tmp_path):
     path.write_text("op,to,src\n+,2,1\n")
     with refused("E0518"):
         read_diff(path, {"edge": EDGE})
+
+
+@pytest.mark.parametrize(
+    ("names", "advice"),
+    [
+        (("a",), "give a column for every attribute: 1 more needed"),
+        (("a", "b", "c"), "name the columns as the attributes are declared: then others are left out"),
+    ],
+)
+def test_too_few_columns_and_too_many(names, advice):
+    with pytest.raises(ElastalogError) as told:
+        to_words(EDGE, pa.table([[1]] * len(names), names=names), Dictionary())
+    assert (told.value.diagnostics[0].code, told.value.diagnostics[0].help) == ("E0501", advice)

@@ -27,6 +27,7 @@ MIXED = Schema(
     "mixed",
     (Column("n", Base.NUMBER), Column("u", Base.UNSIGNED), Column("f", Base.FLOAT), Column("s", Base.SYMBOL)),
 )
+FLOAT = Schema("f", (Column("f", Base.FLOAT),))
 FLAG = Schema("flag", ())
 ROWS = [(1, "a"), (2**40, "b"), (1, "a")]
 TABLE = pa.table({"x": [1, 2**40, 1], "y": ["a", "b", "a"]})
@@ -62,6 +63,8 @@ KINDS = {
     "polars": lambda: pl.from_arrow(TABLE),
     "polars lazy": lambda: pl.from_arrow(TABLE).lazy(),
     "polars objects": lambda: pl.from_arrow(TABLE).with_columns(pl.Series("y", TABLE["y"].to_pylist(), pl.Object)),
+    "polars categorical": lambda: pl.from_arrow(TABLE).with_columns(pl.col("y").cast(pl.Categorical)),
+    "polars enum": lambda: pl.from_arrow(TABLE).with_columns(pl.col("y").cast(pl.Enum(["a", "b", "c"]))),
     "duckdb": lambda: duckdb.sql("select * from (values (1, 'a'), (1099511627776, 'b'), (1, 'a')) t(x, y)"),
     "stream protocol": StreamOnly,
     "array protocol": ArrayOnly,
@@ -96,11 +99,33 @@ def test_every_base_type_comes_back_from_a_table():
     assert to_words(MIXED, table, dictionary).tolist() == to_words(MIXED, rows, dictionary).tolist()
 
 
-def test_nan_in_a_pandas_column_of_floats_is_a_value():
-    schema = Schema("f", (Column("f", Base.FLOAT),))
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, "Float64", "object"])
+def test_nan_in_a_column_of_pandas_is_a_missing_value(dtype):
+    frame = pd.DataFrame({"f": pd.Series([1.0, None, 0.5], dtype=dtype)})
+    mixed = frame.assign(g=[1, "x", None])
+    with pytest.raises(ElastalogError, match=r"E0504.*row 2 given for `f`: `f` is null"):
+        to_words(FLOAT, frame, Dictionary())
+    with pytest.raises(ElastalogError, match=r"E0504.*\n.*\n.*\n.*1 more row is bad") as refused:
+        to_words(Schema("f", (*FLOAT.columns, Column("g", Base.SYMBOL))), mixed.iloc[1:], Dictionary())
+    assert "row 1 given for `f`: `f` is null" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [(1.0,), (math.nan,)],
+        np.array([[1.0], [math.nan]]),
+        pa.table({"f": [1.0, math.nan]}),
+        pl.DataFrame({"f": [1.0, math.nan]}),
+    ],
+)
+def test_nan_that_is_not_of_pandas_is_a_value(rows):
     dictionary = Dictionary()
-    words = to_words(schema, pd.DataFrame({"f": [1.0, math.nan]}), dictionary)
+    words = to_words(FLOAT, rows, dictionary)
     assert math.isnan(dictionary.decode_value(Base.FLOAT, int(words[1, 0])))
+    assert to_words(FLOAT, to_table(FLOAT, words, dictionary), dictionary).tolist() == words.tolist()
+    with pytest.raises(ElastalogError, match="E0504"):  # pandas has no other way to say that a float is missing
+        to_words(FLOAT, to_table(FLOAT, words, dictionary).to_pandas(), dictionary)
 
 
 def test_annotations_follow_the_columns():

@@ -698,3 +698,33 @@ def test_changes_as_polars_frames(tmp_path: Path) -> None:
             assert set(frame.rows()) == {("-", "age", "ann", 7), ("+", "age", "ann", 8), ("+", "n", "5", None)}
         assert str(db.diff(1, 2)["age"]) == 'age: +1 -1\n  +age("ann", 8)\n  -age("ann", 7)'
         assert db.apply({"n": [(5,)]}).to_polars().columns == ["op", "relation"]
+
+
+def test_changes_of_several_relations_in_a_frame_keep_every_value() -> None:
+    program = """
+    .type Pair = [x: number, y: number]
+    .decl age(who: symbol, years: number)  .decl much(x: number, y: number)  .decl f(x: number, y: float)
+    .decl n(x: number)  .decl large(x: unsigned)  .decl p(x: Pair)
+    """
+    odd = 2**53 + 1
+
+    def frames(**given: list[tuple[object, ...]]) -> tuple[Any, Any]:
+        with elastalog.open(program, dict.fromkeys(("age", "much", "f", "n", "large", "p"), ())) as db:
+            changes = db.apply(given)
+            return changes.to_pandas(), changes.to_polars()
+
+    ours, theirs = frames(much=[(odd, odd)], n=[(odd,)])
+    assert ours.dtypes.astype(str).tolist() == ["object", "object", "int64", "Int64"]
+    assert [ours["a1"].tolist(), ours["a2"].tolist()[0], ours["a2"].isna().tolist()] == [[odd, odd], odd, [False, True]]
+    assert theirs.rows() == [("+", "much", odd, odd), ("+", "n", odd, None)]
+    ours, theirs = frames(f=[(1, 0.5)], much=[(2, odd)], n=[(3,)])  # floats and whole numbers in a place
+    assert dict(zip(ours["relation"], ours["a2"], strict=True)) == {"f": 0.5, "much": odd, "n": None}
+    assert {row[1]: row[3] for row in theirs.rows()} == {"f": "0.5", "much": str(odd), "n": None}
+    ours, theirs = frames(large=[(2**64 - 1,)])
+    assert (ours["a1"].tolist(), theirs["a1"].to_list()) == ([2**64 - 1], [2**64 - 1])
+    ours, theirs = frames(large=[(2**64 - 1,)], p=[((1, 2),)], age=[("ann", odd)])
+    assert dict(zip(ours["relation"], ours["a1"], strict=True)) == {"large": 2**64 - 1, "p": (1, 2), "age": "ann"}
+    assert {row[1]: row[2] for row in theirs.rows()} == {"large": str(2**64 - 1), "p": "(1, 2)", "age": "ann"}
+    assert ours["a2"].dtype == "Int64"
+    ours, theirs = frames()
+    assert (list(ours), len(ours), theirs.columns) == (["op", "relation"], 0, ["op", "relation"])

@@ -306,6 +306,11 @@ class CheckedProgram:
         """Whether integers are taken modulo 2^64 instead of being checked."""
         return self.pragmas.get("arithmetic") == "wrap"
 
+    @property
+    def ignores_extra_fields(self) -> bool:
+        """Whether text files may have more columns than their relations."""
+        return self.pragmas.get("extra-fields") == "ignore"
+
     def is_given(self, relation: str) -> bool:
         """Whether facts of a relation are given, and not only derived by rules."""
         is_derived = any(rule.head.relation == relation for rule in self.rules)

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from collections.abc import ItemsView, Iterator, Mapping, ValuesView
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
+from elastalog.analysis.program import Base
 from elastalog.backends.protocol import ChangedWords, ListedChanges, Matrix, impact_of
 from elastalog.deprecated import Renamed
 from elastalog.diagnostics.arguments import require_package, stays_here
@@ -74,7 +75,49 @@ class RelationChanges:
         return "\n".join(lines)
 
 
-class Changes(Renamed, Mapping[str, RelationChanges]):
+Changed = TypeVar("Changed", bound=RelationChanges)
+
+
+class InOneFrame(Mapping[str, Changed]):
+    """What changed by relation, all of which go into one frame."""
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A pandas data frame with a row for each fact: columns `op` (`+` or `-`), `relation`, and its values `a1`,
+        `a2`, …, as a stream of updates has them. Values of several types in a place are objects, and whole numbers
+        stay so where others are missing. `changes["path"].to_pandas()` has the attributes of a relation."""
+        frame: pandas.DataFrame = self._frame(require_package("pandas"))
+        return frame
+
+    def to_polars(self) -> polars.DataFrame:
+        """As `to_pandas`, a polars data frame; where relations have values of different types in a place, and for
+        records, texts."""
+        frame: polars.DataFrame = self._frame(require_package("polars"))
+        return frame
+
+    def _frame(self, frames: Any) -> Any:
+        sides = [side for _, both in self.items() for side in (("-", both.deleted), ("+", both.inserted))]
+        facts = [(op, relation, fact) for op, relation in sides for fact in relation]
+        is_polars = frames.__name__ == "polars"
+        texts = "String" if is_polars else "object"
+        heads = {"op": [op for op, _, _ in facts], "relation": [relation.name for _, relation, _ in facts]}
+        columns = {key: frames.Series(told, dtype=getattr(frames, texts, texts)) for key, told in heads.items()}
+        for i in range(max((len(fact) for _, _, fact in facts), default=0)):
+            bases = {relation.schema.columns[i].base for _, relation, fact in facts if i < len(fact)}
+            kind = _TYPES.get(bases.pop(), texts) if len(bases) == 1 else texts
+            values = [fact[i] if i < len(fact) else None for _, _, fact in facts]
+            if kind == "String":
+                values = [v if v is None or isinstance(v, str) else repr(v) for v in values]
+            elif not is_polars and (None not in values or kind == "Float64"):
+                kind = kind.lower()  # those in capitals can say that a whole number is missing
+            columns[f"a{i + 1}"] = frames.Series(values, dtype=getattr(frames, kind, kind))
+        return frames.DataFrame(columns)
+
+
+_TYPES: Final = {Base.NUMBER: "Int64", Base.UNSIGNED: "UInt64", Base.FLOAT: "Float64"}
+"""What polars calls them, and pandas."""
+
+
+class Changes(Renamed, InOneFrame[RelationChanges]):
     """By relation; every declared relation has an entry, iteration shows those that changed. Asking for another raises
     ElastalogError."""
 
@@ -145,17 +188,6 @@ class Changes(Renamed, Mapping[str, RelationChanges]):
         """How many facts came or went, explicit ones included."""
         return impact_of(self._listed)
 
-    def to_pandas(self) -> pandas.DataFrame:
-        """A pandas data frame with a row for each fact: columns `op` (`+` or `-`), `relation`, and its values `a1`,
-        `a2`, …, as a stream of updates has them. `changes["path"].to_pandas()` has the attributes of a relation."""
-        frame: pandas.DataFrame = frame_of(self)
-        return frame
-
-    def to_polars(self) -> polars.DataFrame:
-        """Like `to_pandas`, but a polars data frame; where relations have different types in a place, texts."""
-        frame: polars.DataFrame = frame_of(self, "polars")
-        return frame
-
     def _repr_html_(self) -> str:
         rows = [(name, f"+{len(came):,}", f"-{len(went):,}") for name, (came, went) in self._words.items()]
         return html_table(counted(self.impact, "change"), ("relation", "inserted", "deleted"), rows)
@@ -165,21 +197,6 @@ class Changes(Renamed, Mapping[str, RelationChanges]):
         for name, (inserted, deleted) in self._words.items():
             lines.append(f"  {name}: +{len(inserted):,} -{len(deleted):,}")
         return "\n".join(lines)
-
-
-def frame_of(changes: Mapping[str, Any], package: str = "pandas") -> Any:
-    """A data frame with a row for each fact that came or went, of all relations."""
-    frames = require_package(package)
-    rows = [
-        {"op": op, "relation": name, **{f"a{i}": value for i, value in enumerate(fact, 1)}}
-        for name, changed in changes.items()
-        for op, facts in (("-", changed.deleted), ("+", changed.inserted))
-        for fact in facts
-    ]
-    names = ["op", "relation", *(f"a{i + 1}" for i in range(max((len(row) - 2 for row in rows), default=0)))]
-    if package == "pandas":
-        return frames.DataFrame(rows, columns=names)
-    return frames.DataFrame(rows, schema=names, infer_schema_length=None, strict=False)
 
 
 @dataclass(slots=True)  # not frozen: there are many

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +11,7 @@ from elastalog.backends.protocol import GONE, Backend, ChangedWords, Matrix, Sta
 from elastalog.backends.rows import places_in
 from elastalog.diagnostics.display import html_table
 from elastalog.diagnostics.messages import counted
-from elastalog.evaluation.changes import Changes, RelationChanges, frame_of
+from elastalog.evaluation.changes import Changes, InOneFrame, RelationChanges
 from elastalog.late import dataclass
 from elastalog.pipeline.spark.for_sessions import make_frame
 from elastalog.relations.facts import Relation
@@ -22,10 +21,6 @@ from elastalog.relations.tables import to_table, to_words
 from elastalog.relations.words import Dictionary
 from elastalog.storage.history import ever_equivalences, net_changes, pairs_between, visible
 from elastalog.storage.store import Store
-
-if TYPE_CHECKING:
-    import pandas
-    import polars
 
 
 class Difference(RelationChanges):
@@ -43,7 +38,7 @@ class Difference(RelationChanges):
         return f"{super().__repr__()}{moved}"
 
 
-class Differences(Mapping[str, Difference]):
+class Differences(InOneFrame[Difference]):
     """How relations differ between two epochs: like `Changes`, with the facts that have other levels besides. Every
     declared relation has an entry; those without any difference are left out of iteration. Asking for another raises
     ElastalogError. `added_rules`, `removed_rules` and `added_declarations`: how the program changed, printed."""
@@ -82,16 +77,6 @@ class Differences(Mapping[str, Difference]):
     def impact(self) -> int:
         """How many facts came or went."""
         return sum(map(len, self._found.values()))
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """The facts that came and went, as `Changes.to_pandas` gives them."""
-        frame: pandas.DataFrame = frame_of(self)
-        return frame
-
-    def to_polars(self) -> polars.DataFrame:
-        """The facts that came and went, as `Changes.to_polars` gives them."""
-        frame: polars.DataFrame = frame_of(self, "polars")
-        return frame
 
     def _repr_html_(self) -> str:
         rows = [(n, f"+{len(d.inserted):,}", f"-{len(d.deleted):,}", f"{d.moved.num_rows:,}") for n, d in self.items()]

@@ -52,8 +52,11 @@ def as_base_column(
     """The column with dictionary encoding resolved where that matters, if its type suits the base type at all."""
     kind = array.type
     if pa.types.is_dictionary(kind):
+        if pa.types.is_string_view(kind.value_type):  # of polars, which Arrow cannot take by their numbers
+            kind = pa.dictionary(kind.index_type, pa.large_string())
+            array = array.cast(kind)
         holds_null_entry = any(chunk.dictionary.null_count for chunk in array.chunks)
-        if not _is_text(kind.value_type) or holds_null_entry:
+        if not is_text(kind.value_type) or holds_null_entry:
             array = array.cast(kind.value_type)
         kind = kind.value_type
     if pa.types.is_string_view(kind):  # which Arrow cannot filter
@@ -63,7 +66,7 @@ def as_base_column(
         kind = pa.float32()
         array = array.cast(kind)
     if column.record is not None:
-        if not (_is_text(kind) or pa.types.is_struct(kind) or pa.types.is_list(kind) or pa.types.is_null(kind)):
+        if not (is_text(kind) or pa.types.is_struct(kind) or pa.types.is_list(kind) or pa.types.is_null(kind)):
             raise _wrong_column_type(schema, column, kind, location)
         return array
     if pa.types.is_null(kind):
@@ -124,7 +127,7 @@ def faults_of(columns: Sequence[Column], arrays: Sequence[pa.ChunkedArray]) -> d
 def _suits(base: Base, kind: pa.DataType) -> bool:
     match base:
         case Base.SYMBOL:
-            return _is_text(kind)
+            return is_text(kind)
         case Base.FLOAT:
             return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind))
         case Base.NUMBER | Base.UNSIGNED:
@@ -133,7 +136,8 @@ def _suits(base: Base, kind: pa.DataType) -> bool:
             return False
 
 
-def _is_text(kind: pa.DataType) -> bool:
+def is_text(kind: pa.DataType) -> bool:
+    """Whether values of an Arrow type are texts, however they are laid out."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
@@ -189,7 +193,7 @@ def _wrong_column_type(
 
 def _in_words(kind: pa.DataType) -> str:
     """What values of a type are called; Arrow has several types for most kinds of them."""
-    if _is_text(kind):
+    if is_text(kind):
         return "texts"
     return next((words for name, words in _WORDS.items() if getattr(pa.types, f"is_{name}")(kind)), str(kind))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from elastalog.late import dataclass
 
 ARITY = "E0501"
@@ -43,6 +45,17 @@ def wrong_number(found: int, what: str, wanted: int) -> Fault:
 def for_whole(column: str) -> str:
     """What to do about a float where a whole number is wanted."""
     return f"declare it as `{column}: float`, or give whole numbers: in Python `round(x)`"
+
+
+def for_separators(text: str) -> str:
+    """What to do about a number with separators or a decimal comma; nothing if the text is none."""
+    return _SEPARATED_ADVICE if _SEPARATED.fullmatch(text) else ""
+
+
+_SEPARATED = re.compile(
+    r"[ \t]*[+-]?(?:\d{1,3}(?:[.,_'’ \u00a0\u202f]\d{3})+(?:[.,]\d+)?|\d+,\d+|\d+(?:_\d+)+(?:\.\d+)?)[ \t]*", re.ASCII
+)
+_SEPARATED_ADVICE = "write digits without separators, as in `1200`; the decimal sign of a float is a point, as in `3.5`"
 
 
 def shown(text: str) -> str:

@@ -53,12 +53,10 @@ def values_of_fact(schema: Schema, values: Sequence[Any]) -> tuple[Value, ...]:
     fault = _arity_fault(schema, values) or first_fault(schema, values)
     if fault is not None:
         raise ElastalogError([row_diagnostic(schema, "row 1", fault, 0)])
-    return tuple(_own_value(column, value) for column, value in zip(schema.columns, values, strict=True))
-
-
-def _own_value(column: Column, value: Any) -> Value:
-    """A value without fault as facts have it."""
-    return plain_value(column.base, value) if column.record is None else column.record.typed(value)
+    return tuple(
+        plain_value(column.base, value) if column.record is None else column.record.typed(value)
+        for column, value in zip(schema.columns, values, strict=True)
+    )
 
 
 def good_rows(schema: Schema, rows: Iterable[Any]) -> tuple[list[Sequence[Any]], list[tuple[int, Fault, Any]]]:
@@ -213,6 +211,8 @@ def _conversion(column: Column, value: Any) -> str:
             return f"write `{written}`, in Python `{call}`" if len(call) <= faults.MOST_SHOWN else ""
     except (ValueError, OverflowError):  # no number, one that is infinite, one of too many digits
         pass
+    if base is not Base.SYMBOL and isinstance(value, str) and (advice := faults.for_separators(value)):
+        return advice
     is_fraction = wanted is int and isinstance(value, numbers.Real) and math.isfinite(value)
     return faults.for_whole(column.name) if is_fraction else ""
 

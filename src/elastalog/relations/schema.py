@@ -144,7 +144,7 @@ def column_order(
         if len(names) != schema.arity:
             raise error(
                 "E0501", location=location, relation=schema.name, arity=schema.arity, what=what, given=len(names),
-                schema=schema, columns=columns_given(names),
+                schema=schema, columns=columns_given(names), few=max(0, schema.arity - len(names)) or None,
             )  # fmt: skip
         taken = {places[i] for i in range(schema.arity) if i not in open_columns}
         rest = (place for place in range(len(names)) if place not in taken)

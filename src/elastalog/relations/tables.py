@@ -144,7 +144,11 @@ def require_rows(schema: Schema, rows: Any) -> Iterable[Any]:
     """Rows that are no Arrow table, one by one. Raises ElastalogError if they are none."""
     if is_pandas(rows) or hasattr(rows, "iter_rows"):  # a frame, with a column of mixed types or one unknown to Arrow
         order = column_order(schema, [str(name) for name in rows.columns])
-        listing = rows.itertuples(index=False, name=None) if is_pandas(rows) else rows.iter_rows()
+        if is_pandas(rows):
+            known = rows.astype(object).where(rows.notna().to_numpy(), None)
+            listing = known.itertuples(index=False, name=None)
+        else:
+            listing = rows.iter_rows()
         return (tuple(row[place] for place in order) for row in listing)
     if isinstance(rows, np.ndarray) and rows.ndim == 2:
         listed: list[Any] = rows.tolist()
@@ -173,10 +177,7 @@ def _table_of_pandas(frame: Any) -> pa.Table | None:
             if not len(frame):
                 columns.append(pa.nulls(0))  # pandas gives what is empty an arbitrary type
                 continue
-            series = frame.iloc[:, i]
-            # A NaN of a NumPy column of floats is a value; in any other column it means that none is there.
-            is_float = isinstance(series.dtype, np.dtype) and series.dtype.kind == "f"
-            columns.append(pa.array(series.to_numpy() if is_float else series, from_pandas=not is_float))
+            columns.append(pa.array(frame.iloc[:, i], from_pandas=True))  # a NaN means that no value is there
     except (pa.ArrowException, OverflowError, UnicodeEncodeError):
         return None
     if not columns:

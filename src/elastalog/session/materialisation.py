@@ -214,7 +214,7 @@ class Materialisation:
         else:
             if isinstance(rows, str | os.PathLike):
                 with self.reading():
-                    said = said_of_text(self.program.checked.relations[name]) if schemas is None else None
+                    said = said_of_text(self.program.checked, name) if schemas is None else None
                     rows = read_path(schema, rows, BadRows(), said).table
             elif is_spark_rows(rows):
                 rows = read_spark_rows(schema, rows, BadRows(), self.spark).table

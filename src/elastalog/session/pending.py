@@ -86,7 +86,7 @@ class PendingUpdate(DraftUpdate):
             from elastalog.pipeline.files.read import facts_at, said_of_text
 
             with self._now.reading():
-                said = said_of_text(self.program.checked.relations[relation])
+                said = said_of_text(self.program.checked, relation)
                 (rows, bad, converted), files, _ = facts_at(schema, rows, said)
             self._bad.add(relation, files, rows.num_rows, bad, converted)
         elif is_spark_rows(rows):

@@ -145,7 +145,7 @@ def reads_as_header(schema: Schema, fields: Sequence[str]) -> bool:
 
 def has_numbers(fields: Sequence[str]) -> bool:
     """Whether any field is a number: nobody calls a column `30`."""
-    return any(INTEGER.fullmatch(field) or FLOAT.fullmatch(field) for field in fields)
+    return any(INTEGER.fullmatch(field) or FLOAT.fullmatch(field) or faults.for_separators(field) for field in fields)
 
 
 def _plain_records(data: bytes, delimiter: str) -> Iterator[Record]:
@@ -256,7 +256,8 @@ def _not_of_type(column: Column, text: str) -> Fault:
     if column.base is not Base.FLOAT and FLOAT.fullmatch(text):
         reason = f"{shown(text)} is a float, and `{column.name}` is declared as {column.base.value}"
         return Fault(faults.TYPE, reason, faults.for_whole(column.name))
-    return Fault(faults.TYPE, f"{shown(text)} is not {article} {column.base.value} (`{column.name}`)")
+    reason = f"{shown(text)} is not {article} {column.base.value} (`{column.name}`)"
+    return Fault(faults.TYPE, reason, faults.for_separators(text))
 
 
 def _out_of_range(column: Column, text: str) -> Fault:
@@ -296,9 +297,11 @@ def doubt_about(data: bytes, schema: Schema, form: Format) -> str | None:
             return "E0527.fact"
         is_foreign = len(first) == schema.arity and not goes_by_name(schema.names, bare(first))
         return "E0527.position" if is_foreign else None
+    if form.says_no_header:
+        return None
     if is_like_a_header(schema, first):
         return "E0527"
-    is_suspect = not form.says_no_header and (form.is_rfc4180 or form.delimiter in ",;")
+    is_suspect = form.is_rfc4180 or form.delimiter in ",;"
     return "E0527.words" if is_suspect and _stands_above_others(data, schema, form, first) else None
 
 
@@ -348,12 +351,10 @@ def warn_of_empty(schema: Schema, file: object) -> None:
     warn_of(finding("E0510.nothing", severity="warning", location=file, path=file, relation=schema.name))
 
 
-def chosen_columns(data: bytes, schema: Schema, form: Format) -> bytes:
+def chosen_columns(data: bytes, form: Format) -> bytes:
     """A text file with only the chosen columns of every line. A line that lacks one is not a row of the relation, and
     is rewritten so that it cannot be taken for one."""
     columns = form.columns
-    if len(columns) != schema.arity:
-        raise error("E0671", columns=len(columns), schema=schema.name, arity=schema.arity)
     if form.is_rfc4180:
         return _of_quoted(data, columns, form)
     delimiter, highest = form.delimiter.encode(), max(columns, default=-1)

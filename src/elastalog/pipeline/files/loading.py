@@ -285,7 +285,7 @@ def sources_at(program: CheckedProgram, given: Mapping[str, object], policy: Bad
     found: list[Source] = []
     for name, path in given.items():
         if type(path) is not list and isinstance(path, str | os.PathLike) and name in program.relations:
-            schema, said = Schema.of(program.relations[name]), said_of_text(program.relations[name])
+            schema, said = Schema.of(program.relations[name]), said_of_text(program, name)
             file = _plain_path(schema, Path(path), said)
             understood = "" if file is None else described(file.form)
             found.append(Source(name, file, partial(read_path, schema, path, policy, said), understood))

@@ -22,7 +22,7 @@ from elastalog.pipeline.files.allowance import allowance
 from elastalog.pipeline.files.paths import natural_order, resolve_under
 from elastalog.pipeline.files.policy import BadRow
 from elastalog.relations.arrays import numbers_of_array
-from elastalog.relations.checks import as_base_column, columns_in_order, faults_of
+from elastalog.relations.checks import as_base_column, columns_in_order, faults_of, is_text
 from elastalog.relations.rows import array_of_values
 from elastalog.relations.schema import Schema
 from elastalog.relations.tables import table_of_columns
@@ -95,7 +95,7 @@ def read_in_batches(data: bytes, file: str) -> pa.Table:
     from pyarrow import parquet
 
     layout = parquet.ParquetFile(pa.BufferReader(data)).schema_arrow
-    texts = [name for name, kind in zip(layout.names, layout.types, strict=True) if _is_text(kind)]
+    texts = [name for name, kind in zip(layout.names, layout.types, strict=True) if is_text(kind)]
 
     def opened(texts: list[str] | None) -> ParquetFile:
         source = pa.BufferReader(data)
@@ -142,10 +142,6 @@ def _plain_bytes(array: pa.Array) -> int:
         return int(array.nbytes)
     lengths = pc.binary_length(array.dictionary).take(array.indices)
     return 4 * len(array) + (pc.sum(pc.cast(lengths, pa.int64())).as_py() or 0)
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def parquet_bytes(table: pa.Table) -> bytes:

@@ -50,13 +50,8 @@ def find_facts(root: Path | str, relation: str, *, for_spark: bool = False) -> P
     if not found:
         raise _missing(root, relation, names)
     if len(found) > 1 and found[0].suffix != ".facts":
-        raise error(
-            "E0511",
-            location=str(found[0].parent),
-            relation=relation,
-            path=", ".join(path.name for path in found),
-            name=found[0].name,
-        )
+        listed = ", ".join(path.name for path in found)
+        raise error("E0511", location=str(found[0].parent), relation=relation, path=listed, name=found[0].name)
     return found[0]
 
 
@@ -88,9 +83,12 @@ def _missing(root: Path | str, relation: str, tried: list[str]) -> ElastalogErro
     wanted = tried[0].partition(".")[0]
     near = wanted if wanted in files else nearest(wanted, files)
     folders = ", ".join(f"`{name}`" for name in tried if (folder / name).is_dir())
+    found = files.get(near or "")
+    named = "" if found == f"{relation}.json" else f', filename="{found}"'
     return error(
         "E0510.missing", location=folder / tried[0], relation=relation, folder=folder, tried=", ".join(tried),
-        near=files.get(near or ""), folders=folders or None, no_folder=None if is_there else folder,
+        near=found, folders=folders or None, no_folder=None if is_there else folder,
+        json=f"IO=json{named}" if found is not None and found.endswith(".json") else None,
     )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
 
 import pyarrow as pa
 
-from elastalog.analysis.program import Directive, Relation
+from elastalog.analysis.program import CheckedProgram, Directive, Relation
 from elastalog.diagnostics.diagnostic import ElastalogError, error
 from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import file_bytes, is_packed, read_stream
@@ -67,10 +67,9 @@ def read_input(relation: Relation, root: Path | str, policy: BadRows | None = No
 
     def read(directive: Directive) -> _Read:
         required = partial(require_file, root, relation.name, is_confined=directive.is_confined)
-        *found, place = _read_medium(schema, relation.name, root, directive.parameters, required)
+        found, place = _read_medium(schema, relation.name, root, directive.parameters, required)
         files.append(place)
-        table, bad, converted = found
-        return table, bad, converted
+        return found
 
     table, bad, converted = _together(schema, map(read, relation.inputs))
     return FactsRead(table, settle(policy or FAIL, relation.name, files, table.num_rows, bad, converted))
@@ -82,31 +81,31 @@ def _read_medium(
     root: Path | str,
     parameters: Mapping[str, str],
     required: Callable[[str], Path],
-) -> tuple[pa.Table, list[BadRow], int, str]:
-    """What one `.input` directive names: as `_Read`, and where it is. `required`: the file of a name."""
+) -> tuple[_Read, str]:
+    """What one `.input` directive names, and where it is. `required`: the file of a name."""
     match medium(parameters, ("file", "stdin", "json", "jsonfile", "sqlite", "rdf")):
         case "sqlite":
             from elastalog.pipeline.files.sqlite import database_of, read_sqlite
 
             path = required(database_of(parameters, name))
-            return *read_sqlite(schema, path, parameters.get("name", name)), 0, str(path)
+            return (*read_sqlite(schema, path, parameters.get("name", name)), 0), str(path)
         case "json" | "jsonfile":
             from elastalog.pipeline.files.json_files import read_json_list
 
             path = required(parameters.get("filename", f"{name}.json"))
-            return *read_json_list(schema, file_bytes(path, is_packed(path)), str(path)), 0, str(path)
+            return (*read_json_list(schema, file_bytes(path, is_packed(path)), str(path)), 0), str(path)
         case "rdf":
             from elastalog.pipeline.files.rdf import read_rdf
 
             path = required(parameters.get("filename", f"{name}.nt"))
-            return *read_rdf(schema, path, parameters), 0, str(path)
+            return (*read_rdf(schema, path, parameters), 0), str(path)
         case "stdin":
             data = read_stream(sys.stdin.buffer)
-            return *_read_bytes(schema, data, "<stdin>", Format.of(parameters, "")), "<stdin>"
+            return _read_bytes(schema, data, "<stdin>", Format.of(parameters, "")), "<stdin>"
         case _:
             named = parameters.get("filename")
             path = find_facts(root, name) if named is None else required(named)
-            return *_read_file(schema, path, parameters), str(path)
+            return _read_file(schema, path, parameters), str(path)
 
 
 def _without_dictionaries(table: pa.Table) -> pa.Table:
@@ -199,12 +198,15 @@ def read_path(
     return FactsRead(table, replace(report, understood=understood))
 
 
-def said_of_text(relation: Relation) -> Mapping[str, str] | None:
-    """How the only `.input` of a relation says that its file is written; None if it says nothing."""
-    if len(relation.inputs) != 1:
-        return None
-    parameters = relation.inputs[0].parameters
-    return parameters if parameters.get("IO", "file") == "file" and not OF_TEXT.isdisjoint(parameters) else None
+def said_of_text(program: CheckedProgram, name: str) -> Mapping[str, str] | None:
+    """How the program says that the file of a relation is written, by its only `.input` and by a pragma for all files;
+    None if it says nothing."""
+    relation = program.relations[name]
+    files = [one.parameters for one in relation.inputs if one.parameters.get("IO", "file") == "file"]
+    said = dict(files[0]) if len(relation.inputs) == len(files) == 1 else {}
+    if program.ignores_extra_fields:
+        said.setdefault("columns", ":".join(map(str, range(relation.arity))))
+    return None if OF_TEXT.isdisjoint(said) else said
 
 
 def tell_of_form(relation: str, files: Sequence[str], understood: str) -> None:

@@ -23,6 +23,7 @@ from elastalog.pipeline.files.format import (
     reads_as_header,
 )
 from elastalog.pipeline.files.text import read_text
+from elastalog.relations.faults import for_separators
 from elastalog.relations.schema import Schema, goes_by_name
 
 ENOUGH = LOOKED_AT + 4
@@ -47,20 +48,18 @@ def sniffed(schema: Schema, data: bytes, file: str, said: Mapping[str, str] | No
         return start
     sample = _sample(data)
     meant = Format.of(said, file) if said else None
-    if meant is not None and not _is_mistaken(schema, sample, meant) and _reading(schema, sample, meant) is not None:
+    grave = "E0527", "E0527.fact"  # the others are doubts, no more
+    if meant and doubt_about(sample, schema, meant) not in grave and _reading(schema, sample, meant) is not None:
         return meant
-    found = list(readings(schema, data, file))
+    found = list(readings(schema, data, file, meant))
     if not found:
-        return meant or _likeliest(schema, sample, file)
+        says_marks = meant is not None and not {"delimiter", "rfc4180"}.isdisjoint(said or ())
+        return meant if meant and says_marks else _as_said(_likeliest(schema, sample, file), meant)
     if meant is not None and any(reading.form == meant for reading in found):
         return meant
     if any(other.facts != found[0].facts for other in found):
         raise _ambiguous(schema, file, found)
     return found[0].form
-
-
-def _is_mistaken(schema: Schema, sample: bytes, form: Format) -> bool:
-    return doubt_about(sample, schema, form) in ("E0527", "E0527.fact")  # the others are doubts, no more
 
 
 def _likeliest(schema: Schema, sample: bytes, file: str) -> Format:
@@ -83,7 +82,7 @@ def setting_for(schema: Schema, data: bytes, file: str, form: Format) -> str:
         name = file.rpartition("/")[2]
         advice = f'`.input {schema.name}({kind}filename="{name if kind else schema.name + ".jsonl"}")`'
         return f"the file is JSON: {advice}" + ("" if kind else ", a fact a line")
-    found = next(readings(schema, data, file), None)
+    found = next(readings(schema, data, file, form), None)
     if found is None or found.form == form:
         return ""
     meant = replace(found.form, others=form.others)
@@ -103,11 +102,19 @@ def described(form: Format) -> str:
     return ", ".join(parts)
 
 
-def readings(schema: Schema, data: bytes, file: str) -> Iterator[Reading]:
-    """The ways to read a file that make facts of all its first lines, the likeliest first."""
+def readings(schema: Schema, data: bytes, file: str, meant: Format | None = None) -> Iterator[Reading]:
+    """The ways to read a file that make facts of all its first lines, the likeliest first. `meant`: what the directive
+    says; its columns hold for any delimiter, and so does that there is no header."""
     sample = _sample(data)
     for form in _forms(sample, file):
-        yield from _with_and_without_header(schema, sample, form)
+        yield from _with_and_without_header(schema, sample, _as_said(form, meant))
+
+
+def _as_said(form: Format, meant: Format | None) -> Format:
+    if meant is None:
+        return form
+    is_headed = form.has_header and not meant.says_no_header
+    return replace(form, columns=meant.columns, has_header=is_headed, says_no_header=meant.says_no_header)
 
 
 def _sample(data: bytes) -> bytes:
@@ -146,7 +153,7 @@ def _with_and_without_header(schema: Schema, sample: bytes, form: Format) -> Ite
     first = first_record(sample, form)
     if not first:
         return
-    if goes_by_name(schema.names, bare(first)):
+    if goes_by_name(schema.names, bare(first)) and not form.says_no_header:
         found = _reading(schema, sample, replace(form, has_header=True))
         if found is not None:
             yield found
@@ -155,7 +162,8 @@ def _with_and_without_header(schema: Schema, sample: bytes, form: Format) -> Ite
             if is_clear or any(column.base is not Base.SYMBOL for column in schema.columns):
                 return
     found = _reading(schema, sample, form)
-    if found is None and len(first) == schema.arity:  # names of another kind
+    is_headless = form.says_no_header or any(map(for_separators, first))
+    if found is None and len(first) == schema.arity and not is_headless:  # names of another kind
         found = _reading(schema, sample, replace(form, has_header=True))
     if found is not None:
         yield found

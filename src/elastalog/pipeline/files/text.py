@@ -18,8 +18,17 @@ import numpy as np
 import pyarrow as pa
 
 from elastalog.analysis.program import Base, Value
+from elastalog.diagnostics.diagnostic import error
 from elastalog.pipeline.files.allowance import allowance
-from elastalog.pipeline.files.format import BYTE_ORDER_MARK, Format, bare, parser_of, reads_as_header, records_of
+from elastalog.pipeline.files.format import (
+    BYTE_ORDER_MARK,
+    Format,
+    bare,
+    chosen_columns,
+    parser_of,
+    reads_as_header,
+    records_of,
+)
 from elastalog.pipeline.files.policy import BadRow
 from elastalog.relations import faults
 from elastalog.relations.arrays import lengths_of_texts, numbers_of_array, typed_array
@@ -39,9 +48,9 @@ def read_text(
     warning is given."""
     data = data.removeprefix(BYTE_ORDER_MARK)
     if form.columns:
-        from elastalog.pipeline.files.format import chosen_columns
-
-        data = chosen_columns(data, schema, _named_in_header(data, schema, form))
+        if len(form.columns) != schema.arity:
+            raise error("E0671", columns=len(form.columns), schema=schema.name, arity=schema.arity)
+        form = _named_in_header(data, schema, form)
     as_written = schema
     if form.has_header:
         header, _, data = data.partition(b"\n")
@@ -75,7 +84,7 @@ def read_lines(schema: Schema, data: bytes, file: str, form: Format, first_line:
 
 def _in_order_of(header: bytes, schema: Schema, form: Format, file: str, apart: Sequence[str]) -> Schema:
     """The columns of the file, those that the relation does not have as texts."""
-    names = _names_in(header, form)
+    names = _names_in(chosen_columns(header, form) if form.columns else header, form)
     if names == list(schema.names) or not goes_by_name(schema.names, names):
         return schema
     order = column_order(schema, names, what="the header", location=f"{file}:1", apart=apart, warns=bool(file))
@@ -88,6 +97,8 @@ def _in_order_of(header: bytes, schema: Schema, form: Format, file: str, apart: 
 
 def _read_fast(schema: Schema, data: bytes, form: Format) -> pa.Table | None:
     """None unless Arrow reads the whole file as `_read_exactly` would."""
+    if form.columns:
+        data = chosen_columns(data, form)
     if schema.arity == 0 or len(form.delimiter) != 1 or not form.delimiter.isascii():
         return None
     has_quotes = form.is_rfc4180 and b'"' in data
@@ -222,7 +233,8 @@ def _read_exactly(
     for line, raw, fields in records:
         if parts_records and not isinstance(fields, Fault):
             fields = _with_whole_records(fields, form.delimiter)
-        row = fields if isinstance(fields, Fault) else _row(schema, fields, parsers)
+        chosen = _chosen(fields, form.columns) if form.columns and not isinstance(fields, Fault) else fields
+        row = chosen if isinstance(chosen, Fault) else _row(schema, fields := chosen, parsers)
         if not line & 0xFFF:
             allowance().check()
         if isinstance(row, Fault):
@@ -237,13 +249,24 @@ def _read_exactly(
         is_alone = count >= len(bad) and not (one.line == 1 and reads_as_header(schema, texts))
         fault = one.fault
         if fault.code == faults.ARITY and schema.arity:
-            fault = _wrong_number(schema, texts, form, is_alone)
+            fault = _wrong_number(schema, fault, texts, form, is_alone)
         elif fault.code == faults.TYPE and not fault.advice and not is_alone:
             fault = replace(fault, advice=_likely_need(schema, texts, parsers, form))
         bad[place] = replace(one, fault=fault)
     arrow_schema = schema.arrow()
     arrays = [typed_array(values, kind) for values, kind in zip(columns, arrow_schema.types, strict=True)]
     return table_of_columns(arrow_schema, count, arrays), bad
+
+
+def _chosen(fields: list[str], columns: tuple[int, ...]) -> list[str] | Fault:
+    """The fields of a line that are those of the relation, in its order."""
+    if (last := max(columns)) < len(fields):
+        return [fields[column] for column in columns]
+    if columns == tuple(range(len(columns))):
+        return faults.wrong_number(len(fields), "field", len(columns))
+    number = f"{len(fields)} field{'' if len(fields) == 1 else 's'}"
+    advice = "give every row the fields that `columns` selects"
+    return Fault(faults.ARITY, f"{number}, and `columns` selects field {last}, counted from 0", advice)
 
 
 def _row(schema: Schema, fields: list[str], parsers: list[Callable[[str], Value | Fault]]) -> list[Value] | Fault:
@@ -278,7 +301,7 @@ def _likely_need(schema: Schema, fields: list[str], parsers: list[Callable[[str]
     if reads_as_header(schema, fields):
         return _header_is_meant(schema, form)
     if order := _suitable_order(fields, parsers):
-        meant = replace(form, columns=tuple(order)).parameters
+        meant = replace(form, columns=tuple(form.columns[i] if form.columns else i for i in order)).parameters
         return f"if the columns of the file are in another order: `.input {schema.name}({meant})`"
     return ""
 
@@ -318,15 +341,14 @@ def _quotes_are_meant(schema: Schema, form: Format) -> str:
     )
 
 
-def _wrong_number(schema: Schema, fields: list[str], form: Format, is_alone: bool) -> Fault:
+def _wrong_number(schema: Schema, fault: Fault, fields: list[str], form: Format, is_alone: bool) -> Fault:
     """The fault of a row with another number of fields than columns, and what its text is likely to need. `is_alone`:
     most other rows are facts, so that it is this one that is to be changed."""
-    fault = faults.wrong_number(len(fields), "field", schema.arity)
     if fields == [""]:
         return replace(fault, reason="a blank line is no row", advice=f"delete the line; {_LEFT_OUT}")
     if not form.has_header and not is_alone and reads_as_header(schema, fields):
         return replace(fault, advice=_header_is_meant(schema, form))
-    if len(fields) > schema.arity:
+    if len(fields) > schema.arity and not form.columns:
         advice = _quotes_are_meant(schema, form) or fault.help
         meant = replace(form, columns=tuple(range(schema.arity))).parameters
         others = f"`.input {schema.name}({meant})` leaves the others out, and "
