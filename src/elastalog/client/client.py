@@ -279,7 +279,7 @@ class Client(Renamed):
         decoder = self.decoder.with_rules(added) if name not in self.schemas else self.decoder
         schema = schema_named(decoder.schemas, name)
         if isinstance(rows, str | os.PathLike):
-            rows = read_path(schema, rows, FAIL, said_of_text(decoder.program.checked.relations[name])).table
+            rows = read_path(schema, rows, FAIL, said_of_text(decoder.program.checked, name)).table
         return [list(map(json_value, fact)) for fact in decoder.relation(schema, rows)]
 
     def _changes(self, told: Mapping[str, Any], added: str = "") -> Changes:
