@@ -129,7 +129,7 @@ def test_a_prepared_query_without_a_value_shows_its_call() -> None:
             assert f"`{call}`" in str(error.value.diagnostics[0].help)
         with refused("E0619", match="no value") as error:
             db.prepare("path(?start, X)")(strat=1)
-        assert error.value.diagnostics[0].help == "did you mean `strat`?"
+        assert error.value.diagnostics[0].help == "`strat` was given a value: is that `start`?"
 
 
 def test_a_filter_is_shown_with_names_that_python_takes() -> None:
