@@ -150,18 +150,15 @@ def functions_for(
         label = Label(functor.span, "declared here")
         function = given.get(name)
         if function is None:
-            if may_lack or not re.search(rf"@{name}\b", program.source.text) or not _applies(program, name):
+            # A lattice that no relation has may name it, too: some rule must.
+            is_named = re.search(rf"@{name}\b", program.source.text) is not None
+            if may_lack or not is_named or f"'@{name}'" not in repr((program.rules, program.subsumptions)):
                 continue
             raise missing(name, label, program.source, is_stateful=functor.is_stateful)
         if not callable(function):
             raise wrong_kind(f"functor `@{name}` is a function", function, "give a function, or `vectorised(function)`")
         found[name] = function
     return found
-
-
-def _applies(program: CheckedProgram, functor: str) -> bool:
-    """Whether some rule does; a lattice that no relation has may name it, too."""
-    return f"'@{functor}'" in repr((program.rules, program.subsumptions))
 
 
 def missing(name: str, label: Label, source: Source, *, is_stateful: bool = False) -> ElastalogError:

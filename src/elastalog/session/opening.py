@@ -300,7 +300,7 @@ def _first_epoch(
             if given.facts is not None:
                 unread = look_for_unread(checked, Path(folder))
             facts = begin(sources_in(checked, Path(folder), given.policy))
-        if not (given.is_program or isinstance(named, Mapping)):
+        if not (given.is_program or isinstance(named, Mapping) or given.store.path):
             _warn_of_nothing(program, given.facts is not None, unread)
         if named and isinstance(named, Mapping) and given.facts is not None:
             _warn_of_missing(program, named)

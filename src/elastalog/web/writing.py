@@ -128,7 +128,9 @@ class Writing:
     @commits
     def take_back(self, epoch: int | None = None, *, key: str | None = None, source: str | None = None) -> Committed:
         """Takes back what an epoch, by default the last, did to explicit facts and rules."""
-        return self._commit(lambda update: self._replicas.take_back(update, epoch), key, source, None, None, "undo", epoch)
+        return self._commit(
+            lambda update: self._replicas.take_back(update, epoch), key, source, None, None, "undo", epoch
+        )
 
     @commits
     def undo(self, suggestion: Suggestion) -> Committed:

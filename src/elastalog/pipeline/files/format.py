@@ -138,7 +138,7 @@ def are_names(schema: Schema, fields: Sequence[str]) -> bool:
 def reads_as_header(schema: Schema, fields: Sequence[str]) -> bool:
     """Whether fields of a line that is not a fact are names: those of the columns, or one of them is and none of the
     fields is a number."""
-    if all(column.base is Base.SYMBOL for column in schema.columns) and len(fields) == schema.arity:
+    if schema.is_of_texts and len(fields) == schema.arity:
         return are_names(schema, fields)
     return goes_by_name(schema.names, bare(fields)) and not has_numbers(fields)
 
@@ -267,7 +267,7 @@ def _out_of_range(column: Column, text: str) -> Fault:
 def is_like_a_header(schema: Schema, first: Sequence[str]) -> bool:
     """Whether the fields of the first line are names of columns, and would be taken for a fact."""
     # Where a name is not a value, the line is a bad row; `X` and `Y` may well be values of columns `x` and `y`.
-    if any(column.base is not Base.SYMBOL for column in schema.columns):
+    if not schema.is_of_texts:
         return False
     is_long = all(len(name) > 1 for name in schema.names)
     return are_names(schema, first) if is_long else tuple(bare(first)) == schema.names
@@ -275,7 +275,7 @@ def is_like_a_header(schema: Schema, first: Sequence[str]) -> bool:
 
 def is_like_a_fact(schema: Schema, first: Sequence[str]) -> bool:
     """Whether the fields of the first line are values, not all of them texts."""
-    if len(first) != schema.arity or all(column.base is Base.SYMBOL for column in schema.columns):
+    if len(first) != schema.arity or schema.is_of_texts:
         return False
     read = (parser_of(column)(text) for column, text in zip(schema.columns, first, strict=True))
     return not any(isinstance(value, Fault) for value in read)
@@ -305,15 +305,11 @@ def doubt_about(data: bytes, schema: Schema, form: Format) -> str | None:
     return "E0527.words" if is_suspect and _stands_above_others(data, schema, form, first) else None
 
 
-def _are_words(fields: Sequence[str]) -> bool:
-    return all(_WORDS.fullmatch(name) for name in bare(fields))
-
-
 def _stands_above_others(data: bytes, schema: Schema, form: Format, first: Sequence[str]) -> bool:
     """Whether the first of several lines of texts has words that occur nowhere below it, as names of columns do."""
-    if len(first) != schema.arity or any(column.base is not Base.SYMBOL for column in schema.columns):
+    if len(first) != schema.arity or not schema.is_of_texts or len(set(first)) < len(first):
         return False
-    if not _are_words(first) or len(set(first)) < len(first):
+    if not all(map(_WORDS.fullmatch, bare(first))):
         return False
     rows = [fields for _, _, fields in records_of(data[:LOOKED_AT], form) if not isinstance(fields, Fault)]
     return len(rows) > 2 and set(first).isdisjoint(value for row in rows[1:] for value in row)

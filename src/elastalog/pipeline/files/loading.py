@@ -56,10 +56,6 @@ class PlainFile:
     form: Format
     size: int
 
-    @property
-    def has_texts(self) -> bool:
-        return any(column.base is Base.SYMBOL for column in self.schema.columns)
-
     def is_doubtful(self) -> bool:
         """Whether its first line looks like names of columns, though it should be a fact."""
         with self._opened() as file:
@@ -321,8 +317,8 @@ class InputFiles:
 
     def facts(self, dictionary: Dictionary, encode: Encode) -> Iterator[tuple[str, Loaded]]:
         """The facts of the relations, in order, once."""
-        files = [source.file for source in self._sources]
-        texts = sum(file.size for file in files if file is not None and file.has_texts)
+        files = [source.file for source in self._sources if source.file is not None]
+        texts = sum(f.size for f in files if any(column.base is Base.SYMBOL for column in f.schema.columns))
         if texts >= SETTINGS.read_in_threads_from:
             dictionary.symbols.expect(texts)
         parts = (read() for read, _ in self._reads) if self._ahead is None else iter(self._ahead)

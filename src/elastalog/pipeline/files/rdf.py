@@ -18,7 +18,6 @@ import numpy as np
 import pyarrow as pa
 
 from elastalog import late
-from elastalog.analysis.program import Base
 from elastalog.diagnostics.arguments import require_package
 from elastalog.diagnostics.diagnostic import ElastalogError, error
 from elastalog.late import dataclass
@@ -382,5 +381,5 @@ def prefixes_in(text: str) -> dict[str, str]:
 
 
 def _require_terms(schema: Schema) -> None:
-    if schema.arity not in (3, 4) or any(column.base is not Base.SYMBOL for column in schema.columns):
+    if schema.arity not in (3, 4) or not schema.is_of_texts:
         raise error("E0530.require_terms", schema=schema.name, schema_2=schema)

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import PurePath
 
-from elastalog.analysis.program import Base
 from elastalog.diagnostics.diagnostic import ElastalogError, error
 from elastalog.late import dataclass
 from elastalog.pipeline.files.format import (
@@ -159,7 +158,7 @@ def _with_and_without_header(schema: Schema, sample: bytes, form: Format) -> Ite
             yield found
             # `x` and `y` are names of columns, and may well be values.
             is_clear = not are_names(schema, first) or any(len(name) > 1 for name in schema.names)
-            if is_clear or any(column.base is not Base.SYMBOL for column in schema.columns):
+            if is_clear or not schema.is_of_texts:
                 return
     found = _reading(schema, sample, form)
     is_headless = form.says_no_header or any(map(for_separators, first))

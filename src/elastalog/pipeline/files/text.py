@@ -158,7 +158,7 @@ def _parsed(piece: pa.Buffer, types: dict[str, pa.DataType], form: Format, has_q
 
 def _may_hold_empty_rows(schema: Schema, table: pa.Table) -> bool:
     """Whether Arrow may have taken an empty line for a row of empty fields: an empty field is not a number."""
-    if schema.arity == 1 or any(column.base is not Base.SYMBOL for column in schema.columns):
+    if schema.arity == 1 or not schema.is_of_texts:
         return False
     return any(bool((lengths_of_texts(chunk) == 0).any()) for chunk in table.column(0).chunks)
 
