@@ -209,8 +209,12 @@ def test_ctrl_c_while_files_are_read_and_the_program_is_planned(
     told = threading.Lock()
     read_really = loading.PlainFile._read
     monkeypatch.setattr(loading.PlainFile, "_read", read)
-    with pytest.raises(KeyboardInterrupt):
+
+    def open_until_told() -> None:
         while not told.locked():  # the caller may be so late that it reads all later blocks itself
             begun.clear()
             elastalog.open(PROGRAM, facts=facts, jobs=2, engine="local").close()
+
+    with pytest.raises(KeyboardInterrupt):
+        open_until_told()
     assert not are_reading()
