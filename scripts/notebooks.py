@@ -17,9 +17,9 @@ def executed(path: Path) -> Any:
     """A notebook with the outputs that it gives now, and without what differs from run to run."""
     notebook = nbformat.read(path, as_version=4)
     os.environ["PYTHONPATH"] = str(ROOT / "src")
-    NotebookClient(
-        notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(FOLDER)}}
-    ).execute()
+    where = {"metadata": {"path": str(FOLDER)}}
+    # What a cell prints comes in one part or in several, as it happens.
+    NotebookClient(notebook, timeout=300, kernel_name="python3", resources=where, coalesce_streams=True).execute()
     for cell in notebook.cells:
         cell.metadata.clear()
     notebook.metadata = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
