@@ -23,7 +23,7 @@ _LIMITS: Final = (503, 504, 507)
 
 
 class _Connection(http.client.HTTPConnection):
-    """Closed when nobody has it any more, as when its thread has ended, or its client was left open."""
+    """Closes its socket when it is collected: when its thread has ended, or its client was left open."""
 
     def __del__(self) -> None:
         self.close()

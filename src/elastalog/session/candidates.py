@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 FACT_SIZE = 500
 """Bytes that a fault takes in a search, about."""
 LATELY = 20
-"""Epochs in which facts were deleted lately."""
+"""How many epochs back a deleted fact is still a candidate; others are considered if they are named."""
 MOST_QUESTIONS = 200
 """Absent facts that are looked into."""
 NEAREST = 40

@@ -289,7 +289,7 @@ def keyed(key: str, inserted: Mapping[str, Iterable[Any]], deleted: Mapping[str,
 
 
 def key_of(batch: str | int | None) -> str | int | None:
-    """A batch as whoever sent it calls it."""
+    """The name of a batch, as its sender gave it."""
     found = _KEYED.fullmatch(batch) if isinstance(batch, str) else None
     return batch if found is None else found[1]
 
