@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import elastalog
+from elastalog import ElastalogError
 from tests.commands import run
 
 PROGRAM = """.decl edge(x: number, y: number)
@@ -72,12 +73,13 @@ def test_another_update_under_a_batch_is_refused(store: Path, first: str) -> Non
     assert run("apply", store, store.parent / "first.diff", *under).exit_code == 0
     assert "was applied before" in run("apply", store, "-", *under, text=first + "\n").stderr
     with elastalog.open(store=store) as session:
-        assert session.apply({"edge": [(9, 9)]}, source="q", batch=17).is_repeated
+        with pytest.raises(ElastalogError, match="E0932"):
+            session.apply({"edge": [(9, 9)]}, source="q", batch=17)
         session.apply({"edge": [(3, 5)]}, source="q", batch=18)
     for more in ((), ("--preview",)):
         refused = run("apply", store, store.parent / "other.diff", *under, *more)
         assert (refused.exit_code, "error[E0932]: the key `17` has" in refused.stderr) == (1, True), refused.output
-    assert "was applied before" in run("apply", store, store.parent / "other.diff", *under[:3], "18").stderr
+    assert "was applied before" in run("apply", store, "-", *under[:3], "18", text="+edge(3, 5).\n").stderr
     assert run("query", store, "edge(7, _)").stdout == "no\n"
     assert [line.split()[-1] for line in run("log", store).stdout.splitlines()][1] == "18"
     entries = [json.loads(line)["batch"] for line in run("log", store, "--format", "json").stdout.splitlines()]

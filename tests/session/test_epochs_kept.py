@@ -118,7 +118,7 @@ def test_a_batch_that_changed_nothing_is_remembered(tmp_path: Path) -> None:
         for batch in ("monday", "tuesday", 7):
             assert db.engine.is_applied("crawler", batch)
         with db.update("crawler", "monday") as update:
-            update.delete("edge", [(1, 2)])
+            update.insert("edge", [(1, 2)])
         assert update.stats.is_repeated
         db.apply({"edge": [(3, 4)]})
         assert db.epoch == 3

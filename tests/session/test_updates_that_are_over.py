@@ -65,7 +65,7 @@ def test_a_commit_within_the_block_is_the_only_one(db: Session) -> None:
 def test_a_repeated_batch_is_over_too(db: Session) -> None:
     db.apply({"edge": [(2, 3)]}, source="s", batch=1)
     with db.update("s", 1) as update:
-        update.insert("edge", [(3, 4)])
+        update.insert("edge", [(2, 3)])
     with pytest.raises(ElastalogError, match="E0620"):
         update.insert("edge", [(4, 5)])
 

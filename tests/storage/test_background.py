@@ -94,7 +94,7 @@ def test_commits_go_on_while_a_snapshot_is_written(folder: Path) -> None:
         with elastalog.open(store=path) as session:
             assert session.engine.recovery == ()
             assert (session.epoch, state_of(session)) == (LAST, EXPECTED[LAST])
-            assert session.update("script", "5").commit().impact == 0, "batches of all journals are known"
+            assert session.engine.is_applied("script", "5"), "batches of all journals are known"
             assert session.epoch == LAST
     for epoch in range(1, LAST + 1):
         require_kept(elastalog.Store(path, at=epoch), epoch)

@@ -11,7 +11,7 @@ import pytest
 
 import elastalog
 from elastalog import ElastalogError
-from elastalog.storage.entries import Batches, LogEntry
+from elastalog.storage.entries import COMPARED, Batches, BatchNote, LogEntry
 from elastalog.storage.manifest import Options, read_manifest
 from tests.closures import CLOSURE as REACH
 from tests.storage.expecting import EXPECTED, require_kept
@@ -210,7 +210,7 @@ def test_a_batch_is_applied_once_even_by_another_process(folder: Path) -> None:
         with elastalog.open(store=folder / "store") as session:
             epoch, before = session.epoch, state_of(session)
             update = session.update("a", "7")
-            update.insert("edge", [(50, 60)])
+            update.insert("edge", [(3, 4)])
             assert update.commit().impact == 0
             assert update.stats.is_repeated
             assert (session.epoch, state_of(session)) == (epoch, before)
@@ -244,30 +244,86 @@ def test_a_clock_beyond_the_calendar_leaves_the_log_readable(folder: Path, clock
     assert LogEntry.read(json.loads(json.dumps(entry.written()))).time.year == year
 
 
-def test_a_key_stands_for_one_update_of_its_source() -> None:
-    one, other = "key K " + "0" * 32, "key K " + "1" * 32
+def test_a_batch_stands_for_one_update_of_its_source() -> None:
     batches = Batches()
-    batches.add("a", one)
-    batches.add("a", "key old")  # as earlier versions have it
+    batches.add("a", "K", "0" * 32)
+    batches.add("a", "old")  # as earlier versions have it
     for known in (batches, Batches(json.loads(json.dumps(batches.written())))):
-        assert ("a", one) in known
-        assert ("b", one) not in known
-        assert ("a", "key old " + "2" * 32) in known
-        for source, batch in (("a", one), ("b", other), ("a", "key old " + "2" * 32), ("a", "K"), ("a", 7)):
-            known.refuse_other(source, batch)
+        assert ("a", "K") in known
+        assert ("b", "K") not in known
+        for source, batch, digest in (
+            ("a", "K", "0"),
+            ("b", "K", "1"),
+            ("a", "old", "2"),
+            ("a", 7, "1"),
+            ("a", "K", ""),
+        ):
+            known.refuse_other(source, batch, digest * 32 or None)
         with pytest.raises(ElastalogError, match="the key `K` has been used for another update of this source"):
-            known.refuse_other("a", other)
+            known.refuse_other("a", "K", "1" * 32)
 
 
-def test_a_key_that_came_with_another_update_is_refused_whichever_way_it_comes() -> None:
-    one, other = "key K " + "0" * 32, "key K " + "1" * 32
-    with elastalog.open(".decl edge(x: number)\n.input edge\n", {"edge": []}) as db:
-        db.apply({"edge": [(1,)]}, source="a", batch=one)
+def test_only_the_latest_batches_of_a_source_are_compared() -> None:
+    batches = Batches()
+    for number in range(1, COMPARED + 2):
+        batches.add("a", number, f"{number:032x}")
+    assert batches.written()["a"]["ranges"] == [[1, COMPARED + 1]]
+    assert len(batches.written()["a"]["keys"]) == COMPARED
+    batches.refuse_other("a", 1, "f" * 32)
+    for number in (2, COMPARED + 1):
         with pytest.raises(ElastalogError, match="E0932"):
-            db.update(source="a", batch=other)
-        with pytest.raises(ElastalogError, match="E0932"):
-            db.apply({"edge": [(2,)]}, source="a", batch=other)
-        assert set(db["edge"]) == {(1,)}
+            batches.refuse_other("a", number, "f" * 32)
+
+
+@pytest.mark.parametrize("key", ["K", "17", "12 step 3"])
+def test_batches_that_were_written_with_their_digests_are_taken_apart(key: str) -> None:
+    together, digest = f"key {key} " + "0" * 32, "0" * 32
+    kept = Batches({"a": {"ranges": [], "others": ["key old"], "keys": {key: digest}}})
+    assert ("a", key) in kept
+    with pytest.raises(ElastalogError, match="E0932"):
+        kept.refuse_other("a", key, "1" * 32)
+    assert BatchNote.decode(BatchNote("a", together).encode()) == BatchNote("a", key, digest)
+    assert BatchNote.decode(BatchNote("a", key, digest).encode()) == BatchNote("a", key, digest)
+    entry = LogEntry(2, 0.0, "a", together, 0, 1, 0, 1, 0.0, ())
+    for written in (entry, replace(entry, batch=key, digest=digest)):
+        read = LogEntry.read(json.loads(json.dumps(written.written())))
+        assert (read.batch, read.digest) == (key, digest)
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_another_update_under_a_used_batch_is_refused(folder: Path, kept: bool) -> None:
+    program = ".decl edge(x: number, y: symbol)\n.input edge\n.decl b(x: number)\n"
+    first = {"edge": [(1, "a"), (2, "b")]}
+    where = {"store": folder / "store"} if kept else {}
+    db = elastalog.open(program, {"edge": [(9, "z")]}, **where)  # type: ignore[arg-type]
+    assert db.apply(first, {"edge": [(9, "z")]}, source="s", batch=7).impact == 3
+    db.apply(deleted={"edge": [(77, "unknown")]}, source="s", batch="nothing")
+    db.change_rules("b(x) :- edge(x, _).", source="s", batch="rules")
+    db.upgrade(program + "b(x) :- edge(x, _).\nb(0).\n", source="s", batch="program")
+    if kept:
+        db.close()
+        db = elastalog.open(store=folder / "store")
+    with db:
+        db.apply({"edge": [(3, "another"), (77, "text")]})  # ids that the unknown text might have had
+        before = {name: set(db[name]) for name in ("edge", "b")}
+        again = db.apply(
+            {"edge": [[2, "b"], [1, "a"], [1, "a"]]} if not kept else first, {"edge": [(9, "z")]}, source="s", batch="7"
+        )
+        assert again.is_repeated
+        assert db.apply(deleted={"edge": [(77, "unknown")]}, source="s", batch="nothing").is_repeated
+        assert db.change_rules("b(x) :- edge(x, _).\n", source="s", batch="rules").is_repeated
+        assert db.upgrade(program + "b(x) :- edge(x, _).\nb(0).\n", source="s", batch="program").is_repeated
+        for other in (
+            lambda: db.apply(first, source="s", batch=7),
+            lambda: db.apply({"edge": [(9, "z")]}, first, source="s", batch=7),
+            lambda: db.apply(deleted={"edge": [(77, "text")]}, source="s", batch="nothing"),
+            lambda: db.change_rules(removed="b(x) :- edge(x, _).", source="s", batch="rules"),
+            lambda: db.upgrade(program, source="s", batch="program"),
+        ):
+            with pytest.raises(ElastalogError, match="E0932"):
+                other()
+        assert {name: set(db[name]) for name in ("edge", "b")} == before
+        assert not db.apply(first, source="another", batch=7).is_repeated
 
 
 def test_batches_in_any_order_are_remembered_and_kept_small() -> None:

@@ -139,20 +139,13 @@ def apply(store: str, updates: tuple[str, ...], wanted: UpdateOptions, console: 
       echo '+edge(1, 2).' | elastalog apply reach.store - --show-changes
     """
     from elastalog.pipeline.files.policy import BadRows
-    from elastalog.storage.entries import keyed
 
     policy, batch = BadRows(wanted.bad_rows, wanted.max_bad_rows, wanted.quarantine), wanted.batch
     with announcing(console), writing(store, console, wanted.functors, policy) as session:
         for number, path in enumerate(updates, 1):
             key = batch if batch is None or number == 1 else f"{batch}.{number}"
-            diff = _diff(session.update(wanted.source, key), path)
-            if key is not None:
-                inserted, deleted = (
-                    {name: rows.to_pylist() for name, rows in side.items()} for side in (diff.inserted, diff.deleted)
-                )
-                key = keyed(key, inserted, deleted, diff.added_rules, diff.removed_rules)
             pending = session.update(wanted.source, key)
-            pending.take(diff, NAME if path == "-" else path)
+            pending.take(_diff(pending, path), NAME if path == "-" else path)
             show_reports(pending.reports, console)
             _commit(session, pending, path, wanted.preview, wanted.show_changes, console)
 
@@ -237,7 +230,6 @@ def log(store: str, last: int | None, fact: str | None, console: Console) -> Non
     """
     from elastalog.program import shown_rule
     from elastalog.storage.administration import read_log
-    from elastalog.storage.entries import key_of
 
     if fact is not None:
         with reading(store) as session:
@@ -252,7 +244,7 @@ def log(store: str, last: int | None, fact: str | None, console: Console) -> Non
         click.echo(heads)
     for entry, line in zip(entries, lines, strict=True):
         if console.form == "json":
-            click.echo(json.dumps(entry.written() | {"batch": key_of(entry.batch)}, ensure_ascii=False))
+            click.echo(json.dumps(entry.written(), ensure_ascii=False))
             continue
         click.echo(line)
         for sign, rules in (("-", entry.removed_rules), ("+", entry.added_rules)):
@@ -266,7 +258,6 @@ def log(store: str, last: int | None, fact: str | None, console: Console) -> Non
 
 def _table(entries: Sequence[LogEntry]) -> list[str]:
     """The heads of the columns, and a line for each epoch."""
-    from elastalog.storage.entries import key_of
 
     rows: list[tuple[str, ...]] = [("epoch", "time", "explicit", "changes", "how", "seconds", "source", "batch")]
     for entry in entries:
@@ -279,7 +270,7 @@ def _table(entries: Sequence[LogEntry]) -> list[str]:
             f"{entry.impact:,}",
             how,
             f"{entry.seconds:.3f}",
-            *("" if word is None else str(word) for word in (entry.source, key_of(entry.batch))),
+            *("" if word is None else str(word) for word in (entry.source, entry.batch)),
         )
         rows.append(cells)
     return list(aligned(rows, left=(1, 2, 4, 6, 7)))

@@ -324,5 +324,6 @@ def _within_limits(session: Session, stream: Iterator[StreamedUpdate]) -> Iterat
 
 def _filled(session: Session, source: str, update: StreamedUpdate) -> PendingUpdate:
     pending = session.update(source, update.batch)
+    pending.is_compared = False  # a file that has changed since it was applied is not an update of its own
     pending.take(update.diff, update.batch)
     return pending

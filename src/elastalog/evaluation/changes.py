@@ -202,13 +202,14 @@ class Changes(Renamed, InOneFrame[RelationChanges]):
 @dataclass(slots=True)  # not frozen: there are many
 class Update:
     """A fact in both ends up present. `source` and `batch` identify it, where it came from a stream. `rules` says how
-    the program changes, if it does."""
+    the program changes, if it does. `digest`: of what was asked for, if another update could come under its batch."""
 
     deleted: Mapping[str, Matrix] = field(default_factory=dict)
     inserted: Mapping[str, Matrix] = field(default_factory=dict)
     source: str | None = None
     batch: str | int | None = None
     rules: RuleChange | None = None
+    digest: str | None = None
 
     @property
     def size(self) -> int:

@@ -166,7 +166,8 @@ class Epochs:
             came = sum(map(len, inserted.values())) if inserted else 0
             took_effect, ignored = update, 0
             if change is not None or deleted is not update.deleted or inserted is not update.inserted:
-                took_effect, ignored = Update(deleted, inserted, update.source, update.batch), update.size - went - came
+                took_effect = Update(deleted, inserted, update.source, update.batch, digest=update.digest)
+                ignored = update.size - went - came
             facts = changes.facts()
             record = EpochRecord(
                 self.number + 1, went, came, ignored, facts, work, time.perf_counter() - began,

@@ -231,6 +231,7 @@ def log_entry(record: EpochRecord, impact: int) -> LogEntry:
     return LogEntry(
         record.epoch, record.time, record.source, record.batch, record.deleted, record.inserted, record.ignored, impact,
         record.seconds, strata, record.rules.removed, record.rules.added,
+        None if record.update is None else record.update.digest,
     )  # fmt: skip
 
 

@@ -23,7 +23,7 @@ from elastalog.provenance.fact import Fact
 from elastalog.relations.pairs import Rows, written_out
 from elastalog.session.materialisation import Materialisation
 from elastalog.storage import errors
-from elastalog.storage.entries import Batches, LogEntry, epoch_in_force, require_epochs
+from elastalog.storage.entries import Batches, BatchNote, LogEntry, epoch_in_force, require_epochs
 from elastalog.storage.manifest import RETENTION, Options
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class History:
     def add(self, record: EpochRecord, update: Update) -> None:
         """An epoch that has just been committed."""
         if update.batch is not None:
-            self.batches.add(update.source, update.batch)
+            self.batches.add(update.source, update.batch, update.digest)
         records = self.records
         records.append(record)
         most = 1 if self.durable is not None else self._retention + 1  # the store has the others
@@ -116,9 +116,11 @@ class History:
 
     def note_batch(self, update: Update) -> None:
         """A batch that changed nothing: it is not an epoch, but it is known from now on."""
+        if update.batch is None:
+            return
         if self.store is not None:
-            self.store.note_batch(update.source, update.batch)
-        self.batches.add(update.source, update.batch)
+            self.store.note_batch(BatchNote(update.source, update.batch, update.digest))
+        self.batches.add(update.source, update.batch, update.digest)
 
     def close(self) -> None:
         """Lets the store go, if there is one."""

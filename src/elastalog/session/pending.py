@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,6 +21,7 @@ from elastalog.evaluation.pending import DraftUpdate, once_committed
 from elastalog.pipeline.files.policy import FAIL, BadChanges, BadRow, BadRows, Report
 from elastalog.pipeline.spark.for_sessions import good_spark_rows, is_spark_rows
 from elastalog.program import Program, RuleChange, RuleEdits, change_rules, difference, rule_texts
+from elastalog.relations.facts import Relation
 from elastalog.relations.schema import Schema, schema_named, schemas_of
 
 if TYPE_CHECKING:
@@ -44,10 +46,16 @@ class PendingUpdate(DraftUpdate):
             self.keeps_bad = policy.lets_pass
 
     # What few updates have.
+    stands_for: object = None
+    """What was asked for, if its facts and rules follow from that and from the epoch: a program, an epoch to undo."""
+    is_compared = True
+    """Whether another update could come under its batch."""
     keeps_bad = False
     """Whether bad rows are kept apart, and are no errors."""
     _policy = FAIL
     _edits = _NO_EDITS
+    _asked: tuple[tuple[str, str], ...] = ()
+    """The rules to add and to remove, as they were given."""
     _change: RuleChange | None = None
     _record: EpochRecord | None = None
     _further: list[tuple[dict[str, np.ndarray], str, np.ndarray]] | None = None
@@ -104,10 +112,12 @@ class PendingUpdate(DraftUpdate):
 
     def add_rules(self, rules: str | Iterable[str]) -> None:
         texts = _rules_in("rules to add are program text", rules, (str,))
+        self._asked = (*self._asked, *(("+", text.strip()) for text in texts))
         self._edit(replace(self._edits, added=(*self._edits.added, *texts)))
 
     def remove_rules(self, rules: int | str | Iterable[int | str]) -> None:
         wanted = _rules_in("rules to remove are numbers or texts", rules, (int, str))
+        self._asked = (*self._asked, *(("-", str(rule).strip()) for rule in wanted))
         # Numbers mean the rules of now, whatever happens until the commit.
         texts = rule_texts(self._now.program)
         named = (texts[rule - 1] if isinstance(rule, int) and 1 <= rule <= len(texts) else rule for rule in wanted)
@@ -115,6 +125,7 @@ class PendingUpdate(DraftUpdate):
 
     def become(self, program: Program) -> None:
         """Another program: the difference of the two, in rules, declarations and facts of the text."""
+        self.stands_for = "program", program.tree.source.text
         found = difference(self._now.program, program)
         self._edits = replace(self._edits, made_for=program.tree.source.text)
         if found.removed:
@@ -196,6 +207,20 @@ class PendingUpdate(DraftUpdate):
             inserted[fact.relation] = words if known is None else np.concatenate([known, words])
         return Update(deleted, inserted, self._source, self._batch, change if change.is_effective else None)
 
+    @property
+    def digest(self) -> str | None:
+        """The same for the same facts and rules, in whatever order the facts came; None if it is not compared."""
+        if self._batch is None or not self.is_compared:
+            return None
+        told = self.stands_for
+        if told is None:
+            facts = []
+            for side in (self._inserted, self._deleted):
+                rows_of = ((name, Relation.of(self.schemas[name], self._now.dictionary, side[name])) for name in side)
+                facts.append(sorted((name, sorted(set(map(repr, rows)))) for name, rows in rows_of if rows))
+            told = (facts, self._asked)
+        return sha256(repr(told).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
     def _join(self) -> None:
         """One array for each relation on each side."""
         parts: dict[tuple[int, str], list[np.ndarray]] = {}
@@ -216,11 +241,12 @@ class PendingUpdate(DraftUpdate):
             self.require_open()
         if commit is None:
             commit = self._updates.commit
-        if self._change is None and not self.keeps_bad:
+        if self._change is None and not self.keeps_bad and self._batch is None:
             commit(self.as_update(), self._committed)
             return
         with self._now.lock:  # rules are changed from the program of the moment
             update = self.as_update()
+            update.digest = self.digest
             if self.keeps_bad and not self._updates.is_applied(self._source, self._batch):
                 self._bad.set_aside()
             with nullcontext() if update.rules is None else update.rules.text.placing():

@@ -357,9 +357,10 @@ class Session(Renamed):
         self, source: str | None = None, batch: str | int | None = None, *, bad_rows: Mode | None = None
     ) -> PendingUpdate:
         """An update to fill, as a context manager: it is committed on leaving, or dropped if an exception passes. An
-        update that carries a batch that its source has sent before does nothing; one that changes neither explicit
-        facts nor rules makes no epoch, unless the session keeps heartbeats. `bad_rows`: how to
-        handle invalid rows, as the session says unless given; `reports` of the update tell what was let pass."""
+        update that carries a batch that its source has sent before does nothing, and another one under it is refused;
+        one that changes neither explicit facts nor rules makes no epoch, unless the session keeps heartbeats.
+        `bad_rows`: how to handle invalid rows, as the session says unless given; `reports` of the update tell what was
+        let pass."""
         return self._updates.begin(source, batch, bad_rows)
 
     def apply(

@@ -72,7 +72,6 @@ class Updates:
             policy = replace(policy, policy=bad_rows)
         if source is not None or batch is not None:
             batch = _batch_id(source, batch)
-            self._history.batches.refuse_other(source, batch)
         return PendingUpdate(self, source, batch, policy)
 
     def apply(
@@ -133,6 +132,7 @@ class Updates:
         now = self.now
         with now.asking(update.added_rules):
             wanted = update.as_update()
+            self._history.batches.refuse_other(wanted.source, wanted.batch, update.digest)
             now.watch.check()
             changes = self._changes(now.epochs.preview(wanted), update.schemas)
             self._tell_of_derived(wanted, changes)
@@ -153,6 +153,7 @@ class Updates:
             elif history.store is not None:
                 raise errors.read_only("it cannot be updated")
             if update.batch is not None and (update.source, update.batch) in history.batches:
+                history.batches.refuse_other(update.source, update.batch, update.digest)
                 record = EpochRecord(
                     epochs.number, 0, 0, update.size, {}, Work(), 0.0, update.source, update.batch, is_repeated=True
                 )

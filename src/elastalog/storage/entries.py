@@ -4,8 +4,8 @@ store where it changes rules, and which batches of which sources have been appli
 What is kept of batches stays small however long a stream runs. Batches that differ in a number only, as `7` and `8`, or
 `7.diff` and `8.diff`, are kept as ranges of it. A batch `12 step 3` or `12 file edge.csv` is a part of the twelfth
 batch of a source that sends one batch after the other, and again only the last: so it says that all before the twelfth
-have been applied, and only parts of that are kept. A batch `key K DIGEST` is an update that came with a key of its own:
-of those the digest of the content is kept, so that another content under the same key is found out.
+have been applied, and only parts of that are kept. Of the latest batches of a source a digest of what they asked for
+is kept, so that another update under the same batch is found out.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ import bisect
 import json
 import re
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, field
 from datetime import UTC, date, datetime, time
-from hashlib import sha256
 from itertools import accumulate
 from typing import Any
 
@@ -122,7 +121,7 @@ class StratumEntry:
 class LogEntry:
     """One line of the log: when an epoch was committed (seconds since 1970; `time` is the same for people), where its
     update came from, how many explicit facts it deleted, inserted and named in vain, how many facts it changed, how
-    that was done and how long it took; and the rules that it removed and added."""
+    that was done and how long it took; the rules that it removed and added; and the digest of its batch."""
 
     epoch: int
     timestamp: float
@@ -136,6 +135,7 @@ class LogEntry:
     strata: tuple[StratumEntry, ...]
     removed_rules: tuple[str, ...] = ()
     added_rules: tuple[str, ...] = ()
+    digest: str | None = None
 
     @property
     def time(self) -> datetime:
@@ -172,7 +172,10 @@ class LogEntry:
 
     def written(self) -> dict[str, Any]:
         """As a JSON value."""
-        return {"time" if name == "timestamp" else name: value for name, value in asdict(self).items()}
+        told = {"time" if name == "timestamp" else name: value for name, value in asdict(self).items()}
+        if self.digest is None:
+            del told["digest"]
+        return told
 
     @staticmethod
     def read(written: Mapping[str, Any]) -> LogEntry:
@@ -180,7 +183,8 @@ class LogEntry:
         written = {"timestamp" if name == "time" else name: value for name, value in written.items()}
         strata = tuple(StratumEntry(**{**s, "relations": tuple(s["relations"])}) for s in written["strata"])
         rules = {side: tuple(written.get(side, ())) for side in ("removed_rules", "added_rules")}
-        return LogEntry(**{**written, "strata": strata, **rules})
+        batch, digest = _apart(written["batch"], written.get("digest"))
+        return LogEntry(**{**written, "strata": strata, **rules, "batch": batch, "digest": digest})
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,10 +193,12 @@ class BatchNote:
 
     source: str | None
     batch: str | int
+    digest: str | None = None
 
     def encode(self) -> bytes:
         """The payload of a frame."""
-        text = json.dumps({_NOTED: [self.source, self.batch]}, ensure_ascii=False, separators=(",", ":")).encode()
+        told = [self.source, self.batch, *([] if self.digest is None else [self.digest])]
+        text = json.dumps({_NOTED: told}, ensure_ascii=False, separators=(",", ":")).encode()
         return _LENGTH.pack(len(text)) + text
 
     @staticmethod
@@ -200,8 +206,8 @@ class BatchNote:
         """From a payload; None if it is that of an epoch. Raises ValueError when it is damaged."""
         if payload[4 : 4 + len(_NOTE_BEGINS)] != _NOTE_BEGINS:
             return None
-        source, batch = json.loads(payload[4:])[_NOTED]
-        return BatchNote(source, batch)
+        source, batch, *digest = json.loads(payload[4:])[_NOTED]
+        return BatchNote(source, *_apart(batch, *digest))
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,6 +281,8 @@ def impact_of(changes: Mapping[str, StateChanges], is_hidden: Mapping[str, bool]
 # --- batches ---------------------------------------------------------------------------------------------------------
 
 
+COMPARED = 1000
+"""Batches of a source of which a digest is kept."""
 _KEYED = re.compile(r"key (.+) ([0-9a-f]{32})", re.ASCII | re.DOTALL)
 _PART = re.compile(r"(0|[1-9][0-9]{0,17}) ((?:step|file) .+)", re.ASCII | re.DOTALL)
 _LAST_NUMBER = re.compile(r"(.*?)([0-9]{1,18})([^0-9]*)", re.ASCII | re.DOTALL)
@@ -282,34 +290,24 @@ _LAST_NUMBER = re.compile(r"(.*?)([0-9]{1,18})([^0-9]*)", re.ASCII | re.DOTALL)
 _Ranges = list[list[int]]
 
 
-def keyed(key: str, inserted: Mapping[str, Iterable[Any]], deleted: Mapping[str, Iterable[Any]], *texts: object) -> str:
-    """The batch of an update that comes with a key: of facts, the same in whatever order they come, and of texts."""
-    facts = (sorted((name, sorted(map(repr, rows))) for name, rows in side.items()) for side in (inserted, deleted))
-    return f"key {key} {sha256(repr((*facts, *texts)).encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
-
-
-def key_of(batch: str | int | None) -> str | int | None:
-    """The name of a batch, as its sender gave it."""
-    found = _KEYED.fullmatch(batch) if isinstance(batch, str) else None
-    return batch if found is None else found[1]
+def _apart(batch: Any, digest: str | None = None) -> tuple[Any, str | None]:
+    """A batch and its digest: some stores have them as one text."""
+    found = _KEYED.fullmatch(batch) if isinstance(batch, str) and digest is None else None
+    return (batch, digest) if found is None else (found[1], found[2])
 
 
 @dataclass(slots=True)
 class _Known:
     """The batches of a source: ranges of the number in names that are otherwise the same, the names without a number,
-    the last batch that came in parts, with those, and keys with the digests of what came with them."""
+    the last batch that came in parts, with those; and digests of the latest, the oldest first."""
 
     ranges: dict[str, _Ranges] = field(default_factory=dict)
     others: set[str] = field(default_factory=set)
     parted: int = -1
     parts: set[str] = field(default_factory=set)
-    keys: dict[str, str] = field(default_factory=dict)
+    digests: dict[str, str] = field(default_factory=dict)
 
     def __contains__(self, batch: str) -> bool:
-        if (keyed := _KEYED.fullmatch(batch)) is not None:  # stores of earlier versions, and Python, have the key alone
-            return keyed[1] in self.keys or f"key {keyed[1]}" in self or keyed[1] in self
-        if batch in self.keys:
-            return True
         if (part := _PART.fullmatch(batch)) is not None:
             number = int(part[1])
             return number < self.parted or (number == self.parted and part[2] in self.parts)
@@ -322,9 +320,7 @@ class _Known:
 
     def add(self, batch: str) -> None:
         """Remembers one that is not known."""
-        if (keyed := _KEYED.fullmatch(batch)) is not None:
-            self.keys[keyed[1]] = keyed[2]
-        elif (part := _PART.fullmatch(batch)) is not None:
+        if (part := _PART.fullmatch(batch)) is not None:
             if int(part[1]) != self.parted:
                 self.parted = int(part[1])
                 self.parts = set()
@@ -349,25 +345,32 @@ class Batches:
                 known.parted, known.parts = int(kept["parts"][0]), {str(part) for part in kept["parts"][1]}
             for batch in kept["others"]:
                 known.add(str(batch))
-            known.keys.update(kept.get("keys", {}))
+            for batch, digest in kept.get("keys", {}).items():
+                if batch not in known:
+                    known.add(batch)
+                known.digests[batch] = digest
 
     def __contains__(self, identity: tuple[str | None, str | int | None]) -> bool:
         source, batch = identity
         known = self._known.get(source or "")
         return batch is not None and known is not None and str(batch) in known
 
-    def add(self, source: str | None, batch: str | int | None) -> None:
+    def add(self, source: str | None, batch: str | int | None, digest: str | None = None) -> None:
         """Remembers a batch, a number as its text; an update without one needs no remembering."""
         if batch is None or (source, batch) in self:
             return
-        self._known.setdefault(source or "", _Known()).add(str(batch))
+        known = self._known.setdefault(source or "", _Known())
+        known.add(str(batch))
+        if digest is not None:
+            known.digests[str(batch)] = digest
+            if len(known.digests) > COMPARED:
+                del known.digests[next(iter(known.digests))]
 
-    def refuse_other(self, source: str | None, batch: str | int | None) -> None:
-        """Raises ElastalogError if the key that a batch has came with other content before."""
-        keyed = _KEYED.fullmatch(batch) if isinstance(batch, str) else None
+    def refuse_other(self, source: str | None, batch: str | int | None, digest: str | None) -> None:
+        """Raises ElastalogError if it is known that a batch asked for something else before."""
         known = self._known.get(source or "")
-        if keyed is not None and known is not None and known.keys.get(keyed[1], keyed[2]) != keyed[2]:
-            raise error("E0932", word=keyed[1][:100])
+        if digest is not None and known is not None and known.digests.get(str(batch), digest) != digest:
+            raise error("E0932", word=str(batch)[:100])
 
     def written(self) -> dict[str, Any]:
         """As a JSON value."""
@@ -381,7 +384,7 @@ def _written(known: _Known) -> dict[str, Any]:
         "others": sorted(known.others),
         **({"names": names} if names else {}),
         **({"parts": [known.parted, sorted(known.parts)]} if known.parts else {}),
-        **({"keys": known.keys.copy()} if known.keys else {}),
+        **({"keys": known.digests.copy()} if known.digests else {}),
     }
 
 

@@ -239,7 +239,7 @@ class RecordedEpochs:
                 if record.entry.epoch > self.epoch:
                     self._note(record)
             for note in reader.notes:
-                self.batches.add(note.source, note.batch)
+                self.batches.add(note.source, note.batch, note.digest)
             if end is not None and reader.epoch < end and (until is None or self.epoch < until):
                 raise _ends_early(reader, end)
         assert reader is not None
@@ -251,7 +251,7 @@ class RecordedEpochs:
     def _note(self, record: JournalRecord) -> None:
         self.epoch = record.entry.epoch
         self._entry = record.entry
-        self.batches.add(record.entry.source, record.entry.batch)
+        self.batches.add(record.entry.source, record.entry.batch, record.entry.digest)
         self._learnt.update(record.learnt)
         self._changed.update(record.changes)
         if record.program is not None:

@@ -202,12 +202,10 @@ class Store(RecordedEpochs):
         self._writer().append(record)
         self._note(record)
 
-    def note_batch(self, source: str | None, batch: str | int | None) -> None:
+    def note_batch(self, note: BatchNote) -> None:
         """Remembers a batch that changed nothing, and so has no epoch: when this returns, the note survives
         anything."""
-        if batch is not None:
-            self._writer().append(BatchNote(source, batch))
-            self.batches.add(source, batch)
+        self._writer().append(note)
 
     def keep_epochs(self, retention: int) -> None:
         """Sets how many epochs can be gone back, from now on; what is older goes at once, as far as whole snapshots

@@ -299,7 +299,7 @@ async def update(service: Asked, given: models.UpdateGiven, key: Key = None) -> 
         schemas = service.reading.look(lambda session: session.schemas)
         return service.writing.apply(
             forms.rows_from_json(given.inserted, schemas), forms.rows_from_json(given.deleted, schemas), key=key,
-            told=(given.inserted, given.deleted), source=given.source, added=given.added_rules,
+            source=given.source, added=given.added_rules,
             removed=given.removed_rules, after=given.after,
         )  # fmt: skip
 

@@ -13,7 +13,6 @@ from elastalog.evaluation.epochs import EpochRecord
 from elastalog.session import Session
 from elastalog.session.materialisation import Rows
 from elastalog.session.pending import PendingUpdate
-from elastalog.storage.entries import keyed
 from elastalog.web import rules
 from elastalog.web.calls import asks, commits
 from elastalog.web.reading import Committed, Moment, Reading
@@ -91,7 +90,6 @@ class Writing:
         deleted: Mapping[str, Rows] | None = None,
         *,
         key: str | None = None,
-        told: tuple[Mapping[str, Rows] | None, Mapping[str, Rows] | None] | None = None,
         source: str | None = None,
         added: str | Iterable[str] = "",
         removed: Iterable[int | str] = (),
@@ -99,8 +97,7 @@ class Writing:
     ) -> Committed:
         """Makes the next epoch, of facts and of rules `added` and `removed`. An update with a `key` is done once,
         however often it comes, also after a crash if there is a store; `source` says from where, and has keys of its
-        own. Another update with such a key is refused; `told` are the facts as they were sent, for that to be known
-        whatever they are read as. `after`: only if this is still the last epoch."""
+        own. Another update with such a key is refused. `after`: only if this is still the last epoch."""
         texts, gone = _refused_or(added), list(removed)
 
         def fill(update: PendingUpdate) -> None:
@@ -114,7 +111,7 @@ class Writing:
                 for name, rows in (rows_of or {}).items():
                     take(name, rows)
 
-        return self._commit(fill, key, source, *(told or (inserted, deleted)), texts, gone)
+        return self._commit(fill, key, source)
 
     @commits
     def become(self, program: str, *, key: str | None = None, source: str | None = None) -> Committed:
@@ -123,14 +120,17 @@ class Writing:
         def fill(update: PendingUpdate) -> None:
             update.become(rules.read_text(program, update.program))
 
-        return self._commit(fill, key, source, None, None, program)
+        return self._commit(fill, key, source)
 
     @commits
     def take_back(self, epoch: int | None = None, *, key: str | None = None, source: str | None = None) -> Committed:
         """Takes back what an epoch, by default the last, did to explicit facts and rules."""
-        return self._commit(
-            lambda update: self._replicas.take_back(update, epoch), key, source, None, None, "undo", epoch
-        )
+
+        def fill(update: PendingUpdate) -> None:
+            update.stands_for = "undo", epoch
+            self._replicas.take_back(update, epoch)
+
+        return self._commit(fill, key, source)
 
     @commits
     def undo(self, suggestion: Suggestion) -> Committed:
@@ -149,15 +149,11 @@ class Writing:
         fill: Callable[[PendingUpdate], None],
         key: str | None,
         source: str | None,
-        inserted: Mapping[str, Rows] | None = None,
-        deleted: Mapping[str, Rows] | None = None,
-        *texts: object,
     ) -> Committed:
-        batch = None if key is None else keyed(key, inserted or {}, deleted or {}, *texts)
         origin = source if source is not None or key is None else SOURCE
 
         def commit() -> Committed:
-            update = self._replicas.update(origin, batch)
+            update = self._replicas.update(origin, key)
             fill(update)
             self._replicas.commit(update, self._committed)
             return Committed(update.stats, update.changes)

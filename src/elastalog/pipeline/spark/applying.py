@@ -234,6 +234,7 @@ def _announced(db: Updatable, present: Any, following: Arrived, marks: str) -> A
 
 def _pending(db: Updatable, update: Arrived) -> Any:
     pending = db.update(update.source, update.batch)
+    pending.is_compared = False  # Spark sends the same again
     if not db.engine.is_applied(update.source, update.batch):  # what it names may be gone since
         pending.take(update.read(pending))
     return pending
