@@ -63,17 +63,20 @@ def test_rows_that_one_thread_adds_after_several() -> None:
     assert _postings(index, rows) == _expected((0,), rows)
 
 
+@pytest.mark.parametrize("are_skewed", [False, True])
 @pytest.mark.parametrize("different", [1, 300, 15_000, 1 << 30])
 def test_a_table_of_keys_is_made_for_about_as_many_as_there_are(
-    different: int, monkeypatch: pytest.MonkeyPatch
+    different: int, are_skewed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It was made for 64 and widened again and again, by one thread, with all rows of the others looked at anew."""
+    """It was made for as many as a sample suggests, too few if most keys are rare, and widened by one thread."""
     widened: list[int] = []
     widen = Index._widen_table
     monkeypatch.setattr(Index, "_widen_table", lambda index: (widened.append(len(index.keys)), widen(index)))
     rows = np.random.default_rng(7).integers(0, different, (60_000, 2)).astype(np.int32)
+    if are_skewed:
+        rows[::3] = rows[0]
     index = Index((0, 1), rows, len(rows), _CREW)
     index.extend(rows, len(rows), _CREW)
     assert len(_postings(index, rows)) == len(np.unique(rows, axis=0))
-    assert len(widened) <= 2
+    assert not widened
     assert len(index.keys) <= 8 * max(len(np.unique(rows, axis=0)), 16)

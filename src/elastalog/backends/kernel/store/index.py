@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from ctypes import addressof
 
 import numpy as np
@@ -22,7 +23,6 @@ from elastalog.backends.kernel.store.memory import (
     write_index,
 )
 from elastalog.backends.kernel.store.postings import DIRECT, HASHED, STRIP_LENGTH
-from elastalog.backends.kernel.store.selectivity import least_keys
 from elastalog.diagnostics import quota
 from elastalog.settings import SETTINGS
 
@@ -33,6 +33,8 @@ _EXACT_COLUMNS = 2
 
 _LARGE_POOL = 1 << 20
 _MANY_KEYS = 1 << 14
+_ROOM_FOR_KEYS = 1.7
+"""Slots for each: five in eight may be taken, and threads have parts of the keys that are not quite equal."""
 
 
 class Index:
@@ -67,7 +69,7 @@ class Index:
         else:
             size = _SMALL_TABLE
             if used >= _MANY_KEYS:
-                size = power_of_two(max(least_keys(rows, used, columns), size))
+                size = power_of_two(int(_distinct_keys(rows, used, self.columns, crew) * _ROOM_FOR_KEYS))
                 quota.ask(size * (8 + 4 * postings.SLOT_WIDTH))
             self.keys, self.shift = empty_keys(size), 65 - size.bit_length()
             self.slots = cleared((size, postings.SLOT_WIDTH), np.int32)
@@ -287,10 +289,14 @@ def _extent(rows: Matrix, used: int, column: int, crew: Crew) -> tuple[int, int]
         words = rows[:used, column]
         return (int(np.minimum.reduce(words)), int(np.maximum.reduce(words))) if used else (0, 15)
     found: Matrix = np.full((crew.number, 2), rows[0, column], np.int64)
-
-    def look(part: int) -> None:
-        first, last = (used * number // crew.number for number in (part, part + 1))
-        postings.extent(rows, first, last, column, found[part])
-
-    crew.do_parts(look)
+    crew.do_ranges(used, lambda part, first, last: postings.extent(rows, first, last, column, found[part]))
     return int(found[:, 0].min()), int(found[:, 1].max())
+
+
+def _distinct_keys(rows: Matrix, used: int, columns: Vector, crew: Crew) -> float:
+    """About how many keys many rows have: they set bits, and how many stay free tells how many met."""
+    marks: Vector = np.zeros(power_of_two(used) // 64, np.uint64)
+    crew.do_ranges(used, lambda part, first, last: postings.mark_keys(rows, first, last, columns, marks))
+    bits = 64 * len(marks)
+    free = bits - int(np.bitwise_count(marks).sum())
+    return bits * math.log(bits / max(free, 1))

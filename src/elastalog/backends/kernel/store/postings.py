@@ -446,6 +446,17 @@ def extent(rows, start, stop, column, found):
     found[0], found[1] = least, greatest
 
 
+@operator(types.void, MATRIX, INT, INT, COLUMNS, KEYS)
+def mark_keys(rows, start, stop, columns, marks):
+    """Sets a bit for every key that the rows [start, stop) have, and often the same for a few."""
+    mask = uint64(marks.shape[0] * 64 - 1)
+    for row in range(start, stop):
+        bit = (hash_key(index_key(rows, row, columns)) >> _SIXTEEN) & mask
+        place, flag = int64(bit >> _SIX), ONE << (bit & _WITHIN)
+        if marks[place] & flag == 0:
+            or_unordered(marks, place, flag)
+
+
 @operator(types.boolean, MATRIX, INT, INT, INT, WORDS)
 def count_words(rows, start, stop, column, counts):
     """Counts the rows [start, stop) by a word; False if one has no place."""

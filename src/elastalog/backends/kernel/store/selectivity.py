@@ -13,8 +13,6 @@ from elastalog.backends.kernel.store.memory import Matrix
 from elastalog.settings import SETTINGS
 
 _SAMPLE = 4096
-_BY_CHANCE = 6
-"""Added to the rows that agree, each with every other one: a sample seldom has none where three pairs are expected."""
 _ALIKE = 16
 """A relation has about the size that it had if that has changed by at most one fact in this many."""
 _MANY = 256
@@ -120,13 +118,6 @@ def _agreeing(sample: Matrix, columns: Sequence[int]) -> int:
     counts = np.concatenate((ends, (size,)))
     counts[1:] -= ends
     return int(counts @ counts) - size
-
-
-def least_keys(rows: Matrix, used: int, columns: Sequence[int]) -> int:
-    """A likely lower bound for the number of distinct keys that many rows have in some columns. If some keys are more
-    frequent than others, there are more keys than agreeing rows suggest; and few such rows may be due to chance."""
-    sample = _drawn(rows, used, _SAMPLE)
-    return min(used, len(sample) * (len(sample) - 1) // (_agreeing(sample, columns) + _BY_CHANCE))
 
 
 def _is_alike(before: int, now: int) -> bool:
