@@ -33,8 +33,8 @@ _EXACT_COLUMNS = 2
 
 _LARGE_POOL = 1 << 20
 _MANY_KEYS = 1 << 14
-_ROOM_FOR_KEYS = 1.7
-"""Slots for each: five in eight may be taken, and threads have parts of the keys that are not quite equal."""
+_ROOM_FOR_KEYS = 1.65
+"""Slots for each: five in eight may be taken, and how many there are is not known to one in a hundred."""
 
 
 class Index:

@@ -292,9 +292,13 @@ def _enter_key(rows, row, key, value, index, parts):
 
 
 @inlined
-def _allowed(keys, state, parts):
-    """How many keys a part may enter."""
-    return (keys.shape[0] * 5 // 8 - state[KEYS_USED]) // parts
+def _granted(keys, state):
+    """How many more keys a thread may enter, which count as used: 0 if the table is full enough."""
+    more = int64(1) + (keys.shape[0] >> 10)
+    if add_unordered(state, KEYS_USED, more) + more <= keys.shape[0] * 5 // 8:
+        return more
+    add_unordered(state, KEYS_USED, -more)
+    return int64(0)
 
 
 @inlined
@@ -341,8 +345,7 @@ def append_rows(home, rows, start, stop, part, parts):
     state = numbers_at(home.state, home.state_size)
     own = part * INDEX_STATE_SIZE
     packed = state[PACKED]
-    allowed = _allowed(index.keys, state, parts)
-    entered = int64(0)
+    granted = entered = int64(0)
     group = _Group(group_of_keys(), group_of_keys(), group_of_keys())
     row = start
     is_full = False
@@ -351,7 +354,11 @@ def append_rows(home, rows, start, stop, part, parts):
         for g in range(size):
             at = int64(group.rows[g])
             slot = int64(group.homes[g])
-            is_full = group.homes[g] >= uint64(slots.shape[0]) if is_direct else entered >= allowed
+            if is_direct:
+                is_full = group.homes[g] >= uint64(slots.shape[0])
+            elif entered == granted:
+                granted += _granted(index.keys, state)
+                is_full = entered == granted
             if not is_full and not is_direct:
                 slot, is_new = _enter_key(rows, at, group.keys[g], group.homes[g], index, parts)
                 entered += is_new
@@ -392,7 +399,7 @@ def append_rows(home, rows, start, stop, part, parts):
             pool[place + length] = at
             slots[slot, LENGTH] = length + 1
         row = following
-    add_unordered(state, KEYS_USED, entered)
+    add_unordered(state, KEYS_USED, entered - granted)
     return row
 
 
@@ -511,15 +518,18 @@ def measure(address, rows, start, stop, part, parts):
     index = postings_of(home)
     slots = index.slots
     state = numbers_at(home.state, home.state_size)
-    allowed = _allowed(index.keys, state, parts)
-    entered = int64(0)
+    granted = entered = int64(0)
+    is_full = False
     group = _Group(group_of_keys(), group_of_keys(), group_of_keys())
     row = start
-    while row < stop and entered < allowed:
+    while row < stop and not is_full:
         size, following = _take_group(rows, row, stop, index, _Part(part, parts), group)
         for g in range(size):
             at = int64(group.rows[g])
-            if entered >= allowed:
+            if entered == granted:
+                granted += _granted(index.keys, state)
+                is_full = entered == granted
+            if is_full:
                 following = at
                 break
             slot, is_new = _enter_key(rows, at, group.keys[g], group.homes[g], index, parts)
@@ -528,7 +538,7 @@ def measure(address, rows, start, stop, part, parts):
                 slots[slot, PLACE] = at
             slots[slot, LENGTH] += 1
         row = following
-    add_unordered(state, KEYS_USED, entered)
+    add_unordered(state, KEYS_USED, entered - granted)
     return row
 
 
