@@ -90,6 +90,16 @@ def by_relation(side: Literal["inserted", "deleted"], given: Mapping[str, Any] |
     return () if given is None else given.items()
 
 
+def fill(update: DraftUpdate, inserted: Mapping[str, Any] | None, deleted: Mapping[str, Any] | None) -> None:
+    """Puts facts, by relation, into an update."""
+    if deleted is not None:
+        for name, rows in by_relation("deleted", deleted):
+            update.delete(name, rows)
+    if inserted is not None:
+        for name, rows in by_relation("inserted", inserted):
+            update.insert(name, rows)
+
+
 def once_committed(found: T | None) -> T:
     """What is known of an update after its commit. Raises ElastalogError before."""
     if found is None:

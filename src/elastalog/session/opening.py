@@ -46,7 +46,7 @@ from elastalog.pipeline.files.loading import (
     sources_at,
     sources_in,
 )
-from elastalog.pipeline.files.policy import FAIL, MODES, BadRows, Mode
+from elastalog.pipeline.files.policy import BadRows, Mode, as_bad_rows
 from elastalog.pipeline.spark.for_sessions import backend_maker, choose_spark
 from elastalog.planning.demand import with_demand
 from elastalog.planning.needed_groups import may_await_groups
@@ -79,17 +79,6 @@ _unlimited, _unstored = cache(Limits), cache(Store)
 def as_store(given: str | os.PathLike[str] | Store | None) -> Store:
     """Where epochs are kept, as it may be given."""
     return given if isinstance(given, Store) else _unstored() if given is None else Store(given)
-
-
-def as_bad_rows(given: Mode | BadRows | None) -> BadRows:
-    """How to handle bad rows, as it may be given."""
-    if given is None or given == "fail":
-        return FAIL
-    policy = given if isinstance(given, BadRows) else BadRows(given)
-    require_one_of("value of `bad_rows`", policy.policy, MODES)
-    require_number("most", policy.most, 0, whole=True, or_none=False)
-    require_place("`folder` is a path", policy.folder, "give that of the folder in which bad rows are set aside")
-    return policy
 
 
 def _with_options(program: str | os.PathLike[str] | Program, **options: Any) -> Program:

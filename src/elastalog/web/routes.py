@@ -294,13 +294,18 @@ Key = Annotated[str | None, Header(alias="Idempotency-Key", min_length=1, max_le
 async def update(service: Asked, given: models.UpdateGiven, key: Key = None) -> dict[str, Any]:
     """Makes the next epoch. With an `Idempotency-Key` it is done once however often it is sent, also when the service
     was started again meanwhile, if it has a store."""
+    if given.bad_rows == "quarantine":
+        raise forms.malformed(
+            "`bad_rows`: only a service that was started with `--bad-rows quarantine` sets rows aside, those of every "
+            "update; send `skip` to leave them out: `reports` of the answer has the first of them"
+        )
 
     def apply() -> Committed:
         schemas = service.reading.look(lambda session: session.schemas)
         return service.writing.apply(
             forms.rows_from_json(given.inserted, schemas), forms.rows_from_json(given.deleted, schemas), key=key,
             told=(given.inserted, given.deleted), source=given.source, added=given.added_rules,
-            removed=given.removed_rules, after=given.after,
+            removed=given.removed_rules, after=given.after, bad_rows=given.bad_rows,
         )  # fmt: skip
 
     return await _committed(service, apply, given.rows)

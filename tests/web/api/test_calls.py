@@ -242,6 +242,16 @@ def test_bad_rows_that_may_pass_are_reported(start: Callable[..., Running], tmp_
     assert told["inserted"] == 1
 
 
+def test_an_update_says_whether_bad_rows_may_pass(http: httpx.Client) -> None:
+    rows = {"inserted": {"edge": [[4, 5], ["x", 5]]}}
+    refused(http.post("/updates", json=rows), 422, "E0502")
+    told = http.post("/updates", json={**rows, "bad_rows": "skip"}).json()
+    assert (told["inserted"], [one["bad"] for one in told["reports"]]) == (1, [1])
+    answer = http.post("/updates", json={**rows, "bad_rows": "quarantine"})
+    refused(answer, 400, "E0926")
+    assert "`--bad-rows quarantine`" in answer.text
+
+
 def test_a_program_is_checked_with_places(http: httpx.Client) -> None:
     assert http.post("/program/check", json={"program": PROGRAM}).json()["is_correct"]
     wrong = http.post("/program/check", json={"program": PROGRAM + "path(x, y) :- edge(x, _).\n"}).json()

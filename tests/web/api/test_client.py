@@ -175,6 +175,30 @@ def test_rows_may_be_in_files_here(running: Running, tmp_path: Path) -> None:
         assert str(ours.value) == str(theirs.value)
 
 
+def test_bad_rows_are_handled_as_in_a_session(running: Running, tmp_path: Path) -> None:
+    db = running.connect()
+    (tmp_path / "edge.csv").write_text("4,5\nx,6\n")
+    (tmp_path / "more.diff").write_text('+edge(6, 7)\n+edge("y", 7)\n')
+    with pytest.raises(ElastalogError, match="E0502"):
+        db.apply({"edge": [(4, 5), ("x", 6)]})
+    with pytest.warns(UserWarning, match="1 bad row of `edge` skipped"):
+        changes = db.apply({"edge": tmp_path / "edge.csv"}, bad_rows="skip")
+    assert list(changes["edge"].inserted) == [(4, 5)]
+    assert [(one.relation, one.loaded, one.bad) for one in changes.reports] == [("edge", 1, 1)]
+    kept = elastalog.BadRows("quarantine", folder=tmp_path / "bad")
+    update = db.update(bad_rows=kept)
+    update.insert("edge", [(5, 6), ("x", 6)])
+    update.read(tmp_path / "more.diff")
+    with pytest.warns(UserWarning, match="2 bad rows of `edge` set aside"):
+        update.commit()
+    assert sorted(update.changes["edge"].inserted) == [(5, 6), (6, 7)]
+    assert len((tmp_path / "bad" / "edge.bad.jsonl").read_text().splitlines()) == 2
+    with pytest.raises(ElastalogError, match="E0513"):
+        db.apply({"edge": [("x", 6)]}, bad_rows=elastalog.BadRows("skip", most=0))
+    with pytest.raises(ElastalogError, match="`skip`"):
+        db.apply({"edge": []}, bad_rows="skp")  # type: ignore[arg-type]
+
+
 def test_a_client_that_is_left_open_warns_of_nothing(running: Running) -> None:
     def use() -> None:
         db = running.connect()

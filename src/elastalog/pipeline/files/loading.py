@@ -25,7 +25,7 @@ from elastalog.analysis.program import Base, CheckedProgram, Directive, Relation
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, error, finding, warn_of
 from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import allowance, unreadable
-from elastalog.pipeline.files.format import BYTE_ORDER_MARK, LOOKED_AT, Format, Kind, doubt_about, medium
+from elastalog.pipeline.files.format import BYTE_ORDER_MARK, LOOKED_AT, Format, Kind, doubt_about, has_blanks, medium
 from elastalog.pipeline.files.paths import find_facts, require_file
 from elastalog.pipeline.files.policy import BadRow, BadRows, Report, settle
 from elastalog.pipeline.files.read import FactsRead, read_input, read_path, said_of_text, tell_of_form
@@ -57,9 +57,12 @@ class PlainFile:
     size: int
 
     def is_doubtful(self) -> bool:
-        """Whether its first line looks like names of columns, though it should be a fact."""
+        """Whether its first lines need a warning, which is for the reader of the whole file to give: names of columns
+        in the place of a fact, or blanks before texts."""
         with self._opened() as file:
-            return doubt_about(file.read(LOOKED_AT).removeprefix(BYTE_ORDER_MARK), self.schema, self.form) is not None
+            data = file.read(LOOKED_AT).removeprefix(BYTE_ORDER_MARK)
+        has_texts = any(column.base is Base.SYMBOL for column in self.schema.columns)
+        return doubt_about(data, self.schema, self.form) is not None or (has_texts and has_blanks(data, self.form))
 
     def blocks(self) -> Iterator[Callable[[], Lines]]:
         """Functions that read the blocks, in order."""

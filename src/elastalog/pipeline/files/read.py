@@ -253,6 +253,13 @@ def _files_at(relation: str, path: Path) -> list[Path]:
     return found
 
 
+def facts_given(schema: Schema, rows: Any, said: Mapping[str, str] | None = None) -> tuple[_Read, Sequence[str]]:
+    """What is read of the facts of an update, rows or a path, before bad rows are dealt with, and from where."""
+    if isinstance(rows, str | os.PathLike):
+        return facts_at(schema, rows, said)[:2]
+    return good_facts(schema, rows), [place_of(schema)]
+
+
 def read_rows(schema: Schema, rows: Any, policy: BadRows) -> FactsRead:
     """The facts among rows, and how the reading went."""
     facts, bad, converted = good_facts(schema, rows)
