@@ -20,6 +20,7 @@ from elastalog.debugging.answers import Blame, Localisation, Suggestion
 from elastalog.debugging.questions import facts_in
 from elastalog.deprecated import INSTEAD, ONLY_OF_SESSIONS, Renamed, takes_key
 from elastalog.diagnostics.arguments import listed, require_mapping, require_text, stays_here
+from elastalog.diagnostics.diagnostic import error
 from elastalog.evaluation.changes import Changes
 from elastalog.evaluation.costs import Forecast
 from elastalog.evaluation.differences import Differences
@@ -389,14 +390,25 @@ class Client(Renamed):
         return Client(self._transport, int(epoch))
 
     def log(self, limit: int | None = None) -> tuple[LogEntry, ...]:
-        """The epochs that the service knows, oldest first, at most `limit` of them."""
-        told = self._transport.json("GET", "/epochs", {"limit": MOST_ROWS if limit is None else limit})
-        return tuple(LogEntry.read(one) for one in reversed(told["epochs"]))
+        """The epochs that the service knows, until that of the client, oldest first: all, or the last `limit`."""
+        last = self._last
+        asked = limit if last is None else None
+        told = self._transport.json("GET", "/epochs", {"limit": MOST_ROWS if asked is None else asked})
+        entries = (LogEntry.read(one) for one in told["epochs"])
+        known = [entry for entry in entries if last is None or entry.epoch <= last]
+        return tuple(reversed(known[:limit]))
+
+    @property
+    def _last(self) -> int | None:
+        """The epoch that this is a client of; None: always the latest."""
+        return None if self._calls.epoch is None else self.epoch
 
     def history(self, fact: Written) -> tuple[Turn, ...]:
-        """The epochs in which a fact appeared, disappeared or changed its level, oldest first."""
-        told = self._transport.json("GET", "/turns", {"fact": _written(fact)})
-        return tuple(Turn(LogEntry.read(one["epoch"]), one["what"], one["was"], one["level"]) for one in told["turns"])
+        """The epochs, until that of the client, in which a fact appeared, disappeared or changed its level, oldest
+        first."""
+        told, last = self._transport.json("GET", "/turns", {"fact": _written(fact)}), self._last
+        turns = (Turn(LogEntry.read(one["epoch"]), one["what"], one["was"], one["level"]) for one in told["turns"])
+        return tuple(turn for turn in turns if last is None or turn.entry.epoch <= last)
 
     def changes_since(self, epoch: int) -> Changes:
         """What the epochs after one have changed together."""
@@ -419,7 +431,12 @@ class Client(Renamed):
     def listen(self, since: int | None = None, *, retries: int = 10) -> Iterator[Event]:
         """Every change from an epoch on (by default from now), without end. A broken connection is resumed without a
         gap; raises ElastalogError if the service does not come back."""
-        last, left = since, retries
+        if self._calls.epoch is not None:
+            raise error("E0814.listen")
+        return self._heard(since, retries)
+
+    def _heard(self, last: int | None, retries: int) -> Iterator[Event]:
+        left = retries
         while True:
             try:
                 for event in self._events(last):

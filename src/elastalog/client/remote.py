@@ -55,8 +55,9 @@ class RemoteRelation(Relation):
         return f"/relations/{quote(self.name, safe='')}"
 
     def __contains__(self, fact: object) -> bool:
-        if not isinstance(fact, tuple) or len(fact) != self.schema.arity:
+        if not self._may_hold(fact):
             return False
+        assert isinstance(fact, tuple)
         try:
             values = map(public_value, values_of_fact(self.schema, fact))
         except ElastalogError:

@@ -221,8 +221,16 @@ def edited_since(program: CheckedProgram, root: Path, moment: float) -> list[str
             if directive.parameters.get("IO", "file") == "file":
                 with suppress(ElastalogError, OSError):  # what is not there was not edited
                     file = _file_of(relation, directive, root)
-                    found += [file.name] if file.stat().st_mtime > moment else []
+                    found += [file.name] if is_newer(file, moment) else []
     return found
+
+
+def is_newer(file: Path, moment: float) -> bool:
+    """Whether a file was written after a moment, in seconds since 1970; one that is not there was not."""
+    try:
+        return file.stat().st_mtime > moment
+    except OSError:
+        return False
 
 
 def look_for_unread(program: CheckedProgram, folder: Path) -> set[str]:
