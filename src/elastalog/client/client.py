@@ -391,24 +391,14 @@ class Client(Renamed):
 
     def log(self, limit: int | None = None) -> tuple[LogEntry, ...]:
         """The epochs that the service knows, until that of the client, oldest first: all, or the last `limit`."""
-        last = self._last
-        asked = limit if last is None else None
-        told = self._transport.json("GET", "/epochs", {"limit": MOST_ROWS if asked is None else asked})
-        entries = (LogEntry.read(one) for one in told["epochs"])
-        known = [entry for entry in entries if last is None or entry.epoch <= last]
-        return tuple(reversed(known[:limit]))
-
-    @property
-    def _last(self) -> int | None:
-        """The epoch that this is a client of; None: always the latest."""
-        return None if self._calls.epoch is None else self.epoch
+        told = self._calls.get("/epochs", limit=MOST_ROWS if limit is None else limit)
+        return tuple(LogEntry.read(one) for one in reversed(told["epochs"]))
 
     def history(self, fact: Written) -> tuple[Turn, ...]:
         """The epochs, until that of the client, in which a fact appeared, disappeared or changed its level, oldest
         first."""
-        told, last = self._transport.json("GET", "/turns", {"fact": _written(fact)}), self._last
-        turns = (Turn(LogEntry.read(one["epoch"]), one["what"], one["was"], one["level"]) for one in told["turns"])
-        return tuple(turn for turn in turns if last is None or turn.entry.epoch <= last)
+        told = self._calls.get("/turns", fact=_written(fact))
+        return tuple(Turn(LogEntry.read(one["epoch"]), one["what"], one["was"], one["level"]) for one in told["turns"])
 
     def changes_since(self, epoch: int) -> Changes:
         """What the epochs after one have changed together."""

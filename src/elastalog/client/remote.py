@@ -18,7 +18,7 @@ from elastalog.evaluation.changes import Changes
 from elastalog.evaluation.pending import DraftUpdate, once_committed
 from elastalog.late import dataclass
 from elastalog.pipeline.files.diff import read_diff
-from elastalog.pipeline.files.policy import FAIL, BadChanges, BadRows
+from elastalog.pipeline.files.policy import FAIL, BadChanges, BadRows, Report
 from elastalog.pipeline.spark.for_sessions import make_frame
 from elastalog.relations.facts import SHOWN, FactWords, Relation
 from elastalog.relations.rows import values_of_fact
@@ -57,7 +57,6 @@ class RemoteRelation(Relation):
     def __contains__(self, fact: object) -> bool:
         if not self._may_hold(fact):
             return False
-        assert isinstance(fact, tuple)
         try:
             values = map(public_value, values_of_fact(self.schema, fact))
         except ElastalogError:
@@ -149,13 +148,18 @@ class RemoteUpdate(DraftUpdate):
         self.require_open()
         self._bad.set_aside()
         self._changes = self._client.send({**self.edits, "source": self._source}, self._batch)
-        self._changes.reports = self._bad.reports
+        self._changes.reports = self.reports
         self._end = "committed"
         return self._changes
 
     @property
     def changes(self) -> Changes:
         return once_committed(self._changes)
+
+    @property
+    def reports(self) -> tuple[Report, ...]:
+        """What was taken of rows and files, by relation, where bad rows may pass; nothing where they are errors."""
+        return self._bad.reports
 
 
 class RemoteEngine:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from itertools import chain, repeat
 from keyword import iskeyword
-from typing import TYPE_CHECKING, Any, Never, TypeAlias
+from typing import TYPE_CHECKING, Any, Never, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -172,7 +172,7 @@ class Relation(Renamed):
             return chain((_row_type(self.schema.names)(first),), facts)
         return iter(())
 
-    def _may_hold(self, fact: object) -> bool:
+    def _may_hold(self, fact: object) -> TypeGuard[tuple[Any, ...]]:
         """Whether what is looked for here is a tuple of as many values as there are columns; warns if it is not."""
         if isinstance(fact, tuple) and len(fact) == self.schema.arity:
             return True

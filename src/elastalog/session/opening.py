@@ -131,7 +131,7 @@ def open(  # noqa: A001  # its public name
     continues where it was left, and needs neither program nor facts. Folders of facts and stores may be addresses
     (`s3://bucket/folder`): their files are fetched first, and what a store gains is put there. `strategy` and `levels`
     are those of the store, without one `elastic` and `local`. If it is there, `facts` are not read, and a warning says
-    so.
+    so, of files if they were written since it was made.
 
     `functors`: the functions that `.functor` declares, by name; `elastalog.vectorised(function)` for one over Arrow
     arrays. They must be pure. A store remembers their sources and refuses others; to read facts, none are needed.

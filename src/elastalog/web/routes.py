@@ -413,14 +413,15 @@ async def _stream(service: Service, start: int, only: frozenset[str] | None, mos
 # --- history -------------------------------------------------------------------------------------------------------
 
 
-@at_the_last.get("/epochs", tags=["history"])
+@at_any_epoch.get("/epochs", tags=["history"])
 async def epochs(
     service: Asked,
     offset: Annotated[int, Query(ge=0, lt=1 << 62)] = 0,
     limit: Annotated[int | None, Query(ge=0, lt=1 << 31)] = None,
+    epoch: Moment = None,
 ) -> dict[str, Any]:
-    """What is known of every epoch, the last first."""
-    found = await service.call(service.reading.look, lambda session: session.log())
+    """What is known of every epoch, or of those until one, the last first."""
+    found = await service.call(service.reading.look, lambda session: session.log(), epoch)
     last = found[::-1][offset : offset + _most(service, limit)]
     return {"total": len(found), "epochs": [one.written() for one in last]}
 
@@ -450,10 +451,10 @@ async def diff(
     return await service.call(service.reading.ask, ask)
 
 
-@at_the_last.get("/turns", tags=["history"])
-async def turns(service: Asked, fact: Annotated[FactText, Query()]) -> dict[str, Any]:
-    """The epochs in which a fact appeared, disappeared or changed its level, oldest first."""
-    found = await service.call(service.reading.ask, lambda session: session.history(fact))
+@at_any_epoch.get("/turns", tags=["history"])
+async def turns(service: Asked, fact: Annotated[FactText, Query()], epoch: Moment = None) -> dict[str, Any]:
+    """The epochs, all or until one, in which a fact appeared, disappeared or changed its level, oldest first."""
+    found = await service.call(service.reading.ask, lambda session: session.history(fact), epoch)
     turns = [{"what": one.what, "was": one.was, "level": one.level, "epoch": one.entry.written()} for one in found]
     return {"fact": fact, "turns": turns}
 

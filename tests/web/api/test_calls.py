@@ -150,9 +150,9 @@ def test_epochs_that_are_still_to_come_are_not_there(http: httpx.Client) -> None
 def test_epochs_that_are_not_kept_are_gone(start: Callable[..., Running], tmp_path: Path) -> None:
     path = tmp_path / "short.store"
     with elastalog.open(PROGRAM, FACTS, store=path) as db:
-        for number in range(5, 12):
+        for number in range(5, 9):
             db.apply({"edge": [(4, number)]})
-        write_snapshot(db)
+            write_snapshot(db)
     running = start(session=elastalog.open(store=elastalog.Store(path, retention=1)))
     first = running.session.log()[0].epoch
     assert first > 1
