@@ -282,7 +282,7 @@ class Client(Renamed):
         bad = bad or BadChanges(FAIL)
         if bad.policy.lets_pass or isinstance(rows, str | os.PathLike):
             said = said_of_text(decoder.program.checked, name)
-            (rows, wrong, converted), places = facts_given(schema, rows, said)
+            (rows, wrong, converted), places, _ = facts_given(schema, rows, said)
             bad.add(name, places, rows.num_rows, wrong, converted)
         return [list(map(json_value, fact)) for fact in decoder.relation(schema, rows)]
 

@@ -240,9 +240,9 @@ class Relation(Renamed):
         if not callable(keep) or columns:
             for column in columns:
                 require_one_of("column", column, self.schema.names)
-            names = [name + "_" * iskeyword(name) for name in self.schema.names]
-            wanted = " and ".join(f"{name + '_' * iskeyword(name)} == {value!r}" for name, value in columns.items())
-            advice = f"write `relation.filter(lambda {', '.join(names)}: {wanted or '…'})`, or ask `db.query`"
+            names = {name: name + "_" * iskeyword(name) for name in self.schema.names}
+            wanted = " and ".join(f"{names[name]} == {value!r}" for name, value in dict[str, object](columns).items())
+            advice = f"write `relation.filter(lambda {', '.join(names.values())}: {wanted or '…'})`, or ask `db.query`"
             raise wrong_kind("what facts are filtered by is a function of their values", columns or keep, advice)
         words = self._fetch().words
         kept = np.fromiter((bool(keep(*fact)) for fact in self._of(words)), np.bool_, len(words))

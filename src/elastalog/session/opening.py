@@ -425,8 +425,8 @@ def _unread(given: Given, materialisation: Materialisation, history: History) ->
         names = [] if is_unknown else [Path(one).name for one in paths if is_newer(Path(one), made)]
     else:
         is_unknown = facts is not None and is_address(facts)
-        folder = given.program().tree.source.name if facts is None and given.program is not None else None
-        names = edited_since(program, Path(facts or "") if folder is None else Path(folder).parent, made)
+        folder = Path(given.program().tree.source.name).parent if facts is None else Path(facts)  # type: ignore[misc]
+        names = edited_since(program, folder, made)
     if is_unknown:
         return "`facts` were not read: leave them out, and "
     listed = ", ".join(f"`{name}`" for name in names)

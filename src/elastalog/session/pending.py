@@ -87,7 +87,7 @@ class PendingUpdate(DraftUpdate):
             self._bad.add(relation, [place], rows.num_rows, bad)
             return rows
         with self._now.reading():
-            (rows, bad, converted), places = facts_given(schema, rows, said_of_text(self.program.checked, relation))
+            (rows, bad, converted), places, _ = facts_given(schema, rows, said_of_text(self.program.checked, relation))
         self._bad.add(relation, places, rows.num_rows, bad, converted)
         return rows
 

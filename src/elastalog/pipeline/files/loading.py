@@ -28,7 +28,7 @@ from elastalog.pipeline.files.allowance import allowance, unreadable
 from elastalog.pipeline.files.format import BYTE_ORDER_MARK, LOOKED_AT, Format, Kind, doubt_about, has_blanks, medium
 from elastalog.pipeline.files.paths import find_facts, require_file
 from elastalog.pipeline.files.policy import BadRow, BadRows, Report, settle
-from elastalog.pipeline.files.read import FactsRead, read_input, read_path, said_of_text, tell_of_form
+from elastalog.pipeline.files.read import FactsRead, read_given, read_input, said_of_text, tell_of_form
 from elastalog.pipeline.files.text import read_lines
 from elastalog.relations.limits import Words
 from elastalog.relations.schema import Schema
@@ -295,7 +295,7 @@ def sources_at(program: CheckedProgram, given: Mapping[str, object], policy: Bad
             schema, said = Schema.of(program.relations[name]), said_of_text(program, name)
             file = _plain_path(schema, Path(path), said)
             understood = "" if file is None else described(file.form)
-            found.append(Source(name, file, partial(read_path, schema, path, policy, said), understood))
+            found.append(Source(name, file, partial(read_given, schema, path, policy, said), understood))
     return found
 
 
