@@ -241,8 +241,8 @@ def test_everything_that_a_session_has_is_there_or_told() -> None:
 
 def test_an_update_with_a_key_is_done_once(running: Running) -> None:
     db = running.connect()
-    assert db.apply({"edge": [(4, 5)]}, batch="1").impact == 5
-    assert db.apply({"edge": [(4, 5)]}, batch="1").impact == 0
+    first, again = (db.apply({"edge": [(4, 5)]}, batch="1") for _ in range(2))
+    assert (first.impact, first.is_repeated, again.impact, again.is_repeated) == (5, False, 0, True)
     with pytest.raises(ElastalogError, match="E0932"):
         db.apply({"edge": [(5, 6)]}, batch="1")
     assert db.epoch == 2
