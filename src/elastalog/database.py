@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from elastalog.evaluation.differences import Differences
     from elastalog.evaluation.pending import DraftUpdate
     from elastalog.evaluation.queries import PatternQuery
+    from elastalog.pipeline.files.policy import Mode
     from elastalog.program import Program
     from elastalog.provenance.absence import Absence
     from elastalog.provenance.fact import Fact
@@ -192,7 +193,9 @@ class Database(Protocol):
     def prepare(self, text: str, /) -> PreparedQuery:
         """A query, or a decision, to be asked often."""
 
-    def update(self, source: str | None = None, batch: str | None = None) -> DraftUpdate:
+    def update(
+        self, source: str | None = None, batch: str | None = None, *, bad_rows: Mode | None = None
+    ) -> DraftUpdate:
         """An update to fill."""
 
     def apply(
@@ -202,6 +205,7 @@ class Database(Protocol):
         *,
         source: str | None = None,
         batch: str | None = None,
+        bad_rows: Mode | None = None,
     ) -> Changes:
         """Applies an update."""
 

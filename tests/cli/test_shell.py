@@ -94,6 +94,14 @@ def test_what_signs_mean_is_said_before_the_answer(program: str) -> None:
     assert "wanted: path(1, 2) present\n" in told
 
 
+def test_a_fault_that_is_older_is_told_in_words_of_the_shell(program: str) -> None:
+    told = script(program, "insert edge(8, 9); commit; localise +path(1, 2)").stderr
+    assert "error[E1002]: path(1, 2) held already in epoch 1" in told
+    advice = "`suggest +path(1, 2)` looks among all given facts, whenever they came; `blame` tells in which epoch"
+    assert f"= help: {advice}" in told
+    assert "E1002" not in script(program, "insert edge(8, 9); commit; suggest +path(1, 2)").stderr
+
+
 def test_nothing_is_echoed(program: str) -> None:
     result = script(program, "insert edge(2, 3)\n\n// quiet\nrollback\n")
     assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")

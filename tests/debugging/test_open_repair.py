@@ -10,6 +10,8 @@ from math import comb
 from random import Random
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 import elastalog
@@ -468,3 +470,17 @@ def test_a_pattern_that_still_fits_in_the_end_is_not_called_verified(monkeypatch
         found = db.suggest(unwanted=["top(_)"], over="facts")
         assert not found.verified
         assert not found.minimum
+
+
+def as_table(rows: Any) -> pa.Table:
+    return pa.table(dict(zip("xy", map(list, zip(*rows, strict=True)), strict=True)))
+
+
+@pytest.mark.parametrize("form", [list, as_table, np.array])
+def test_candidates_are_given_as_facts_are(form: Any) -> None:
+    program = ".decl edge, path(x: number, y: number)\npath(x, y) :- edge(x, y).\npath(x, z) :- path(x, y), edge(y, z)."
+    with elastalog.open(program, {"edge": [(1, 2)]}) as db:
+        found = db.suggest(missing=["path(1, 3)"], candidates={"edge": form([(2, 3), (7, 8)])}, over="facts")
+        assert [str(fact) for fact in found.insert] == ["edge(2, 3)"]
+        with refused("E0606"):
+            db.suggest(missing=["path(1, 3)"], candidates={"egde": form([(2, 3)])}, over="facts")

@@ -76,3 +76,39 @@ def test_rules_with_errors_have_no_forecast() -> None:
             db.forecast(removed=9)
         with pytest.raises(elastalog.ElastalogError, match="E0204"):
             db.forecast(added="far(x) :- paht(x, 9).")
+
+
+FEWEST = """
+.decl edge(x: number, y: number, cost: number)
+.decl cost(x: number, c: number)
+cost(1, 0).
+cost(y, c + d) :- cost(x, c), edge(x, y, d).
+"""
+CHOSEN = """
+.decl edge(x: number, y: number, c: number)
+.decl cost(x: number, y: number) choice-domain x
+cost(x, y) :- edge(x, y, _).
+"""
+
+
+@pytest.mark.parametrize(
+    ("rules", "why"),
+    [
+        (f"{FEWEST}cost(x, c) <= cost(x, d) :- d < c, c > 3.", "more than the least or greatest value of a key"),
+        (f"{FEWEST}cost(x, c) <= cost(x, d) :- d < c.", None),
+        (CHOSEN, "a choice domain chooses again"),
+    ],
+)
+def test_a_stratum_that_cannot_be_maintained_is_recomputed(rules: str, why: str | None) -> None:
+    with elastalog.open(rules, {"edge": [(1, 2, 1), (2, 3, 5), (1, 3, 9)]}) as db:
+        forecast = db.forecast({"edge": [(3, 4, 2)]})[-1]
+        with db.update() as update:
+            update.insert("edge", [(3, 4, 2)])
+        done = update.stats.work.strata[-1]
+        assert (forecast.relations, forecast.how) == (done.relations, done.how) == (("cost",), done.how)
+        if why is None:
+            assert forecast.how == "update"
+        else:
+            assert forecast.how == "recompute"
+            assert why in forecast.why
+            assert forecast.why == done.why

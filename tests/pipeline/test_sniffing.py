@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import logging
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 
 import elastalog
 from elastalog import ElastalogError
+from elastalog.settings import SETTINGS
 from tests.refusals import refused
 
 DEP = ".decl dep(package: symbol, needs: symbol, times: number)\n"
@@ -45,6 +47,45 @@ def test_how_a_file_is_written_is_found_and_said(
         assert set(db["dep"]) == FACTS
         assert [report.understood for report in db.reports] == [understood]
     assert caplog.messages.count(f"facts of `dep` from {tmp_path / name}: {understood}") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("Ulm, Bonn, 3\nBonn, Köln, 1\n", "all 2 values of column `needs` of `dep` begin with a blank"),
+        ("Ulm,Bonn, 3\nBonn, Köln,1\n", "1 of the 2 values of column `needs` of `dep` begin with a blank"),
+        ("times, package, needs\n3,Ulm,Bonn\n1,Bonn, Köln\n", "1 of the 2 values of column `needs` of `dep` begin"),
+    ],
+)
+@pytest.mark.parametrize("threads_from", [0, 1 << 30])
+def test_texts_behind_a_blank_are_pointed_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, told: str, threads_from: int
+) -> None:
+    monkeypatch.setattr(SETTINGS, "read_in_threads_from", threads_from)
+    (tmp_path / "dep.csv").write_text(text)
+    with pytest.warns(UserWarning, match="E0537") as warned:
+        db = read(tmp_path / "dep.csv")
+    assert len(warned) == 1
+    assert told in str(warned[0].message)
+    assert {" Köln", 1} < set(next(fact for fact in db["dep"] if fact[0] == "Bonn"))
+
+
+def test_what_the_warning_of_blanks_advises_helps(tmp_path: Path) -> None:
+    (tmp_path / "dep.csv").write_text("Ulm, Bonn, 3\nBonn, Köln, 1\n")
+    with pytest.warns(UserWarning, match="E0537") as warned:
+        read(tmp_path / "dep.csv")
+    directive = str(warned[0].message).partition("delimiter: `")[2].partition("`")[0]
+    assert directive == '.input dep(filename="dep.csv", rfc4180=true, delimiter=", ")'
+    expected = {("Ulm", "Bonn", 3), ("Bonn", "Köln", 1)}
+    assert set(read(tmp_path / "dep.csv", f"{DEP}{directive}\n")["dep"]) == expected
+    assert set(elastalog.open(f"{DEP}{directive}\n", tmp_path)["dep"]) == expected
+    (tmp_path / "dep.csv").write_text('Ulm," Bonn",3\n"Bonn, Beuel",Köln, 1\n"Bonn",Köln,1\n')
+    with pytest.warns(UserWarning, match="1 of the 3 values of column `needs`"):
+        read(tmp_path / "dep.csv")
+    for text in ('Ulm," Bonn",3\nBonn,Köln,1\n', "Ulm,Bonn, 3\nBonn,Köln, 1\n"):  # none is in doubt
+        (tmp_path / "dep.csv").write_text(text)
+        with warnings.catch_warnings(action="error"):
+            assert read(tmp_path / "dep.csv")["dep"]
 
 
 def test_columns_that_are_not_wanted_are_left_out_by_the_header(tmp_path: Path) -> None:

@@ -56,6 +56,15 @@ def test_columns_that_are_taken_by_position_are_named():
             elastalog.open(".decl edge(from: number, to: number)", {"edge": unnamed})
 
 
+@pytest.mark.parametrize("columns", ["one: number", "name: symbol, age: number"])
+def test_columns_that_cannot_be_swapped_are_taken_by_position(columns):
+    named = pd.DataFrame([("ann", 7)], columns=["who", "years"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        db = elastalog.open(f".decl r({columns})", {"r": named if "age" in columns else named[["years"]]})
+    assert list(db["r"]) == [("ann", 7) if "age" in columns else (7,)]
+
+
 def test_a_name_itself_goes_before_one_that_differs_in_case():
     both = Schema("r", (Column("x", Base.NUMBER), Column("X", Base.NUMBER)))
     assert column_order(both, ("X", "x")) == [1, 0]

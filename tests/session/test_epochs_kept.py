@@ -30,8 +30,15 @@ def test_the_second_time_the_store_is_opened_and_a_warning_says_that_facts_are_n
 
     with again() as db:
         db.apply({"edge": [(2, 3)]})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        again().close()
+    assert run("query", tmp_path / "reach.store", "path(2, X)", "-F", tmp_path / "facts").stderr == ""
     (tmp_path / "facts" / "edge.facts").write_text("7\t8\n")
-    with pytest.warns(UserWarning, match=r"at epoch 2, so `facts` were not read: .* with `db\.apply") as warned:
+    os.utime(tmp_path / "facts" / "edge.facts", (time.time() + 10,) * 2)
+    with pytest.warns(
+        UserWarning, match=r"at epoch 2, so `edge\.facts`, edited since, was not read again: .* with `db\.apply"
+    ) as warned:
         db = again()
     with db:
         assert sorted(db["edge"]) == [(1, 2), (2, 3)]
@@ -41,6 +48,12 @@ def test_the_second_time_the_store_is_opened_and_a_warning_says_that_facts_are_n
         warnings.simplefilter("error")
         elastalog.open(tmp_path / "reach.dl", facts={}, store=tmp_path / "reach.store").close()
         elastalog.open(store=tmp_path / "reach.store").close()
+    given: tuple[Any, ...] = ([(1, 2)], tmp_path / "facts" / "edge.facts")
+    for rows, said in zip(
+        given, ("`facts` were not read: leave them out, and add", "`edge.facts`, edited"), strict=True
+    ):
+        with pytest.warns(UserWarning, match=f"so {said}"):
+            elastalog.open(tmp_path / "reach.dl", facts={"edge": rows}, store=tmp_path / "reach.store").close()
     asked = run("query", tmp_path / "reach.store", "path(2, X)", "-F", tmp_path / "facts")
     assert (asked.stdout, asked.stderr.count("has its own facts, so -F was not read")) == ("3\n", 1)
     assert run("query", tmp_path / "reach.store", "path(2, X)").stderr == ""

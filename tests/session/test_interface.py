@@ -49,6 +49,9 @@ def test_invalid_dates_are_told_with_their_number() -> None:
     found = told(lambda: db.apply({"sent": [(4, "2026-13-01"), (5, "2026-12-01")]}))
     assert 'E0621]: 1 text is not a valid date or time ("2026-13-01"): rules for `y`' in found[0]
     assert not told(lambda: db.apply({"sent": [(6, "2026-12-01")]}))
+    with pytest.warns(UserWarning, match="E0621") as warned:
+        db.apply({"sent": [(7, "2026-02-31")]})
+    assert 'it is in column `on` of sent(7, "2026-02-31")' in str(warned[0].message)
 
 
 def test_a_relation_that_is_called_as_a_function_of_dates_reads_none() -> None:
@@ -98,14 +101,18 @@ def test_a_program_that_reads_nothing_is_told_of_where_facts_are_expected(tmp_pa
     path, text = tmp_path / "access.dl", ".decl permits(u: symbol)\n.decl ok(u: symbol)\nok(u) :- permits(u).\n"
     path.write_text(text)
     (tmp_path / "facts").mkdir()
-    for arguments in ((path,), (path, tmp_path / "facts"), (text, tmp_path / "facts")):
+    for arguments in ((path, tmp_path / "facts"), (text, tmp_path / "facts")):
         (found,) = told(lambda arguments=arguments: elastalog.open(*arguments).close())
         assert found.startswith("warning[E0223]: relation `permits` never holds a fact")
-    for arguments in ((text,), (path, {"permits": [("ann",)]}), (elastalog.Program.load(path),)):
+    for arguments in ((text,), (path,), (path, {"permits": [("ann",)]}), (elastalog.Program.load(path),)):
         assert not told(lambda arguments=arguments: elastalog.open(*arguments).close())
     (tmp_path / "facts" / "permits.facts").write_text("ann\n")
     (found,) = told(lambda: elastalog.open(path, tmp_path / "facts").close())
     assert re.match(r"warning\[E0510\]: .* is not read", found)
+    beside = (tmp_path / "facts" / "permits.facts").rename(tmp_path / "permits.facts")
+    (found,) = told(lambda: elastalog.open(path).close())
+    assert re.match(r"warning\[E0510\]: .* is not read", found)
+    beside.unlink()
     for more in (".input permits(IO=updates)\n", 'permits("ann").\n', 'ok(u) :- u = cat("a", "b").\n'):
         path.write_text(text + more)
         assert not told(lambda: elastalog.open(path).close())
@@ -545,10 +552,8 @@ def test_an_invalid_date_that_is_met_again_is_seldom_judged_again(monkeypatch: p
     from elastalog.provenance import invalid_dates
 
     judged: list[str] = []
-    judge = invalid_dates._loses
-    monkeypatch.setattr(
-        invalid_dates, "_loses", lambda rule, text, read: judged.append(text) or judge(rule, text, read)
-    )
+    judge = invalid_dates._loss
+    monkeypatch.setattr(invalid_dates, "_loss", lambda rule, text, read: judged.append(text) or judge(rule, text, read))
     monkeypatch.setattr(invalid_dates, "_SPARED", 1e9)
     program = """.decl k(x: symbol, n: number)
     .decl ok, m(n: number)
@@ -670,6 +675,11 @@ def test_what_is_no_function_does_not_filter() -> None:
     with elastalog.open(PROGRAM, EDGES) as db:
         with pytest.raises(TypeError, match=r"relation\.filter\(lambda .*: …\)"):
             db["edge"].filter("x = 1")
+        with pytest.raises(TypeError, match=r"relation\.filter\(lambda x, y: x == 1 and y == 'a'\)"):
+            db["edge"].filter(x=1, y="a")
+        with refused("E0612", match="`yy` is not a known column") as raised:
+            db["edge"].filter(yy=1)
+        assert raised.value.diagnostics[0].help == "did you mean `y`?"
         with pytest.raises(AttributeError, match=r"relation\.filter"):
             db["edge"].where("x = 1")
         with pytest.raises(TypeError, match=r'"edge": db\["edge"\]\.filter'):

@@ -297,4 +297,5 @@ def test_a_text_that_no_fact_has_is_named_where_nothing_answers(wanted: str, is_
     assert 'did you mean `"read"`?' in warned
     assert answers('can(X, "read")') == answers('can("bob", "read")') == answers('can(X, Y), Y != "raed"') == []
     assert answers("can(X, ?what)", what="raed") == []
+    assert answers(wanted.replace("raed", "zzz")) == [], "nothing is like it: it may well be asked for"
     assert answers('may(X, "enter")') == []  # it is in a fact, though not in one of these

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import nan
 from typing import Final, NamedTuple
 
 from elastalog.analysis import program as checked
@@ -159,13 +160,24 @@ def _signed(expression: checked.Expression, sign: int) -> Iterator[tuple[str, in
 
 
 def _step(value: checked.Expression | checked.Wildcard) -> int:
-    """1 of a variable to which a constant is added, -1 of one from which it is taken off; 0 of anything else."""
+    """1 of a variable to which a constant is added, -1 of one from which it is taken off, also as in `5 - (4 - n)`; 0
+    of anything else."""
+    times, amount = _sum(value) if len(set(checked.names_of(value))) == 1 else (0, 0)
+    return (amount > 0) - (amount < 0) if times == 1 else 0
+
+
+def _sum(value: checked.Expression | checked.Wildcard) -> tuple[float, float]:
+    """How often its only variable is added in a sum or difference, and the constant beside it; NaN of anything else."""
     match value:
-        case checked.Apply("+" | "-" as sign, (checked.Variable(), checked.Constant(int() | float() as amount))) | (
-            checked.Apply("+" as sign, (checked.Constant(int() | float() as amount), checked.Variable()))
-        ):
-            return (amount > 0) - (amount < 0) if sign == "+" else (amount < 0) - (amount > 0)
-    return 0
+        case checked.Variable():
+            return 1, 0
+        case checked.Constant(int() | float() as amount):
+            return 0, amount
+        case checked.Apply("+" | "-" as functor, (left, right)):
+            sign = 1 if functor == "+" else -1
+            (times, amount), (others, other) = _sum(left), _sum(right)
+            return times + sign * others, amount + sign * other
+    return nan, nan
 
 
 def _is_counted(bounds: _Bounds, every: Sequence[_Bounds]) -> bool:

@@ -167,6 +167,9 @@ class UpdateChanges(Protocol):
     def reached(self, stratum: LogicalStratum) -> Reach | None:
         """How it reaches a stratum. None: neither an explicit fact of it nor a relation that it reads has changed."""
 
+    def must_rebuild(self, stratum: LogicalStratum) -> bool:
+        """Whether it is to evaluate a stratum anew if it reaches it: see `Reach`."""
+
     def affected(self, small: Small | None = None) -> Iterable[tuple[LogicalStratum, Reach]]:
         """The strata that it reaches, and how, each after those that it reads. The caller brings each to its new
         fixpoint before it asks for the next: what has changed in it decides which others follow. Those that are `small`

@@ -304,9 +304,17 @@ def is_store(path: str) -> bool:
 
 
 def tell_unread_facts(store: str, console: Console) -> None:
-    """Says that fact files were not read, if some were named: a store has its own facts."""
-    if click.get_current_context().get_parameter_source("facts") is ParameterSource.COMMANDLINE:
-        console.say(f"warning: {store} has its own facts, so -F was not read; `elastalog apply` adds and removes facts")
+    """Says that fact files were not read, if some were named that were written since a store was made, as far as it
+    goes back: it has its own facts."""
+    context = click.get_current_context()
+    if context.get_parameter_source("facts") is not ParameterSource.COMMANDLINE:
+        return
+    from elastalog.pipeline.files.loading import is_newer
+    from elastalog.storage.administration import read_log
+
+    folder, made = Path(context.params["facts"]), 0.0 if is_address(store) else read_log(store)[0].timestamp
+    if not folder.is_dir() or any(is_newer(file, made) for file in folder.iterdir()):
+        console.say(f"note: {store} has its own facts, so -F was not read; `elastalog apply` adds and removes facts")
 
 
 def opened_at(

@@ -20,13 +20,14 @@ from elastalog.debugging.answers import Blame, Localisation, Suggestion
 from elastalog.debugging.questions import facts_in
 from elastalog.deprecated import INSTEAD, ONLY_OF_SESSIONS, Renamed, takes_key
 from elastalog.diagnostics.arguments import listed, require_mapping, require_text, stays_here
+from elastalog.diagnostics.diagnostic import error
 from elastalog.evaluation.changes import Changes
 from elastalog.evaluation.costs import Forecast
 from elastalog.evaluation.differences import Differences
-from elastalog.evaluation.pending import by_relation
+from elastalog.evaluation.pending import fill
 from elastalog.evaluation.queries import planned_pattern
-from elastalog.pipeline.files.policy import FAIL
-from elastalog.pipeline.files.read import read_path, said_of_text
+from elastalog.pipeline.files.policy import FAIL, BadChanges, BadRows, Mode, as_bad_rows
+from elastalog.pipeline.files.read import facts_given, said_of_text
 from elastalog.program import Program, as_program
 from elastalog.provenance.absence import Absence
 from elastalog.provenance.fact import Fact, no_fact
@@ -168,10 +169,13 @@ class Client(Renamed):
     # --- updating --------------------------------------------------------------------------------------------------
 
     @takes_key
-    def update(self, source: str | None = None, batch: str | int | None = None) -> RemoteUpdate:
+    def update(
+        self, source: str | None = None, batch: str | int | None = None, *, bad_rows: Mode | BadRows | None = None
+    ) -> RemoteUpdate:
         """An update to fill, as a context manager: it is sent on leaving, or dropped if an exception passes. With a
-        `batch` it is done once however often it is sent, also when no answer came."""
-        return RemoteUpdate(self, source, batch)
+        `batch` it is done once however often it is sent, also when no answer came. `bad_rows`: how to handle invalid
+        rows, which are found and set aside here: errors unless given."""
+        return RemoteUpdate(self, source, batch, as_bad_rows(bad_rows))
 
     @takes_key
     def apply(
@@ -181,16 +185,16 @@ class Client(Renamed):
         *,
         source: str | None = None,
         batch: str | int | None = None,
+        bad_rows: Mode | BadRows | None = None,
     ) -> Changes:
         """Makes the next epoch, of rows by relation, or files that hold them, or of a diff file, and returns what it
-        changed. Files are read here, and a row that is no fact is an error. `batch` as for `update`."""
+        changed. Files are read here. `batch` and `bad_rows` as for `update`."""
+        update = self.update(source, batch, bad_rows=bad_rows)
         if isinstance(inserted, str | os.PathLike):
-            update = self.update(source, batch)
             update.read(inserted)
-            for name, rows in by_relation("deleted", deleted):
-                update.delete(name, rows)
-            return update.commit()
-        return self.send({**self._facts(inserted, deleted), "source": source}, batch)
+            inserted = None
+        fill(update, inserted, deleted)
+        return update.commit()
 
     @takes_key
     def change_rules(
@@ -206,7 +210,10 @@ class Client(Renamed):
         `update`."""
         if preview:
             return self.preview(added=added, removed=removed)
-        return self.send({**_rules(added, removed), "source": source}, batch)
+        update = self.update(source, batch)
+        update.remove_rules(removed)
+        update.add_rules(added)
+        return update.commit()
 
     @takes_key
     def upgrade(
@@ -249,8 +256,11 @@ class Client(Renamed):
         return tuple(Forecast(**{**one, "relations": tuple(one["relations"])}) for one in told["strata"])
 
     def _edits(self, inserted: Any, deleted: Any, added: Any, removed: Any) -> dict[str, Any]:
-        rules = _rules(added, removed)
-        return {**self._facts(inserted, deleted, rules["added_rules"]), **rules, "rows": MOST_ROWS}
+        update = self.update()
+        update.remove_rules(removed)
+        update.add_rules(added)
+        fill(update, inserted, deleted)
+        return {**update.edits, "rows": MOST_ROWS}
 
     def send(self, update: Mapping[str, Any], batch: str | int | None = None) -> Changes:
         """Sends an update as `POST /updates` takes it."""
@@ -262,24 +272,18 @@ class Client(Renamed):
         self.reload()  # its rules may be others now
         return self._changes(told)
 
-    def _facts(
-        self, inserted: Mapping[str, Any] | None, deleted: Mapping[str, Any] | None, added: str = ""
-    ) -> dict[str, Any]:
-        """Facts as they are sent: checked here, where they are."""
-        return {
-            "inserted": {name: self.rows_told(name, rows, added) for name, rows in by_relation("inserted", inserted)},
-            "deleted": {name: self.rows_told(name, rows, added) for name, rows in by_relation("deleted", deleted)},
-        }
-
-    def rows_told(self, name: str, rows: Any, added: str = "") -> list[list[Any]]:
+    def rows_told(self, name: str, rows: Any, added: str = "", bad: BadChanges | None = None) -> list[list[Any]]:
         """Facts of a relation, which rules that are `added` may declare, in any form that a session takes, files here
-        among them, as they are sent."""
+        among them, as they are sent. Those that are none go to `bad`; unless it is given they are errors."""
         if name not in self.schemas:
             self.reload()
         decoder = self.decoder.with_rules(added) if name not in self.schemas else self.decoder
         schema = schema_named(decoder.schemas, name)
-        if isinstance(rows, str | os.PathLike):
-            rows = read_path(schema, rows, FAIL, said_of_text(decoder.program.checked, name)).table
+        bad = bad or BadChanges(FAIL)
+        if bad.policy.lets_pass or isinstance(rows, str | os.PathLike):
+            said = said_of_text(decoder.program.checked, name)
+            (rows, wrong, converted), places, _ = facts_given(schema, rows, said)
+            bad.add(name, places, rows.num_rows, wrong, converted)
         return [list(map(json_value, fact)) for fact in decoder.relation(schema, rows)]
 
     def _changes(self, told: Mapping[str, Any], added: str = "") -> Changes:
@@ -386,13 +390,14 @@ class Client(Renamed):
         return Client(self._transport, int(epoch))
 
     def log(self, limit: int | None = None) -> tuple[LogEntry, ...]:
-        """The epochs that the service knows, oldest first, at most `limit` of them."""
-        told = self._transport.json("GET", "/epochs", {"limit": MOST_ROWS if limit is None else limit})
+        """The epochs that the service knows, until that of the client, oldest first: all, or the last `limit`."""
+        told = self._calls.get("/epochs", limit=MOST_ROWS if limit is None else limit)
         return tuple(LogEntry.read(one) for one in reversed(told["epochs"]))
 
     def history(self, fact: Written) -> tuple[Turn, ...]:
-        """The epochs in which a fact appeared, disappeared or changed its level, oldest first."""
-        told = self._transport.json("GET", "/turns", {"fact": _written(fact)})
+        """The epochs, until that of the client, in which a fact appeared, disappeared or changed its level, oldest
+        first."""
+        told = self._calls.get("/turns", fact=_written(fact))
         return tuple(Turn(LogEntry.read(one["epoch"]), one["what"], one["was"], one["level"]) for one in told["turns"])
 
     def changes_since(self, epoch: int) -> Changes:
@@ -416,7 +421,12 @@ class Client(Renamed):
     def listen(self, since: int | None = None, *, retries: int = 10) -> Iterator[Event]:
         """Every change from an epoch on (by default from now), without end. A broken connection is resumed without a
         gap; raises ElastalogError if the service does not come back."""
-        last, left = since, retries
+        if self._calls.epoch is not None:
+            raise error("E0814.listen")
+        return self._heard(since, retries)
+
+    def _heard(self, last: int | None, retries: int) -> Iterator[Event]:
+        left = retries
         while True:
             try:
                 for event in self._events(last):
@@ -472,12 +482,6 @@ def _written(given: Any) -> str:
         case (str() as name, tuple() | list() as values):
             return f"{name}({', '.join(map(show_value, values))})"
     raise no_fact(given)
-
-
-def _rules(added: str | Iterable[str], removed: int | str | Iterable[int | str]) -> dict[str, Any]:
-    texts = [added] if isinstance(added, str) else list(added)
-    gone = [removed] if isinstance(removed, int | str) else list(removed)
-    return {"added_rules": "\n".join(texts), "removed_rules": gone}
 
 
 def _base(kind: pa.DataType) -> Base:

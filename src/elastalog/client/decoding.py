@@ -69,7 +69,9 @@ class Decoder:
             words[name] = tuple(self.rows(schema, sides[side]).fact_words().words for side in ("inserted", "deleted"))  # type: ignore[assignment]
             if _is_cut(sides):
                 cut.add(name)
-        return ToldChanges(words, self.schemas, self.dictionary, told["impact"], frozenset(cut))
+        changes = ToldChanges(words, self.schemas, self.dictionary, told["impact"], frozenset(cut))
+        changes.is_repeated = told.get("is_repeated", False)
+        return changes
 
     def differences(self, told: Mapping[str, Any]) -> Differences:
         """How relations differ between two epochs."""

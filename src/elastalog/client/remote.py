@@ -18,6 +18,7 @@ from elastalog.evaluation.changes import Changes
 from elastalog.evaluation.pending import DraftUpdate, once_committed
 from elastalog.late import dataclass
 from elastalog.pipeline.files.diff import read_diff
+from elastalog.pipeline.files.policy import FAIL, BadChanges, BadRows, Report
 from elastalog.pipeline.spark.for_sessions import make_frame
 from elastalog.relations.facts import SHOWN, FactWords, Relation
 from elastalog.relations.rows import values_of_fact
@@ -54,7 +55,7 @@ class RemoteRelation(Relation):
         return f"/relations/{quote(self.name, safe='')}"
 
     def __contains__(self, fact: object) -> bool:
-        if not isinstance(fact, tuple) or len(fact) != self.schema.arity:
+        if not self._may_hold(fact):
             return False
         try:
             values = map(public_value, values_of_fact(self.schema, fact))
@@ -91,19 +92,20 @@ class Sender(Protocol):
 
     @property
     def decoder(self) -> Decoder: ...
-    def rows_told(self, name: str, rows: Any, added: str = "") -> list[list[Any]]: ...
+    def rows_told(self, name: str, rows: Any, added: str = "", bad: BadChanges | None = None) -> list[list[Any]]: ...
     def send(self, update: Mapping[str, Any], batch: str | int | None = None) -> Changes: ...
 
 
 class RemoteUpdate(DraftUpdate):
     """What it holds is sent as one. After the commit: `changes`."""
 
-    def __init__(self, client: Sender, source: str | None, batch: str | int | None) -> None:
+    def __init__(self, client: Sender, source: str | None, batch: str | int | None, policy: BadRows = FAIL) -> None:
         self._client = client
+        self._source = source
         self._batch = batch
-        self._told: dict[str, Any] = {
-            "inserted": {}, "deleted": {}, "added_rules": "", "removed_rules": [], "source": source,
-        }  # fmt: skip
+        self._bad = BadChanges(policy)
+        self.edits: dict[str, Any] = {"inserted": {}, "deleted": {}, "added_rules": "", "removed_rules": []}
+        """What it holds, as it is sent."""
         self._changes: Changes | None = None
 
     def insert(self, relation: str, rows: Any) -> None:
@@ -114,14 +116,19 @@ class RemoteUpdate(DraftUpdate):
 
     def _take(self, side: str, relation: str, rows: Any) -> None:
         self.require_open()
-        told = self._client.rows_told(relation, rows, self._told["added_rules"])
-        self._told[side].setdefault(relation, []).extend(told)
+        told = self._client.rows_told(relation, rows, self.edits["added_rules"], self._bad)
+        self.edits[side].setdefault(relation, []).extend(told)
 
     def read(self, path: str | os.PathLike[str]) -> None:
         """The changes of a diff file, or of a folder of them."""
         self.require_open()
-        decoder = self._client.decoder.with_rules(self._told["added_rules"])
-        diff = read_diff(Path(path), decoder.schemas, lambda more: decoder.with_rules("\n".join(more)).schemas)
+        decoder = self._client.decoder.with_rules(self.edits["added_rules"])
+        keeps_bad = self._bad.policy.lets_pass
+        diff = read_diff(
+            Path(path), decoder.schemas, lambda more: decoder.with_rules("\n".join(more)).schemas, keep_bad=keeps_bad
+        )
+        for relation, bad in diff.bad.items():
+            self._bad.add_of_diff(relation, bad)
         self.remove_rules(diff.removed_rules)
         self.add_rules(diff.added_rules)
         for rows_of, take in ((diff.deleted, self.delete), (diff.inserted, self.insert)):
@@ -131,21 +138,28 @@ class RemoteUpdate(DraftUpdate):
     def add_rules(self, rules: str | Iterable[str]) -> None:
         self.require_open()
         for text in [rules] if isinstance(rules, str) else rules:
-            self._told["added_rules"] += f"{text}\n"
+            self.edits["added_rules"] += f"{text}\n"
 
     def remove_rules(self, rules: int | str | Iterable[int | str]) -> None:
         self.require_open()
-        self._told["removed_rules"] += [rules] if isinstance(rules, int | str) else list(rules)
+        self.edits["removed_rules"] += [rules] if isinstance(rules, int | str) else list(rules)
 
     def commit(self) -> Changes:
         self.require_open()
-        self._changes = self._client.send(self._told, self._batch)
+        self._bad.set_aside()
+        self._changes = self._client.send({**self.edits, "source": self._source}, self._batch)
+        self._changes.reports = self.reports
         self._end = "committed"
         return self._changes
 
     @property
     def changes(self) -> Changes:
         return once_committed(self._changes)
+
+    @property
+    def reports(self) -> tuple[Report, ...]:
+        """What was taken of rows and files, by relation, where bad rows may pass; nothing where they are errors."""
+        return self._bad.reports
 
 
 class RemoteEngine:

@@ -30,7 +30,7 @@ from elastalog.evaluation.changes import NO_RULES, RuleTexts, Update
 from elastalog.evaluation.costs import Forecast
 from elastalog.evaluation.rewriting import Rewriting
 from elastalog.evaluation.strategies.elastic import Elastic, maintain
-from elastalog.evaluation.strategies.protocol import REBUILT, Strategy, Work, with_growing_rules
+from elastalog.evaluation.strategies.protocol import Strategy, Work, rebuilt, with_growing_rules
 from elastalog.evaluation.transactions import go_back, transaction
 from elastalog.late import dataclass
 from elastalog.storage.interrupts import uninterrupted
@@ -127,8 +127,9 @@ class Epochs:
             found: list[Forecast] = []
             for stratum in backend.program.strata:
                 size = sum(changed[name] for name in (*stratum.relations, *stratum.reads))
-                if rewriting is not None and not rewriting.anew.isdisjoint(stratum.relations):
-                    found.append(Forecast(stratum.number, stratum.relations, *REBUILT, None, None))
+                is_anew = rewriting is not None and not rewriting.anew.isdisjoint(stratum.relations)
+                if is_anew or (size and backend.changes.must_rebuild(stratum)):
+                    found.append(Forecast(stratum.number, stratum.relations, *rebuilt(backend, stratum), None, None))
                 elif size:
                     found.append(self.strategy.forecast(backend, stratum, size, is_loss=is_loss))
             return tuple(found if rewriting is None else rewriting.in_new_program(found))

@@ -79,15 +79,17 @@ class DraftUpdate(ABC):
             raise error("E0620", told=_ENDS[self._end])
 
 
-def by_relation(side: Literal["inserted", "deleted"], given: Mapping[str, Any] | None) -> Iterable[tuple[str, Any]]:
-    """The rows of one side of an update. Raises WrongArgument unless they are given by relation."""
-    what = f"{side} facts are a mapping from relations to rows"
-    advice = 'give a mapping, such as `{"edge": [(1, 2)]}`'
-    told: object = given
-    if isinstance(told, str | list | tuple) and "(" in str(told):  # patterns
-        advice += '; for the facts that fit a pattern, `{"edge": db["edge"].filter(lambda x, y: x == 1)}`'
-    require_mapping(what, given, advice)
-    return () if given is None else given.items()
+def fill(update: DraftUpdate, inserted: Mapping[str, Any] | None, deleted: Mapping[str, Any] | None) -> None:
+    """Puts facts into an update. Raises WrongArgument unless they are given by relation."""
+    for side, given, take in (("deleted", deleted, update.delete), ("inserted", inserted, update.insert)):
+        if given is not None:
+            advice = 'give a mapping, such as `{"edge": [(1, 2)]}`'
+            told: object = given
+            if isinstance(told, str | list | tuple) and "(" in str(told):  # patterns
+                advice += '; for the facts that fit a pattern, `{"edge": db["edge"].filter(lambda x, y: x == 1)}`'
+            require_mapping(f"{side} facts are a mapping from relations to rows", given, advice)
+            for name, rows in given.items():
+                take(name, rows)
 
 
 def once_committed(found: T | None) -> T:

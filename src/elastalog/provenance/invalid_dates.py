@@ -24,6 +24,7 @@ from elastalog.analysis.program import (
 )
 from elastalog.backends.protocol import Backend
 from elastalog.diagnostics.diagnostic import Diagnostic, finding
+from elastalog.provenance.fact import Fact
 from elastalog.provenance.reading import Reading
 from elastalog.provenance.why_not import WhyNot
 from elastalog.relations.words import Dictionary
@@ -53,7 +54,8 @@ class InvalidDates:
         reading = Reading(backend, dictionary)
         written = (rule for rule in program.rules if not rule.head.relation.startswith("@"))  # not what demand adds
         rules = [rule for rule in written if any(map(_is_dated, (rule.head, *rule.body)))] if texts else []
-        lost = {text: [rule for rule in rules if _loses(rule, text, reading)] for text in texts}
+        losses = [(text, rule.head.relation, _loss(rule, text, reading)) for text in texts for rule in rules]
+        lost = {text: {name: loss for of, name, loss in losses if of == text and loss} for text in texts}
         INVALID_DATES.clear()  # asking meets them again
         if not self._judged.isdisjoint(texts):
             ended = time.monotonic()
@@ -63,19 +65,24 @@ class InvalidDates:
         self._told.update(told)
         if not told:
             return None
-        relations = sorted({rule.head.relation for text in told for rule in lost[text]})
+        relations = sorted({name for text in told for name in lost[text]})
+        first = next((fact for fact in lost[told[0]].values() if isinstance(fact, Fact)), None)
+        attributes = () if first is None else program.relations[first.relation].attributes
+        column = None if first is None else attributes[first.values.index(told[0])].name
         return finding(
             "E0621.one" if len(told) == 1 else "E0621.several",
             severity="warning",
             number=f"{len(told):,}{' or more' * (len(told) == MOST_INVALID)}",
             first=show_value(told[0][:60]),
+            fact=first,
+            column=column,
             relations=", ".join(f"`{name}`" for name in relations),
         )
 
 
-def _loses(rule: Rule, text: str, reading: Reading) -> bool:
-    """Whether a rule would derive more if a text were a date. Where that can't be asked, since the text is computed or
-    stands in an aggregate, it may."""
+def _loss(rule: Rule, text: str, reading: Reading) -> Fact | bool:
+    """Whether a rule would derive more if a text were a date; where the text stands in a fact that the rule reads, the
+    fact. If that can't be asked, since the text is computed or stands in an aggregate, it may."""
     names = set(_dated_variables(rule))
     if not names:
         return True
@@ -88,7 +95,8 @@ def _loses(rule: Rule, text: str, reading: Reading) -> bool:
             literals = (*rule.body, *[rule.head] * (len(near.literals) - len(rule.body)))
             states = zip(literals, near.literals, strict=True)
             if all(_is_dated(literal) for literal, state in states if state.status == "fails"):
-                return True
+                facts = (state.fact for state in near.literals if state.fact is not None)
+                return next((fact for fact in facts if text in fact.values), True)
         if not found.instantiations and not found.is_exhaustive:
             return True
     return False

@@ -20,7 +20,7 @@ from elastalog.diagnostics.quota import within
 from elastalog.evaluation.costs import AUTO
 from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import Allowance, reading_within
-from elastalog.pipeline.files.policy import BadRows, Mode, Report
+from elastalog.pipeline.files.policy import BadRows, Mode, Report, as_bad_rows
 from elastalog.pipeline.files.rdf import Triples, format_of, write_triples
 from elastalog.program import Program
 from elastalog.provenance.rendering.text import legend, render_tree
@@ -43,7 +43,6 @@ from elastalog.rdf.vocabulary import (
     log,
 )
 from elastalog.session import open as open_session
-from elastalog.session.opening import as_bad_rows
 from elastalog.session.settings import Limits, processors
 from elastalog.syntax.keywords import write_string
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from itertools import chain, repeat
 from keyword import iskeyword
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Never, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from elastalog.analysis.values import sort_key
 from elastalog.deprecated import Renamed
 from elastalog.diagnostics import quota
 from elastalog.diagnostics.arguments import require_number, require_one_of, require_package, stays_here, wrong_kind
-from elastalog.diagnostics.diagnostic import InternalError
+from elastalog.diagnostics.diagnostic import InternalError, finding, warn_of
 from elastalog.diagnostics.display import html_table
 from elastalog.late import dataclass
 from elastalog.relations.limits import Words
@@ -171,10 +172,18 @@ class Relation(Renamed):
             return chain((_row_type(self.schema.names)(first),), facts)
         return iter(())
 
+    def _may_hold(self, fact: object) -> TypeGuard[tuple[Any, ...]]:
+        """Whether what is looked for here is a tuple of as many values as there are columns; warns if it is not."""
+        if isinstance(fact, tuple) and len(fact) == self.schema.arity:
+            return True
+        told = reprlib.repr(fact)
+        warn_of(finding("E0607.never", severity="warning", told=told, schema=self.schema, arity=self.schema.arity))
+        return False
+
     def __contains__(self, fact: object) -> bool:
         columns = self.schema.columns
         if not isinstance(fact, tuple) or len(fact) != len(columns):
-            return False
+            return self._may_hold(fact)
         try:
             found = self._dictionary.find_row(columns, fact)
         except (ValueError, NotOfType):
@@ -226,12 +235,15 @@ class Relation(Renamed):
             words = pairs.words()
         return list(Relation.of(self.schema, self._dictionary, words[:number]))
 
-    def filter(self, keep: Callable[..., object]) -> Relation:
+    def filter(self, keep: Callable[..., object] | None = None, /, **columns: Never) -> Relation:
         """The facts for which a function is true, which is called with their values: `lambda x, y: x < y`."""
-        if not callable(keep):
-            names = ", ".join(name + "_" * iskeyword(name) for name in self.schema.names)  # type: ignore[unreachable]
-            advice = f"write `relation.filter(lambda {names}: …)`, or ask `db.query`"
-            raise wrong_kind("what facts are filtered by is a function of their values", keep, advice)
+        if not callable(keep) or columns:
+            for column in columns:
+                require_one_of("column", column, self.schema.names)
+            names = {name: name + "_" * iskeyword(name) for name in self.schema.names}
+            wanted = " and ".join(f"{names[name]} == {value!r}" for name, value in dict[str, object](columns).items())
+            advice = f"write `relation.filter(lambda {', '.join(names.values())}: {wanted or '…'})`, or ask `db.query`"
+            raise wrong_kind("what facts are filtered by is a function of their values", columns or keep, advice)
         words = self._fetch().words
         kept = np.fromiter((bool(keep(*fact)) for fact in self._of(words)), np.bool_, len(words))
         return self._of(words[kept])

@@ -149,7 +149,8 @@ def column_order(
         taken = {places[i] for i in range(schema.arity) if i not in open_columns}
         rest = (place for place in range(len(names)) if place not in taken)
         places = [places[i] if i not in open_columns else next(rest, None) for i in range(schema.arity)]
-        if warns and _are_chosen(names):
+        texts = [column.base is Base.SYMBOL for column in schema.columns]
+        if warns and _are_chosen(names) and (sum(texts) > 1 or len(texts) - sum(texts) > 1):  # else none can be swapped
             pairs = zip((names[place] for place in places if place is not None), schema.names, strict=False)
             told = ", ".join(f"{shown(given)} as `{declared}`" for given, declared in pairs)
             where = _whole(location)

@@ -20,7 +20,6 @@ from elastalog.diagnostics.arguments import listed
 from elastalog.diagnostics.diagnostic import error
 from elastalog.provenance.fact import Fact
 from elastalog.relations.facts import Relation
-from elastalog.relations.rows import values_of_fact
 from elastalog.session.questions import warn_of_names, warn_of_values
 
 if TYPE_CHECKING:
@@ -50,11 +49,10 @@ def given_candidates(given: Any, now: Materialisation, known: Callable[[], Itera
     """Candidates as the user names them: rows by relation, or facts, those to delete with a minus. A pattern with a
     minus stands for the explicit facts that fit it, another for those to be inserted among `known` ones that do."""
     if isinstance(given, Mapping):
-        return [
-            Element("+", Fact(name, values_of_fact(now.schema(name), row)))
-            for name, rows in given.items()
-            for row in rows
-        ]
+        offered = (
+            (name, Relation.of(now.schema(name), now.dictionary, now.encode(name, given[name]))) for name in given
+        )
+        return [Element("+", Fact(name, values)) for name, facts in offered for values in facts]
     found = []
     for one in listed("candidates are facts", given, _ADVICE):
         sign, written = signed(one)

@@ -28,7 +28,7 @@ from elastalog.evaluation.strategies import make_strategy
 from elastalog.pipeline.files.allowance import reading_within
 from elastalog.pipeline.files.loading import InputFiles, inputs_of
 from elastalog.pipeline.files.policy import BadRows, Report, report_of
-from elastalog.pipeline.files.read import place_of, read_path, read_rows, said_of_text
+from elastalog.pipeline.files.read import place_of, read_given, said_of_text
 from elastalog.pipeline.spark.for_sessions import destination, is_spark_rows, read_facts_folder, read_spark_rows
 from elastalog.planning.equivalences import kept_as_classes
 from elastalog.planning.lower import lower
@@ -215,7 +215,7 @@ class Materialisation:
             if isinstance(rows, str | os.PathLike):
                 with self.reading():
                     said = said_of_text(self.program.checked, name) if schemas is None else None
-                    rows = read_path(schema, rows, BadRows(), said).table
+                    rows = read_given(schema, rows, BadRows(), said).table
             elif is_spark_rows(rows):
                 rows = read_spark_rows(schema, rows, BadRows(), self.spark).table
         words = to_words(schema, rows, self.dictionary)
@@ -342,9 +342,7 @@ def initial_facts(
         loading = iter(()) if files is None else files.facts(target.dictionary, target.encode)
         is_strict = not policy.lets_pass
         for name, rows in facts.items():
-            if (
-                type(rows) is list and is_strict
-            ):  # the usual kind first: to ask whether something is a path takes longer
+            if type(rows) is list and is_strict:  # first: to ask whether something is a path takes longer
                 explicit.setdefault(name, []).append(target.encode(name, rows))
                 continue
             if isinstance(rows, str | os.PathLike):
@@ -361,7 +359,7 @@ def initial_facts(
                     continue
                 rows = read.table
             elif policy.lets_pass:
-                read = read_rows(target.schema(name), rows, policy)
+                read = read_given(target.schema(name), rows, policy)
                 rows = read.table
                 reports.append(read.report)
             elif (table := as_table(rows)) is not None:

@@ -42,11 +42,12 @@ from elastalog.pipeline.files.loading import (
     Source,
     edited_since,
     inputs_of,
+    is_newer,
     look_for_unread,
     sources_at,
     sources_in,
 )
-from elastalog.pipeline.files.policy import FAIL, MODES, BadRows, Mode
+from elastalog.pipeline.files.policy import BadRows, Mode, as_bad_rows
 from elastalog.pipeline.spark.for_sessions import backend_maker, choose_spark
 from elastalog.planning.demand import with_demand
 from elastalog.planning.needed_groups import may_await_groups
@@ -79,17 +80,6 @@ _unlimited, _unstored = cache(Limits), cache(Store)
 def as_store(given: str | os.PathLike[str] | Store | None) -> Store:
     """Where epochs are kept, as it may be given."""
     return given if isinstance(given, Store) else _unstored() if given is None else Store(given)
-
-
-def as_bad_rows(given: Mode | BadRows | None) -> BadRows:
-    """How to handle bad rows, as it may be given."""
-    if given is None or given == "fail":
-        return FAIL
-    policy = given if isinstance(given, BadRows) else BadRows(given)
-    require_one_of("value of `bad_rows`", policy.policy, MODES)
-    require_number("most", policy.most, 0, whole=True, or_none=False)
-    require_place("`folder` is a path", policy.folder, "give that of the folder in which bad rows are set aside")
-    return policy
 
 
 def _with_options(program: str | os.PathLike[str] | Program, **options: Any) -> Program:
@@ -141,7 +131,7 @@ def open(  # noqa: A001  # its public name
     continues where it was left, and needs neither program nor facts. Folders of facts and stores may be addresses
     (`s3://bucket/folder`): their files are fetched first, and what a store gains is put there. `strategy` and `levels`
     are those of the store, without one `elastic` and `local`. If it is there, `facts` are not read, and a warning says
-    so.
+    so, of files if they were written since it was made.
 
     `functors`: the functions that `.functor` declares, by name; `elastalog.vectorised(function)` for one over Arrow
     arrays. They must be pure. A store remembers their sources and refuses others; to read facts, none are needed.
@@ -229,16 +219,10 @@ def _session(given: Given, store: Path | None, files: FileSystem | None, setting
             materialisation, history = _open_store(given, store, files, settings)
         if retention is not None and history.store is not None:
             history.store.keep_epochs(retention)
-        if facts is not None and (not isinstance(facts, Mapping) or facts):
-            unread, advice = "`facts` were not read", "leave them out, and "
-        else:
-            edited = "" if read_only or facts is not None else _edited_inputs(given, materialisation, history)
-            unread, advice = f"{edited} not read again" if edited else "", ""
-        if unread:
+        if not read_only and (unread := _unread(given, materialisation, history)):
             place = without_secrets(str(given.store.path))
-            told = f"the store {place} is there, at epoch {materialisation.epoch}, so {unread}:"
-            advice += "add or remove facts with `db.apply(…)` or `db.update()`"
-            warnings.warn(f"{told} {advice}", UserWarning, stacklevel=4)
+            told = f"the store {place} is there, at epoch {materialisation.epoch}, so {unread}"
+            warnings.warn(f"{told}add or remove facts with `db.apply(…)` or `db.update()`", UserWarning, stacklevel=4)
         return Session(materialisation, history, heartbeats=heartbeats, policy=given.policy)
     if given.program is None:
         raise ElastalogError([Diagnostic("E0818", "neither a program nor a store was given", help="give one of them")])
@@ -301,7 +285,10 @@ def _first_epoch(
                 unread = look_for_unread(checked, Path(folder))
             facts = begin(sources_in(checked, Path(folder), given.policy))
         if not (given.is_program or isinstance(named, Mapping) or given.store.path):
-            _warn_of_nothing(program, given.facts is not None, unread)
+            if folder is not None and given.facts is not None:
+                _warn_of_nothing(program, unread)
+            elif named is None and Path(checked.source.name).is_file():
+                look_for_unread(checked, Path(checked.source.name).parent)
         if named and isinstance(named, Mapping) and given.facts is not None:
             _warn_of_missing(program, named)
         if isinstance(named, Mapping) and (sources := sources_at(checked, named, given.policy)):
@@ -325,14 +312,12 @@ def _first_epoch(
     return materialisation, record, reports
 
 
-def _warn_of_nothing(program: Program, is_folder: bool, told: Collection[str]) -> None:
-    """Warns of relations that nothing fills, where none is and facts were expected: a folder was given, or the program
-    is a file. One that is a text is mostly filled by updates. `told`: relations of which it was told already."""
+def _warn_of_nothing(program: Program, told: Collection[str]) -> None:
+    """Warns of relations that nothing fills, where none is and facts were expected, since a folder was given; without
+    one, updates fill them. `told`: relations of which it was told already."""
     checked = program.checked
     is_filled = checked.facts or any(d.kind == "input" for one in checked.relations.values() for d in one.directives)
-    if is_filled or not (is_folder or Path(checked.source.name).is_file()):
-        return
-    if all(any(isinstance(literal, Atom) for literal in rule.body) for rule in checked.rules):
+    if not is_filled and all(any(isinstance(literal, Atom) for literal in rule.body) for rule in checked.rules):
         for found in program.warnings:
             if found.code == "E0223" and not any(quoted(name) in found.message for name in told):
                 warn_of(found)
@@ -427,15 +412,25 @@ def _open_store(
     return materialisation, History(materialisation, store, is_as_stored=is_as_stored)
 
 
-def _edited_inputs(given: Given, materialisation: Materialisation, history: History) -> str:
-    """The inputs beside the program that were edited since its store was made, as far as the store goes back."""
-    if given.program is None or history.store is None or not inputs_of(materialisation.program.checked):
+def _unread(given: Given, materialisation: Materialisation, history: History) -> str:
+    """What an existing store does not have of the facts that are given, or stand beside the program: rows, and files
+    that were written since it was made, as far as it goes back."""
+    facts, program = given.facts, materialisation.program.checked
+    if history.store is None or (facts is None and given.program is None):
         return ""
-    folder = Path(given.program().tree.source.name).parent
     made = history.store.manifest.snapshots[0].entry.timestamp
-    names = edited_since(materialisation.program.checked, folder, made)
-    verb = "was" if len(names) == 1 else "were"
-    return ", ".join(f"`{name}`" for name in names) + f", edited since, {verb}" if names else ""
+    if isinstance(facts, Mapping):
+        paths = [one for one in facts.values() if type(one) is not list and isinstance(one, str | os.PathLike)]
+        is_unknown = len(paths) < len(facts) or any(map(is_address, paths))
+        names = [] if is_unknown else [Path(one).name for one in paths if is_newer(Path(one), made)]
+    else:
+        is_unknown = facts is not None and is_address(facts)
+        folder = Path(given.program().tree.source.name).parent if facts is None else Path(facts)  # type: ignore[misc]
+        names = edited_since(program, folder, made)
+    if is_unknown:
+        return "`facts` were not read: leave them out, and "
+    listed = ", ".join(f"`{name}`" for name in names)
+    return f"{listed}, edited since, {'was' if len(names) == 1 else 'were'} not read again: " if names else ""
 
 
 def _announce_compilation() -> None:

@@ -87,22 +87,16 @@ class PendingUpdate(DraftUpdate):
 
     def _good(self, relation: str, rows: Any) -> Any:
         """The rows that are facts; the others are noted."""
-        from elastalog.pipeline.files.read import good_facts, place_of
+        from elastalog.pipeline.files.read import facts_given, said_of_text
 
         schema = schema_named(self.schemas, relation)
-        if isinstance(rows, str | os.PathLike):
-            from elastalog.pipeline.files.read import facts_at, said_of_text
-
-            with self._now.reading():
-                said = said_of_text(self.program.checked, relation)
-                (rows, bad, converted), files, _ = facts_at(schema, rows, said)
-            self._bad.add(relation, files, rows.num_rows, bad, converted)
-        elif is_spark_rows(rows):
+        if is_spark_rows(rows):
             rows, bad, place = good_spark_rows(schema, rows, self._now.spark)
             self._bad.add(relation, [place], rows.num_rows, bad)
-        else:
-            rows, bad, converted = good_facts(schema, rows)
-            self._bad.add(relation, [place_of(schema)], rows.num_rows, bad, converted)
+            return rows
+        with self._now.reading():
+            (rows, bad, converted), places, _ = facts_given(schema, rows, said_of_text(self.program.checked, relation))
+        self._bad.add(relation, places, rows.num_rows, bad, converted)
         return rows
 
     @property
@@ -182,7 +176,7 @@ class PendingUpdate(DraftUpdate):
     def keep_bad(self, relation: str, bad: Sequence[BadRow]) -> None:
         """Rows of files that are not facts. Raises ElastalogError if the policy does not let them pass."""
         self.require_open()
-        self._bad.add(relation, dict.fromkeys(row.file for row in bad), 0, list(bad))
+        self._bad.add_of_diff(relation, bad)
 
     def schemas_with(self, added: Iterable[str]) -> Mapping[str, Schema]:
         """The relations that there will be after some rules have been added too."""

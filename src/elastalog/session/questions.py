@@ -62,7 +62,7 @@ def warn_of_names(names: Iterable[str], dictionary: Dictionary) -> None:
 
 def warn_of_values(values: Iterable[object], dictionary: Dictionary) -> None:
     """Warns of texts in questions that no fact has ever had."""
-    _warn_of_unknown(_unknown(values, dictionary), dictionary)
+    _warn_of_unknown(_unknown(values, dictionary), dictionary, is_query=False)
 
 
 def _unknown(values: Iterable[object], dictionary: Dictionary) -> list[str]:
@@ -71,12 +71,14 @@ def _unknown(values: Iterable[object], dictionary: Dictionary) -> list[str]:
     return [value for value in values if isinstance(value, str) and find(value) is None]
 
 
-def _warn_of_unknown(texts: Collection[str], dictionary: Dictionary) -> None:
+def _warn_of_unknown(texts: Collection[str], dictionary: Dictionary, is_query: bool = True) -> None:
+    """A query may well ask whether there is something: then only what is probably a slip is worth a warning."""
     symbols = dictionary.symbols
     for text in texts:
         known = () if symbols.are_many else symbols.strings_from(0)
         advice = did_you_mean(show_value(text), (show_value(one) for one in known if one not in texts))
-        warn_of(finding("E0618.unknown", severity="warning", value=show_value(text), advice=advice))
+        if advice or not is_query:
+            warn_of(finding("E0618.unknown", severity="warning", value=show_value(text), advice=advice))
 
 
 def texts_asked(query: Query, parameters: Mapping[str, object]) -> list[str]:

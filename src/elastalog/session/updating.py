@@ -17,7 +17,7 @@ from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Interna
 from elastalog.evaluation.changes import Changes, RelationChanges, Update
 from elastalog.evaluation.costs import Forecast
 from elastalog.evaluation.epochs import EpochRecord
-from elastalog.evaluation.pending import by_relation
+from elastalog.evaluation.pending import fill
 from elastalog.evaluation.strategies import marks_of
 from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
 from elastalog.evaluation.strategies.look_ahead import Marks
@@ -87,7 +87,7 @@ class Updates:
         if inserted is not None and type(inserted) is not dict and isinstance(inserted, _PATHS):
             update.read(inserted)
             inserted = None
-        _fill(update, inserted, deleted)
+        fill(update, inserted, deleted)
         return update.commit()
 
     def announce(self, upcoming: PendingUpdate, marks: str = "eager") -> None:
@@ -119,7 +119,7 @@ class Updates:
             update.remove_rules(removed)
         if added not in ("", (), []):
             update.add_rules(added)
-        _fill(update, inserted, deleted)
+        fill(update, inserted, deleted)
         return update
 
     def forecast(self, update: PendingUpdate) -> tuple[Forecast, ...]:
@@ -277,15 +277,6 @@ _LOOKED, _FEW = 100, 3
 _INFO = logging.INFO
 _PATHS = (str, os.PathLike)
 _KINDS_OF_MARKS = tuple(kind.value for kind in Marks)
-
-
-def _fill(update: PendingUpdate, inserted: Mapping[str, Rows] | None, deleted: Mapping[str, Rows] | None) -> None:
-    if deleted is not None:
-        for name, rows in by_relation("deleted", deleted):
-            update.delete(name, rows)
-    if inserted is not None:
-        for name, rows in by_relation("inserted", inserted):
-            update.insert(name, rows)
 
 
 def _batch_id(source: object, batch: object) -> str | int | None:

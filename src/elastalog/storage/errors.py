@@ -35,12 +35,17 @@ def needs_reopening(path: Path) -> ElastalogError:
     return error("E0809", location=path)
 
 
+class EpochToCome(ElastalogError):
+    """There is no such epoch yet."""
+
+
 def epoch_unknown(path: Path | None, epoch: int, first: int, last: int, *, is_part: bool = False) -> ElastalogError:
     """The error of a store, or, without a path, of a session that has none, that it does not have an epoch. `is_part`:
     later epochs may be kept too, but are not looked at."""
     of_store = "E0813.part" if is_part else "E0813.future" if epoch > last else "E0813"
     key = "E0813.session" if path is None else of_store
-    return error(key, location=path, epoch=epoch, first=first, last=last)
+    kind = EpochToCome if epoch > last else ElastalogError
+    return kind.of(key, location=path, epoch=epoch, first=first, last=last)
 
 
 def read_only(what: str) -> ElastalogError:

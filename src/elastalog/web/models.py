@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from elastalog.diagnostics.diagnostic import Diagnostic, collecting_warnings, error, render_json
 from elastalog.diagnostics.nearest import did_you_mean
+from elastalog.pipeline.files.policy import Mode
 from elastalog.relations.faults import Fault
 from elastalog.relations.rows import JsonValues
 from elastalog.web.auth import may_write
@@ -70,9 +71,11 @@ class PreviewGiven(EditsGiven):
 
 class UpdateGiven(EditsGiven):
     """Explicit facts to insert and delete, and rules to add and remove (by number or text): one epoch. `after`: only if
-    this is still the last epoch. `rows`: how many changed facts to name."""
+    this is still the last epoch. `rows`: how many changed facts to name. `bad_rows`: with `skip`, rows that cannot be
+    facts are left out and reported, with `fail` they are an error; as the service says unless given."""
 
     source: Name | None = None
+    bad_rows: Mode | None = None
     after: Epoch | None = None
 
 
@@ -248,7 +251,7 @@ class UpdateTold(ChangesTold):
 
 class CommitTold(UpdateTold):
     """What came of an update. `is_repeated`: its key had been seen, nothing was done; `is_unchanged`: there was nothing
-    to do. `reports`: of a service that lets bad rows pass (`--bad-rows`)."""
+    to do. `reports`: where bad rows may pass (`bad_rows`, or `--bad-rows` of the service)."""
 
     epoch: int
     is_repeated: bool

@@ -14,6 +14,7 @@ from starlette.responses import JSONResponse, Response
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached, finding, render_json
 from elastalog.diagnostics.nearest import did_you_mean
+from elastalog.storage.errors import EpochToCome
 
 log = logging.getLogger("elastalog.web")
 
@@ -26,7 +27,7 @@ STATUS: Final[Mapping[str, int]] = {
     "E0702": 409,  # a fact that holds
     "E0603": 504,  # too slow
     "E0663": 507,  # it needs too much memory
-    "E0813": 410,  # an epoch that is gone, or still to come
+    "E0813": 410,  # an epoch that is gone; 404 for one that is still to come
     "E0814": 403,  # a store that is only read
     "E0815": 410,  # no store that would keep epochs
     "E0921": 504,
@@ -106,6 +107,8 @@ def _advice(text: str | None) -> str | None:
 async def of_error(_: Request, error: Exception) -> Response:
     """What went wrong in the engine."""
     assert isinstance(error, ElastalogError)
+    if isinstance(error, EpochToCome):
+        return problem(error.diagnostics, 404)
     usual = 503 if isinstance(error, LimitReached) else 422
     return problem(error.diagnostics, status_of(error.diagnostics[0], usual))
 
@@ -132,7 +135,7 @@ async def of_malformed(request: Request, error: Exception) -> Response:
     kind = request.headers.get("Content-Type", "")
     taken = request.scope["route"].dependant.body_params
     fields = [name for one in taken for name in one.field_info.annotation.model_fields]
-    told = [_malformed(one, kind, fields) for one in error.errors()[:20]]
+    told = dict.fromkeys(_malformed(one, kind, fields) for one in error.errors()[:20])
     return problem(tuple(told), 400)
 
 
@@ -150,6 +153,10 @@ def _malformed(fault: Mapping[str, Any], kind: str, fields: Sequence[str]) -> Di
         return finding("E0926.field", where=where, near=did_you_mean(str(fault["loc"][-1]), fields), known=known)
     if fault["type"] == "literal_error":
         told = f"this is {fault['ctx']['expected']}".replace("'", "`")
+    elif fault["loc"][:2] in (("query", "epoch"), ("path", "epoch")):  # whichever of its kinds it was tried as
+        where, told = "epoch", "an epoch is a number, or the one in force at a time, such as `2026-11-18T09:30`"
+    elif fault["type"] == "int_parsing":
+        told = f"this is a whole number, not `{str(fault['input'])[:100]}`"
     elif fault["type"] == "list_type" and fault["loc"][1:2] in (("inserted",), ("deleted",)):
         told = "facts are lists of values: `[[1, 2], [2, 3]]`"
     return finding("E0926.malformed", where=where, fault=told)

@@ -29,6 +29,7 @@ from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.diagnostics.quota import Quota, lifted, time_left, within
 from elastalog.evaluation.changes import Changes, Update
 from elastalog.evaluation.epochs import EpochRecord
+from elastalog.pipeline.files.policy import Mode
 from elastalog.session import Session
 from elastalog.session import open as open_session
 from elastalog.session.pending import PendingUpdate
@@ -192,9 +193,9 @@ class Replicas:
 
     # --- for the one thread that works -----------------------------------------------------------------------------
 
-    def update(self, source: str | None, batch: str | None) -> PendingUpdate:
+    def update(self, source: str | None, batch: str | None, bad_rows: Mode | None = None) -> PendingUpdate:
         """An update to fill, for `commit`."""
-        return self._first.update(source, batch)
+        return self._first.update(source, batch, bad_rows=bad_rows)
 
     def take_back(self, update: PendingUpdate, epoch: int | None) -> None:
         """Puts into an update what takes back an epoch; None: the last."""

@@ -294,13 +294,18 @@ Key = Annotated[str | None, Header(alias="Idempotency-Key", min_length=1, max_le
 async def update(service: Asked, given: models.UpdateGiven, key: Key = None) -> dict[str, Any]:
     """Makes the next epoch. With an `Idempotency-Key` it is done once however often it is sent, also when the service
     was started again meanwhile, if it has a store."""
+    if given.bad_rows == "quarantine":
+        raise forms.malformed(
+            "`bad_rows`: only a service that was started with `--bad-rows quarantine` sets rows aside, those of every "
+            "update; send `skip` to leave them out: `reports` of the answer has the first of them"
+        )
 
     def apply() -> Committed:
         schemas = service.reading.look(lambda session: session.schemas)
         return service.writing.apply(
             forms.rows_from_json(given.inserted, schemas), forms.rows_from_json(given.deleted, schemas), key=key,
-            source=given.source, added=given.added_rules,
-            removed=given.removed_rules, after=given.after,
+            source=given.source, added=given.added_rules, removed=given.removed_rules, after=given.after,
+            bad_rows=given.bad_rows,
         )  # fmt: skip
 
     return await _committed(service, apply, given.rows)
@@ -408,14 +413,15 @@ async def _stream(service: Service, start: int, only: frozenset[str] | None, mos
 # --- history -------------------------------------------------------------------------------------------------------
 
 
-@at_the_last.get("/epochs", tags=["history"])
+@at_any_epoch.get("/epochs", tags=["history"])
 async def epochs(
     service: Asked,
     offset: Annotated[int, Query(ge=0, lt=1 << 62)] = 0,
     limit: Annotated[int | None, Query(ge=0, lt=1 << 31)] = None,
+    epoch: Moment = None,
 ) -> dict[str, Any]:
-    """What is known of every epoch, the last first."""
-    found = await service.call(service.reading.look, lambda session: session.log())
+    """What is known of every epoch, or of those until one, the last first."""
+    found = await service.call(service.reading.look, lambda session: session.log(), epoch)
     last = found[::-1][offset : offset + _most(service, limit)]
     return {"total": len(found), "epochs": [one.written() for one in last]}
 
@@ -445,10 +451,10 @@ async def diff(
     return await service.call(service.reading.ask, ask)
 
 
-@at_the_last.get("/turns", tags=["history"])
-async def turns(service: Asked, fact: Annotated[FactText, Query()]) -> dict[str, Any]:
-    """The epochs in which a fact appeared, disappeared or changed its level, oldest first."""
-    found = await service.call(service.reading.ask, lambda session: session.history(fact))
+@at_any_epoch.get("/turns", tags=["history"])
+async def turns(service: Asked, fact: Annotated[FactText, Query()], epoch: Moment = None) -> dict[str, Any]:
+    """The epochs, all or until one, in which a fact appeared, disappeared or changed its level, oldest first."""
+    found = await service.call(service.reading.ask, lambda session: session.history(fact), epoch)
     turns = [{"what": one.what, "was": one.was, "level": one.level, "epoch": one.entry.written()} for one in found]
     return {"fact": fact, "turns": turns}
 

@@ -10,6 +10,7 @@ from elastalog.diagnostics.diagnostic import error
 from elastalog.evaluation.changes import Changes
 from elastalog.evaluation.costs import Forecast
 from elastalog.evaluation.epochs import EpochRecord
+from elastalog.pipeline.files.policy import Mode
 from elastalog.session import Session
 from elastalog.session.materialisation import Rows
 from elastalog.session.pending import PendingUpdate
@@ -94,10 +95,12 @@ class Writing:
         added: str | Iterable[str] = "",
         removed: Iterable[int | str] = (),
         after: int | None = None,
+        bad_rows: Mode | None = None,
     ) -> Committed:
         """Makes the next epoch, of facts and of rules `added` and `removed`. An update with a `key` is done once,
         however often it comes, also after a crash if there is a store; `source` says from where, and has keys of its
-        own. Another update with such a key is refused. `after`: only if this is still the last epoch."""
+        own. Another update with such a key is refused. `after`: only if this is still the last epoch. `bad_rows`: how
+        to handle invalid rows, as the session says unless given."""
         texts, gone = _refused_or(added), list(removed)
 
         def fill(update: PendingUpdate) -> None:
@@ -111,7 +114,7 @@ class Writing:
                 for name, rows in (rows_of or {}).items():
                     take(name, rows)
 
-        return self._commit(fill, key, source)
+        return self._commit(fill, key, source, bad_rows)
 
     @commits
     def become(self, program: str, *, key: str | None = None, source: str | None = None) -> Committed:
@@ -149,11 +152,12 @@ class Writing:
         fill: Callable[[PendingUpdate], None],
         key: str | None,
         source: str | None,
+        bad_rows: Mode | None = None,
     ) -> Committed:
         origin = source if source is not None or key is None else SOURCE
 
         def commit() -> Committed:
-            update = self._replicas.update(origin, key)
+            update = self._replicas.update(origin, key, bad_rows)
             fill(update)
             self._replicas.commit(update, self._committed)
             return Committed(update.stats, update.changes)

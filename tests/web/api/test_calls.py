@@ -19,7 +19,8 @@ import pytest
 import elastalog
 from elastalog import ElastalogError
 from elastalog.web.settings import Limits
-from tests.web.api.conftest import PROGRAM, READ_TOKEN, TOKEN, Running
+from tests.storage.scripted import write_snapshot
+from tests.web.api.conftest import FACTS, PROGRAM, READ_TOKEN, TOKEN, Running
 
 AS_WRITER = {"Authorization": f"Bearer {TOKEN}"}
 AS_READER = {"Authorization": f"Bearer {READ_TOKEN}"}
@@ -141,10 +142,31 @@ def test_pages_that_there_are_not_are_refused(http: httpx.Client) -> None:
     refused(http.get("/relations/path", params={"where": "from >"}), 422, "E0110")
 
 
-def test_epochs_that_are_not_kept_are_gone(http: httpx.Client) -> None:
+def test_epochs_that_are_still_to_come_are_not_there(http: httpx.Client) -> None:
     for path in ("/at/7/relations", "/relations/path?epoch=7", "/changes?since=7", "/diff?from=1&to=7"):
-        refused(http.get(path), 410, "E0813")
-    refused(http.get("/at/yesterday/relations"), 400, "E0926")
+        refused(http.get(path), 404, "E0813")
+
+
+def test_epochs_that_are_not_kept_are_gone(start: Callable[..., Running], tmp_path: Path) -> None:
+    path = tmp_path / "short.store"
+    with elastalog.open(PROGRAM, FACTS, store=path) as db:
+        for number in range(5, 9):
+            db.apply({"edge": [(4, number)]})
+            write_snapshot(db)
+    running = start(session=elastalog.open(store=elastalog.Store(path, retention=1)))
+    first = running.session.log()[0].epoch
+    assert first > 1
+    api = f"{running.url}/api/v1"
+    refused(httpx.get(f"{api}/at/{first - 1}/relations", headers=AS_READER), 410, "E0813")
+
+
+def test_what_is_no_epoch_is_said(http: httpx.Client) -> None:
+    told = "`epoch`: an epoch is a number, or the one in force at a time, such as `2026-11-18T09:30`"
+    for path in ("/at/yesterday/relations", "/relations?epoch=xy", "/proof?fact=path(1,3)&epoch=last"):
+        answer = http.get(path)
+        refused(answer, 400, "E0926")
+        assert [one["message"] for one in answer.json()["diagnostics"]] == [told]
+    assert http.get("/diff?from=x&to=2").json()["detail"] == "`query.from`: this is a whole number, not `x`"
 
 
 def test_without_a_store_the_past_is_gone(start: Callable[..., Running]) -> None:
@@ -240,6 +262,16 @@ def test_bad_rows_that_may_pass_are_reported(start: Callable[..., Running], tmp_
     assert (report["relation"], report["loaded"], report["bad"], report["quarantine"]) == ("edge", 1, 1, str(kept))
     assert report["first_bad"] == [json.loads(line) for line in kept.read_text().splitlines()]
     assert told["inserted"] == 1
+
+
+def test_an_update_says_whether_bad_rows_may_pass(http: httpx.Client) -> None:
+    rows = {"inserted": {"edge": [[4, 5], ["x", 5]]}}
+    refused(http.post("/updates", json=rows), 422, "E0502")
+    told = http.post("/updates", json={**rows, "bad_rows": "skip"}).json()
+    assert (told["inserted"], [one["bad"] for one in told["reports"]]) == (1, [1])
+    answer = http.post("/updates", json={**rows, "bad_rows": "quarantine"})
+    refused(answer, 400, "E0926")
+    assert "`--bad-rows quarantine`" in answer.text
 
 
 def test_a_program_is_checked_with_places(http: httpx.Client) -> None:
@@ -619,17 +651,17 @@ def test_patterns_can_be_asked_why_not(running: Running, past: elastalog.Client)
 
 
 @pytest.mark.parametrize("path", ["/uses?fact=edge(4,5)", "/why-not?fact=path(1,X)", "/relations"])
-@pytest.mark.parametrize("epoch", [9, 0, -5])
-def test_an_epoch_that_is_gone_is_gone_for_these_too(running: Running, path: str, epoch: int) -> None:
+@pytest.mark.parametrize(("epoch", "status"), [(9, 404), (0, 410), (-5, 410)])
+def test_an_epoch_that_is_gone_is_gone_for_these_too(running: Running, path: str, epoch: int, status: int) -> None:
     answer = httpx.get(f"{running.url}/api/v1/at/{epoch}{path}", headers=AS_WRITER)
-    assert (answer.status_code, answer.json()["code"]) == (410, "E0813")
+    assert (answer.status_code, answer.json()["code"]) == (status, "E0813")
 
 
 @pytest.mark.parametrize("call", ["blame", "suggest", "localise", "updates/preview"])
 def test_so_for_what_is_sent(running: Running, call: str) -> None:
     body = {"blame": {"fact": "path(1, 2)"}, "updates/preview": {}}.get(call, {"unwanted": ["path(1, 2)"]})
     answer = httpx.post(f"{running.url}/api/v1/at/9/{call}", json=body, headers=AS_WRITER)
-    assert (answer.status_code, answer.json()["code"]) == (410, "E0813")
+    assert (answer.status_code, answer.json()["code"]) == (404, "E0813")
 
 
 def test_without_a_store_there_is_no_past_to_ask(start: Callable[..., Running]) -> None:

@@ -209,10 +209,6 @@ class KernelBackend:
         touched = {relation.name for relation in self.held.homes.touched()}
         return touched.union(self.updates.transaction.replaced)
 
-    def must_rebuild(self, stratum: LogicalStratum) -> bool:
-        """Whether a stratum cannot be maintained in the update under way."""
-        return self.updates.reach.must_rebuild(stratum)
-
     def cut_short(self) -> None:
         """A `.limitsize` has cut an evaluation elsewhere short."""
         self.evaluation.is_complete = False

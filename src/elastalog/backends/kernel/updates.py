@@ -215,7 +215,7 @@ class KernelChanges:
         self._updates = updates
         self._done = updates.transaction
         self.size, self.affected = updates.size_now, updates.maintenance.affected
-        self.levels = updates.levels_of_some
+        self.levels, self.must_rebuild = updates.levels_of_some, updates.reach.must_rebuild
 
     def explicit(self) -> tuple[Mapping[str, Matrix], Mapping[str, Matrix]]:
         """The explicit facts that the update deletes and inserts, normalised."""

@@ -385,8 +385,11 @@ class SparkChanges:
         if not heard:
             return reach
         if reach is None:
-            return Reach(heard, kernel.must_rebuild(stratum))
+            return Reach(heard, self.must_rebuild(stratum))
         return replace(reach, changes=reach.changes + heard)
+
+    def must_rebuild(self, stratum: LogicalStratum) -> bool:
+        return self._kernel.changes.must_rebuild(stratum)
 
     def affected(self, small: Small | None = None) -> Iterator[tuple[LogicalStratum, Reach]]:
         for stratum in self._kernel.program.strata:

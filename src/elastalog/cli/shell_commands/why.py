@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from elastalog.analysis.listing import show_literal, show_rule
 from elastalog.analysis.pattern import parse_pattern, require_fact
 from elastalog.cli.questions import FORMS, after_a_moment, rendered, value_from
+from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.diagnostics.nearest import did_you_mean
 
 if TYPE_CHECKING:
@@ -210,8 +212,14 @@ def _news(state: ShellState) -> Callable[[str], None] | None:
 def _localise(state: ShellState, arguments: Piece) -> None:
     _take_faults(state, "localise", arguments)
     asked = state.debugging
-    with arguments.placing():
-        _show_answer(state, state.session.localise(asked.unwanted, asked.missing, on_progress=_news(state)))
+    try:
+        with arguments.placing():
+            _show_answer(state, state.session.localise(asked.unwanted, asked.missing, on_progress=_news(state)))
+    except ElastalogError as error:  # its help speaks of options that the shell has not
+        where = f"`suggest {arguments.text}` looks among all given facts, whenever they came"
+        advice = f"{where}; `blame` tells in which epoch"
+        found = (replace(one, help=advice) if one.code == "E1002" else one for one in error.diagnostics)
+        raise type(error)(tuple(found)) from None
 
 
 def _suggest(state: ShellState, arguments: Piece) -> None:

@@ -93,7 +93,7 @@ class MaintainingStrategy:
         before = self.watch.derivations
         if reach.must_rebuild:
             backend.rebuild(stratum)
-            how, why = rebuilt(stratum)
+            how, why = rebuilt(backend, stratum)
         elif stratum.is_folded:
             backend.refold(stratum)
             how, why = How.REFOLD, "classes" if stratum.aggregate is None else "an aggregate"

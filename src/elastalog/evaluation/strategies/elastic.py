@@ -73,7 +73,7 @@ class Elastic:
         began, before = time.perf_counter(), self.watch.derivations
         work = StratumWork(stratum.number, stratum.relations, How.REFOLD, "classes", 0, 0.0)
         if reach.must_rebuild:
-            work.how, work.reason = rebuilt(stratum)
+            work.how, work.reason = rebuilt(backend, stratum)
         elif stratum.is_folded:
             backend.refold(stratum)
             work.reason = "classes" if stratum.aggregate is None else "an aggregate"

@@ -23,14 +23,14 @@ REBUILT: Final = (How.RECOMPUTE, "the rules make another stratum of it")
 """How and why of a stratum that cannot be maintained since its rules have changed."""
 
 
-def rebuilt(stratum: LogicalStratum) -> tuple[How, str]:
+def rebuilt(backend: Backend, stratum: LogicalStratum) -> tuple[How, str]:
     """How and why of a stratum that is not maintained."""
-    if not stratum.dominance:
-        return REBUILT
-    return (
-        How.RECOMPUTE,
-        stratum.why_in_rounds or "ranks are kept by strategy `elastic` alone, and not where rules change",
-    )
+    if stratum.dominance:
+        why = "ranks are kept by strategy `elastic` alone, and not where rules change"
+        return How.RECOMPUTE, stratum.why_in_rounds or why
+    if any(backend.program.relations[name].choices for name in stratum.relations):
+        return How.RECOMPUTE, "a choice domain chooses again"
+    return REBUILT
 
 
 @dataclass(slots=True)

@@ -16,6 +16,8 @@ from enum import Enum
 from pathlib import Path, PurePath
 from typing import TypeAlias
 
+import pyarrow as pa
+
 from elastalog.analysis.program import Base, Value
 from elastalog.diagnostics.diagnostic import ElastalogError, error, finding, warn_of
 from elastalog.late import dataclass
@@ -324,9 +326,7 @@ def look_at(data: bytes, schema: Schema, file: str, form: Format) -> None:
     data = data.removeprefix(BYTE_ORDER_MARK)
     if (key := doubt_about(data, schema, form)) is None:
         return
-    name = PurePath(file).name
-    if not any(said == "filename" for said, _ in form.others) and name not in (f"{schema.name}.facts", "<stdin>"):
-        form = replace(form, others=(*form.others, ("filename", name)))
+    form = _with_name(form, schema, file)
     kept = replace(form, has_header=False)
     if key == "E0527.position":
         meant = replace(form, columns=tuple(range(schema.arity)))
@@ -340,6 +340,43 @@ def look_at(data: bytes, schema: Schema, file: str, form: Format) -> None:
             names=", ".join(f"`{given}`" for given in names), kept=f"{kept.parameters}, headers=false",
         )
     )  # fmt: skip
+
+
+def _with_name(form: Format, schema: Schema, file: str) -> Format:
+    """The format with the name of the file, where a directive has to say it."""
+    name = PurePath(file).name
+    if any(said == "filename" for said, _ in form.others) or name in (f"{schema.name}.facts", "<stdin>"):
+        return form
+    return replace(form, others=(*form.others, ("filename", name)))
+
+
+def has_blanks(data: bytes, form: Format) -> bool:
+    """Whether a blank stands behind a delimiter: those before a number do not count, those before a text are part of
+    it."""
+    return not form.delimiter[-1].isspace() and form.delimiter.encode() + b" " in data
+
+
+def warn_of_blanks(schema: Schema, data: bytes, table: pa.Table, file: str, form: Format) -> None:
+    """Warns of texts of a file that begin with a blank, as in `Ulm, Bonn, 3`. `table`: what was read of it."""
+    from pyarrow import compute
+
+    mark = form.delimiter.encode()
+    is_regular = data.count(mark) == data.count(mark + b" ")  # then a blank is a part of the delimiter
+    meant = _with_name(replace(form, delimiter=f"{form.delimiter} "), schema, file).parameters if is_regular else None
+    for column in schema.columns:
+        begin = compute.starts_with(table.column(column.name), " ") if column.base is Base.SYMBOL else None
+        if begin is not None and (number := compute.sum(begin).as_py()):
+            values = (
+                f"{number:,} of the {table.num_rows:,} values" if number < table.num_rows else f"all {number:,} values"
+            )
+            row = table.filter(begin).slice(0, 1).to_pylist()[0]
+            warn_of(
+                finding(
+                    "E0537", severity="warning", location=file, values=values, column=column.name, schema=schema.name,
+                    fact=f"{schema.name}{tuple(row.values())!r}", parameters=meant, delimiter=form.delimiter,
+                )
+            )  # fmt: skip
+            return
 
 
 def warn_of_empty(schema: Schema, file: object) -> None:

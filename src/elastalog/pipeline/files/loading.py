@@ -25,10 +25,10 @@ from elastalog.analysis.program import Base, CheckedProgram, Directive, Relation
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, error, finding, warn_of
 from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import allowance, unreadable
-from elastalog.pipeline.files.format import BYTE_ORDER_MARK, LOOKED_AT, Format, Kind, doubt_about, medium
+from elastalog.pipeline.files.format import BYTE_ORDER_MARK, LOOKED_AT, Format, Kind, doubt_about, has_blanks, medium
 from elastalog.pipeline.files.paths import find_facts, require_file
 from elastalog.pipeline.files.policy import BadRow, BadRows, Report, settle
-from elastalog.pipeline.files.read import FactsRead, read_input, read_path, said_of_text, tell_of_form
+from elastalog.pipeline.files.read import FactsRead, read_given, read_input, said_of_text, tell_of_form
 from elastalog.pipeline.files.text import read_lines
 from elastalog.relations.limits import Words
 from elastalog.relations.schema import Schema
@@ -57,9 +57,12 @@ class PlainFile:
     size: int
 
     def is_doubtful(self) -> bool:
-        """Whether its first line looks like names of columns, though it should be a fact."""
+        """Whether its first lines need a warning, which is for the reader of the whole file to give: names of columns
+        in the place of a fact, or blanks before texts."""
         with self._opened() as file:
-            return doubt_about(file.read(LOOKED_AT).removeprefix(BYTE_ORDER_MARK), self.schema, self.form) is not None
+            data = file.read(LOOKED_AT).removeprefix(BYTE_ORDER_MARK)
+        has_texts = any(column.base is Base.SYMBOL for column in self.schema.columns)
+        return doubt_about(data, self.schema, self.form) is not None or (has_texts and has_blanks(data, self.form))
 
     def blocks(self) -> Iterator[Callable[[], Lines]]:
         """Functions that read the blocks, in order."""
@@ -218,8 +221,16 @@ def edited_since(program: CheckedProgram, root: Path, moment: float) -> list[str
             if directive.parameters.get("IO", "file") == "file":
                 with suppress(ElastalogError, OSError):  # what is not there was not edited
                     file = _file_of(relation, directive, root)
-                    found += [file.name] if file.stat().st_mtime > moment else []
+                    found += [file.name] if is_newer(file, moment) else []
     return found
+
+
+def is_newer(file: Path, moment: float) -> bool:
+    """Whether a file was written after a moment, in seconds since 1970; one that is not there was not."""
+    try:
+        return file.stat().st_mtime > moment
+    except OSError:
+        return False
 
 
 def look_for_unread(program: CheckedProgram, folder: Path) -> set[str]:
@@ -284,7 +295,7 @@ def sources_at(program: CheckedProgram, given: Mapping[str, object], policy: Bad
             schema, said = Schema.of(program.relations[name]), said_of_text(program, name)
             file = _plain_path(schema, Path(path), said)
             understood = "" if file is None else described(file.form)
-            found.append(Source(name, file, partial(read_path, schema, path, policy, said), understood))
+            found.append(Source(name, file, partial(read_given, schema, path, policy, said), understood))
     return found
 
 

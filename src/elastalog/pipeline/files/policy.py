@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, assert_never, get_args
 
+from elastalog.diagnostics.arguments import require_number, require_one_of, require_place
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached, finding, warn_of
 from elastalog.late import dataclass
 from elastalog.pipeline.files.paths import replacing
@@ -46,6 +47,17 @@ class BadRows:
 
 FAIL = BadRows()
 """Bad rows are errors."""
+
+
+def as_bad_rows(given: Mode | BadRows | None) -> BadRows:
+    """How to handle bad rows, as it may be given."""
+    if given is None or given == "fail":
+        return FAIL
+    policy = given if isinstance(given, BadRows) else BadRows(given)
+    require_one_of("value of `bad_rows`", policy.policy, MODES)
+    require_number("most", policy.most, 0, whole=True, or_none=False)
+    require_place("`folder` is a path", policy.folder, "give that of the folder in which bad rows are set aside")
+    return policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +211,10 @@ class BadChanges:
         self._files.setdefault(relation, {}).update(dict.fromkeys(files))
         self._loaded[relation] = self._loaded.get(relation, 0) + loaded
         self._converted[relation] = self._converted.get(relation, 0) + converted
+
+    def add_of_diff(self, relation: str, bad: Sequence[BadRow]) -> None:
+        """Takes note of rows of diff files that are not facts."""
+        self.add(relation, dict.fromkeys(row.file for row in bad), 0, list(bad))
 
     def set_aside(self) -> None:
         """Warns of bad rows, and appends them to the quarantine, if that is the policy: a service has many updates, and

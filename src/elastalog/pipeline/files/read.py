@@ -187,14 +187,10 @@ def with_hints(schema: Schema, data: bytes, file: str, form: Format, bad: list[B
     return [hinted(row) for row in bad]
 
 
-def read_path(
-    schema: Schema, path: str | os.PathLike[str], policy: BadRows, said: Mapping[str, str] | None = None
-) -> FactsRead:
-    """The facts of a file or a folder that is given for a relation. How a text file is written is found out by looking
-    at it and at what the program says (see `sniffed`), and told in the report and on the log. A folder has the file of
-    the relation, or one of its parts in each file."""
-    (table, bad, converted), files, understood = facts_at(schema, path, said)
-    report = settle(policy, schema.name, files, table.num_rows, bad, converted)
+def read_given(schema: Schema, given: Any, policy: BadRows, said: Mapping[str, str] | None = None) -> FactsRead:
+    """The facts that are given for a relation: rows, or the path of a file or a folder (see `facts_given`)."""
+    (table, bad, converted), places, understood = facts_given(schema, given, said)
+    report = settle(policy, schema.name, places, table.num_rows, bad, converted)
     return FactsRead(table, replace(report, understood=understood))
 
 
@@ -214,11 +210,13 @@ def tell_of_form(relation: str, files: Sequence[str], understood: str) -> None:
     log.info("facts of `%s` from %s: %s", relation, ", ".join(files[:3]), understood)
 
 
-def facts_at(
-    schema: Schema, path: str | os.PathLike[str], said: Mapping[str, str] | None = None
-) -> tuple[_Read, list[str], str]:
-    """What is read of a file or a folder before bad rows are dealt with, from which files, and how they are written."""
-    files = _files_at(schema.name, Path(path))
+def facts_given(schema: Schema, given: Any, said: Mapping[str, str] | None = None) -> tuple[_Read, Sequence[str], str]:
+    """What is read of rows, or of a path, before bad rows are dealt with, from where, and how files are written: of a
+    text file it is found out by looking at it and at what the program says (see `sniffed`), and told on the log. A
+    folder has the file of the relation, or one of its parts in each file."""
+    if not isinstance(given, str | os.PathLike):
+        return good_facts(schema, given), [place_of(schema)], ""
+    files = _files_at(schema.name, Path(given))
     found = [_looked_at(schema, file, said) for file in files]
     names, told = [str(file) for file in files], "; ".join(dict.fromkeys(how for _, how in found))
     tell_of_form(schema.name, names, told)
@@ -251,13 +249,6 @@ def _files_at(relation: str, path: Path) -> list[Path]:
     if not found:
         raise error("E0510", location=path, relation=relation, path=path)
     return found
-
-
-def read_rows(schema: Schema, rows: Any, policy: BadRows) -> FactsRead:
-    """The facts among rows, and how the reading went."""
-    facts, bad, converted = good_facts(schema, rows)
-    report = settle(policy, schema.name, [place_of(schema)], facts.num_rows, bad, converted)
-    return FactsRead(facts, report)
 
 
 def place_of(schema: Schema) -> str:

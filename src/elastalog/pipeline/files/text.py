@@ -25,9 +25,11 @@ from elastalog.pipeline.files.format import (
     Format,
     bare,
     chosen_columns,
+    has_blanks,
     parser_of,
     reads_as_header,
     records_of,
+    warn_of_blanks,
 )
 from elastalog.pipeline.files.policy import BadRow
 from elastalog.relations import faults
@@ -51,14 +53,17 @@ def read_text(
         if len(form.columns) != schema.arity:
             raise error("E0671", columns=len(form.columns), schema=schema.name, arity=schema.arity)
         form = _named_in_header(data, schema, form)
-    as_written = schema
+    as_written, whole = schema, data
     if form.has_header:
         header, _, data = data.partition(b"\n")
         as_written = _in_order_of(header, schema, form, file, apart)
     if not data:
         return schema.arrow().empty_table(), []
     table, bad = read_lines(as_written, data, file, form, 2 if form.has_header else 1)
-    return (table if as_written is schema else table.select(schema.names)), bad
+    table = table if as_written is schema else table.select(schema.names)
+    if file and has_blanks(whole, form):
+        warn_of_blanks(schema, whole, table, file, form)
+    return table, bad
 
 
 def _named_in_header(data: bytes, schema: Schema, form: Format) -> Format:
