@@ -353,11 +353,11 @@ class TypedBuilder:
             result = functor.overloads[0].result
             expected = [self.definite(call.arguments[0]) or Base.NUMBER]
         arguments = []
-        for term, base in zip(call.arguments, expected, strict=True):
+        for position, (term, base) in enumerate(zip(call.arguments, expected, strict=True)):
             argument = self.expression(term, base)
             is_built_in = call.functor[0] != "@"
             if self.kind(argument) is not base or (isinstance(base, Structure) and is_built_in):
-                self.reports.call(call, functor, term, self.kind(argument), base)
+                self.reports.call(call, functor, position, self.kind(argument), base)
             arguments.append(argument)
         if call.functor == "capture":
             self.check_pattern(arguments[0])
