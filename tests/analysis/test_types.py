@@ -412,10 +412,10 @@ CLASHES = (
 )
 def test_what_is_advised_for_a_clash_is_accepted(rule: str, wrong: str, right: str, said: str) -> None:
     assert str(only_error(CLASHES + rule.format(wrong)).help).startswith(said)
-    assert codes(CLASHES + rule.format(right)) == []
+    accepted(CLASHES + rule.format(right))
 
 
 def test_a_loss_of_a_conversion_is_said() -> None:
     error = only_error(CLASHES + "whole(m) :- av(m).")
     assert error.help == "convert the float with `to_number(m)`, which drops the fraction, or change a declaration"
-    assert codes(CLASHES + "whole(to_number(m)) :- av(m).") == []
+    accepted(CLASHES + "whole(to_number(m)) :- av(m).")

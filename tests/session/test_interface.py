@@ -51,6 +51,39 @@ def test_invalid_dates_are_told_with_their_number() -> None:
     assert not told(lambda: db.apply({"sent": [(6, "2026-12-01")]}))
 
 
+def test_a_query_tells_of_invalid_dates_as_often_as_it_is_asked() -> None:
+    program = ".decl sent(id: number, by: symbol, on: symbol)\n.input sent(IO=updates)\n"
+    rows = {"sent": [(1, "a", "2026-2-30"), (2, "b", "2026-02-28")]}
+    with elastalog.open(program, rows) as db:
+        for _ in range(2):
+            (found,) = told(lambda: db.query("sent(I, _, D), year(D) = 2026"))
+            assert '("2026-2-30"): the query leaves out such rows' in found
+            later = db.engine.asking("sent(I, _, D), year(D) = 2026", {})
+            assert told(later) == [found]
+        assert not told(lambda: db.query("sent(I, _, D), I > 1, year(D) = 2026"))
+        assert not told(lambda: db.query('sent(I, "b", D), year(D) = 2026'))
+
+
+@pytest.mark.parametrize("given", [{}, {"date": "2026-13-01"}])
+def test_an_invalid_date_in_a_query_is_told(given: dict[str, str]) -> None:
+    with elastalog.open(".decl sent(on: symbol)\n.input sent(IO=updates)", {"sent": [("2026-02-28",)]}) as db:
+        text = f"sent(D), year({'?date' if given else chr(34) + '2026-13-01' + chr(34)}) = year(D)"
+        with pytest.warns(UserWarning, match='"2026-13-01" is not a valid date or time: `year` has no value') as found:
+            assert not len(db.query(text, **given))
+        (warning,) = found
+        assert text in str(warning.message)
+
+
+def test_an_invalid_date_in_a_rule_is_told_once() -> None:
+    rule = 'late(d) :- sent(d), days_between("2026-02-30", d) > 3.'
+    program = f".decl sent(on: symbol)\n.input sent(IO=updates)\n.decl late(on: symbol)\n{rule}\n.output late"
+    found = [warning.message for warning in elastalog.Program.parse(program).warnings]
+    assert found == ['"2026-02-30" is not a valid date or time: `days_between` has no value']
+    assert elastalog.Program.parse(program.replace("02-30", "02-28")).warnings == ()
+    with elastalog.open(program, {"sent": [("2026-03-28",)]}) as db:
+        assert not told(lambda: db.query("late(D)"))
+
+
 def test_a_relation_that_is_called_as_a_function_of_dates_reads_none() -> None:
     program = """
     .decl sent(on: symbol)
@@ -547,7 +580,7 @@ def test_an_invalid_date_that_is_met_again_is_seldom_judged_again(monkeypatch: p
     judged: list[str] = []
     judge = invalid_dates._loses
     monkeypatch.setattr(
-        invalid_dates, "_loses", lambda rule, text, read: judged.append(text) or judge(rule, text, read)
+        invalid_dates, "_loses", lambda rule, text, *read: judged.append(text) or judge(rule, text, *read)
     )
     monkeypatch.setattr(invalid_dates, "_SPARED", 1e9)
     program = """.decl k(x: symbol, n: number)

@@ -21,7 +21,7 @@ from elastalog.analysis.program import CheckedProgram, Value, variables_in
 from elastalog.analysis.values import NIL, Branch, Record
 from elastalog.analysis.variables import variables_of
 from elastalog.diagnostics.arguments import require_text, wrong_kind
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label, error
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label, error, warn_of
 from elastalog.diagnostics.nearest import did_you_mean, nearest
 from elastalog.diagnostics.source import Source, Span
 from elastalog.late import dataclass
@@ -36,6 +36,8 @@ ANSWER = "answer"
 _PREFIX = "() :-\n"
 _NOWHERE = Span(0, 0)
 _END = "found the end"
+_TOLD = ("E0310", "E0621")
+"""Warnings about values in a program that are as useful of a query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +266,7 @@ def _refuse(found: tuple[Diagnostic, ...], text: str, shift: int, program: Check
     """Raises the errors among findings, as ones about the text of the query. Other labels than the primary ones lead to
     declarations, which stand elsewhere."""
     source = Source("<query>", text)
-    errors = []
+    errors, told = [], []
     for fault in found:
         if fault.severity == "error":
             labels = tuple(_placed(label, shift, len(text)) for label in fault.labels if label.primary)
@@ -285,8 +287,13 @@ def _refuse(found: tuple[Diagnostic, ...], text: str, shift: int, program: Check
                     advice += "; a missing value (None) fits no such column"
                     fault = replace(fault, notes=())
             errors.append(replace(fault, message=message, help=advice, labels=labels, source=source))
+        elif fault.code in _TOLD and text:  # a rule of the program has no text here, and was told of before
+            labels = tuple(_placed(label, shift, len(text)) for label in fault.labels)
+            told.append(replace(fault, labels=labels, source=source))
     if errors:
         raise ElastalogError(errors)
+    for warning in told:
+        warn_of(warning)
 
 
 def about_part(failed: ElastalogError, part: str, shift: int) -> ElastalogError:
