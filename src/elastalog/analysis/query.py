@@ -81,7 +81,7 @@ def check_query(text: str, types: syntax.Tree, program: CheckedProgram, paramete
     clause = _only_clause(tree, text)
     if not shift and clause.heads[0].relation in program.relations and not list(nodes_of(syntax.Atom, clause.body)):
         raise _wrong(text, "E0618.head", form=", ".join(part.strip() for part in text.split(":-", 1)))
-    clause = _bound(clause, parameters, text, shift)
+    clause = _bound(clause, parameters, text, shift, program)
     if shift:
         found_names = sorted((v.span.start, v.name) for v in variables_of(clause.body, is_deep=False))
         columns: tuple[str, ...] = tuple(dict.fromkeys(name for _, name in found_names))
@@ -190,9 +190,12 @@ def _columns_of_head(clause: syntax.Clause) -> tuple[tuple[str, ...], syntax.Cla
 # --- parameters ----------------------------------------------------------------------------------------------------
 
 
-def _bound(clause: syntax.Clause, parameters: Mapping[str, Value], text: str, shift: int) -> syntax.Clause:
+def _bound(
+    clause: syntax.Clause, parameters: Mapping[str, Value], text: str, shift: int, program: CheckedProgram
+) -> syntax.Clause:
     """The clause with values in the places of parameters. All must be given, and all that are given be used."""
     used: set[str] = set()
+    wanted = {variable.name for variable in nodes_of(syntax.Variable, clause)}
 
     def bind(term: Any) -> Any:
         if not isinstance(term, syntax.Variable) or not term.name.startswith("?"):
@@ -200,9 +203,13 @@ def _bound(clause: syntax.Clause, parameters: Mapping[str, Value], text: str, sh
         name = term.name[1:]
         if name not in parameters:
             span = Span(term.span.start - shift, term.span.end - shift)
-            near = nearest(name, parameters)
-            advice = None if near is None else f"`{near}` was given a value: is that `{name}`?"
-            raise _wrong(text, "E0619", span, name=name, advice=advice, example=name or "name")
+            unused = [given for given in parameters if f"?{given}" not in wanted]
+            near = nearest(name, unused) or next(iter(unused), None)
+            advice = f"`{near}` was given a value, and the query has no `?{near}`: is that `?{name}`?"
+            given, typed = ('"…"', "…") if _is_text(term, clause, program) else ("1", "1")
+            raise _wrong(
+                text, "E0619", span, name=name, advice=near and advice, example=name or "name", given=given, typed=typed
+            )
         used.add(name)
         return constant(parameters[name], term.span)
 
@@ -211,6 +218,18 @@ def _bound(clause: syntax.Clause, parameters: Mapping[str, Value], text: str, sh
     if unused:
         raise error("E0619.unused", listed=", ".join(f"`?{name}`" for name in unused))
     return found
+
+
+def _is_text(variable: syntax.Variable, clause: syntax.Clause, program: CheckedProgram) -> bool:
+    """Whether a variable stands in a column of texts."""
+    for atom in nodes_of(syntax.Atom, clause.body):
+        columns = program.relations[atom.relation].attributes if atom.relation in program.relations else ()
+        if any(
+            term == variable and column.base is checked.Base.SYMBOL
+            for term, column in zip(atom.arguments, columns, strict=False)
+        ):
+            return True
+    return False
 
 
 def constant(value: Value | tuple[Any, ...] | None, span: Span) -> syntax.Term:
