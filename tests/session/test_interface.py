@@ -74,6 +74,18 @@ def test_an_invalid_date_in_a_query_is_told(given: dict[str, str]) -> None:
         assert text in str(warning.message)
 
 
+def test_a_parameter_without_a_value_is_shown_with_one_of_its_type() -> None:
+    with elastalog.open(".decl may(u: symbol, n: number)\n.input may(IO=updates)", {"may": [("ann", 1)]}) as db:
+        for text, given, help in (
+            ("may(?u, N)", {"user": "ann"}, "`user` was given a value, and the query has no `?user`: is that `?u`?"),
+            ("may(?u, ?n)", {"n": 1}, 'give it a value: `db.query(…, u="…")`, on the command line `--param u=…`'),
+            ("may(?u, ?n)", {"u": "ann"}, "give it a value: `db.query(…, n=1)`, on the command line `--param n=1`"),
+        ):
+            with refused("E0619") as caught:
+                db.query(text, parameters=given)
+            assert caught.value.diagnostics[0].help == help
+
+
 def test_an_invalid_date_in_a_rule_is_told_once() -> None:
     rule = 'late(d) :- sent(d), days_between("2026-02-30", d) > 3.'
     program = f".decl sent(on: symbol)\n.input sent(IO=updates)\n.decl late(on: symbol)\n{rule}\n.output late"
@@ -162,7 +174,9 @@ def test_a_prepared_query_without_a_value_shows_its_call() -> None:
             assert f"`{call}`" in str(error.value.diagnostics[0].help)
         with refused("E0619", match="no value") as error:
             db.prepare("path(?start, X)")(strat=1)
-        assert error.value.diagnostics[0].help == "`strat` was given a value: is that `start`?"
+        assert error.value.diagnostics[0].help == (
+            "`strat` was given a value, and the query has no `?strat`: is that `?start`?"
+        )
 
 
 def test_a_filter_is_shown_with_names_that_python_takes() -> None:
