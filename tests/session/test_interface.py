@@ -76,14 +76,14 @@ def test_an_invalid_date_in_a_query_is_told(given: dict[str, str]) -> None:
 
 def test_a_parameter_without_a_value_is_shown_with_one_of_its_type() -> None:
     with elastalog.open(".decl may(u: symbol, n: number)\n.input may(IO=updates)", {"may": [("ann", 1)]}) as db:
-        for text, given, help in (
+        for text, given, advice in (
             ("may(?u, N)", {"user": "ann"}, "`user` was given a value, and the query has no `?user`: is that `?u`?"),
             ("may(?u, ?n)", {"n": 1}, 'give it a value: `db.query(…, u="…")`, on the command line `--param u=…`'),
             ("may(?u, ?n)", {"u": "ann"}, "give it a value: `db.query(…, n=1)`, on the command line `--param n=1`"),
         ):
             with refused("E0619") as caught:
                 db.query(text, parameters=given)
-            assert caught.value.diagnostics[0].help == help
+            assert caught.value.diagnostics[0].help == advice
 
 
 def test_an_invalid_date_in_a_rule_is_told_once() -> None:
@@ -710,7 +710,7 @@ def test_changes_say_where_their_facts_are() -> None:
                 getattr(changes, name)
         again = db.apply({"edge": [(3, 4)]}, source="tests", batch=1)
         assert (again.is_repeated, repr(again)) == (True, "0 changes: this batch was applied before")
-        assert (changes.is_repeated, repr(db.apply({"edge": [(3, 4)]}))) == (False, "0 changes")
+        assert (changes.is_repeated, repr(db.apply({"edge": [(3, 4)]}))) == (False, "0 changes, 1 without effect")
 
 
 def test_what_is_no_function_does_not_filter() -> None:

@@ -234,6 +234,8 @@ class Updates:
         changes = self._changes(record.changes, self.now.schemas)  # whatever becomes of the rules
         if record.is_repeated:
             changes.is_repeated = True
+        if record.ignored:
+            changes.ignored = record.ignored
         return changes
 
     def _changes(self, words: ChangedWords, schemas: Mapping[str, Schema]) -> Changes:

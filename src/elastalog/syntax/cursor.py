@@ -22,6 +22,8 @@ from elastalog.syntax.tokens import (
     crop,
 )
 
+BY_PLACE = "arguments go by their place, without names: `path(1, X)`, with `_` for those that may be any"
+"""What is said where an argument is named."""
 MOST_NESTED = 100
 """How deep expressions and bodies may nest; it bounds the recursion of every later stage too."""
 
@@ -153,7 +155,8 @@ class Cursor:
         """Like `expect`, for a closing bracket: the label shows what it would close."""
         if self.texts[self.position] != text:
             opening = (Label(self.span_of(opened), "opened here", False),)
-            advice = self.operator_meant()
+            is_named = self.texts[self.position] == "=" and "an argument" in where
+            advice = BY_PLACE if is_named else self.operator_meant()
             if (
                 advice is None
                 and "`,`" in where
