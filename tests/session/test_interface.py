@@ -7,6 +7,7 @@ import csv
 import datetime
 import inspect
 import re
+import shlex
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -775,3 +776,51 @@ def test_changes_of_several_relations_in_a_frame_keep_every_value() -> None:
     assert ours["a2"].dtype == "Int64"
     ours, theirs = frames()
     assert (list(ours), len(ours), theirs.columns) == (["op", "relation"], 0, ["op", "relation"])
+
+
+def test_a_relation_is_not_the_rule_to_remove() -> None:
+    with elastalog.open(PROGRAM, EDGES) as db:
+        with refused("E0616") as caught:
+            db.change_rules(removed="path")
+        (found,) = caught.value.diagnostics
+        assert str(found.help).startswith("did you mean `path(x, ")
+        db.change_rules(removed=str(found.help).split("`")[1])
+
+
+def test_a_limit_of_few_bytes_was_meant_as_more() -> None:
+    with refused("E0604") as caught:
+        elastalog.open(PROGRAM, EDGES, limits=elastalog.Limits(memory=2000))
+    (found,) = caught.value.diagnostics
+    assert found.message == "the memory limit was reached: it is 2,000 bytes"
+    assert "Limits(memory=2000 << 20)" in str(found.help)
+    elastalog.open(PROGRAM, EDGES, limits=elastalog.Limits(memory=2000 << 20)).close()
+
+
+def test_what_changed_nothing_is_told() -> None:
+    with elastalog.open(PROGRAM, EDGES) as db:
+        changes = db.apply(deleted={"edge": [(8, 9)]})
+        assert (changes.ignored, repr(changes)) == (1, "0 changes, 1 without effect")
+        changes = db.apply({"edge": [(1, 2), (9, 9)]})
+        assert (changes.ignored, repr(changes).splitlines()[0]) == (1, "2 changes, 1 without effect")
+        changes = db.apply({"edge": [(7, 7)]})
+        assert (changes.ignored, repr(changes).splitlines()[0]) == (0, "2 changes")
+
+
+def test_a_fact_without_arguments_takes_no_line() -> None:
+    with elastalog.open(".decl s()\ns().") as db:
+        assert repr(db["s"]) == "s(): 1 fact"
+
+
+def test_arguments_have_no_names() -> None:
+    with elastalog.open(PROGRAM, EDGES) as db, refused("E0110") as caught:
+        db.query("path(x=1)")
+    assert str(caught.value.diagnostics[0].help).startswith("arguments go by their place, without names")
+
+
+def test_a_query_before_its_program_is_told_the_order(tmp_path: Path) -> None:
+    path = tmp_path / "reach.dl"
+    path.write_text(PROGRAM + "edge(1, 2).")
+    swapped = run("query", "path(1, X)", path)
+    assert swapped.exit_code == 2
+    words = shlex.split(swapped.output.rpartition("comes first: elastalog ")[2])
+    assert run(*words).stdout == "2\n"
