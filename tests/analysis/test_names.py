@@ -284,14 +284,8 @@ _SELECTED = "ask for the facts that fit a pattern, with a variable for each colu
         ("q(1) :- n(ann, _).", 'write `"ann"` if that is a string, otherwise `_`'),
         ("q(x) :- n(x, other).", "write `_`, or `_other` to keep the name"),
         ('q("a").\n.input q(file="x")', "did you mean `filename`?"),
-        (
-            "p(x) :- SELECT x FROM n.",
-            "ask for the facts that fit a pattern, with a variable for each column: `n(x, y)`",
-        ),
-        (
-            "p(x) :- SELECT * FROM n.",
-            "ask for the facts that fit a pattern, with a variable for each column: `n(x, y)`",
-        ),
+        ("p(x) :- SELECT x FROM n.", _SELECTED),
+        ("p(x) :- SELECT * FROM n.", _SELECTED),
     ],
 )
 def test_habits_of_other_languages_get_the_help_that_is_meant(rule: str, advice: str) -> None:

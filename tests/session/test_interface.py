@@ -824,3 +824,31 @@ def test_a_query_before_its_program_is_told_the_order(tmp_path: Path) -> None:
     assert swapped.exit_code == 2
     words = shlex.split(swapped.output.rpartition("comes first: elastalog ")[2])
     assert run(*words).stdout == "2\n"
+
+
+def test_an_invalid_date_is_why_a_fact_does_not_hold() -> None:
+    program = '.decl o(d: symbol)\n.decl p(d: symbol)\np(d) :- o(d), days_between(d, "2026-01-01") > 3.'
+    with pytest.warns(UserWarning, match="E0621"):
+        db = elastalog.open(program, {"o": [("2026-02-30",), ("2026-02-28",)]})
+    with db:
+        assert db.why_not('p("2026-02-30")').notes == ('"2026-02-30" is not a valid date or time',)
+        assert '"2026-02-30" is not a valid date or time' in str(db.why_not('p("2026-02-30")'))
+        assert db.why_not('p("2026-02-28")').notes == ()
+
+
+def test_members_that_are_expected_are_told_of() -> None:
+    with elastalog.open(PROGRAM, EDGES) as db:
+        relation = db.query("edge(X, Y)")
+        with pytest.raises(AttributeError, match=r"'Relation' object has no attribute 'Y'.* that is a column") as caught:
+            _ = relation.Y
+        assert eval(str(caught.value).split("`")[1], {"relation": relation}) == [2, 3]
+        with pytest.raises(AttributeError, match=r"write `relation.to_pandas\(\)`"):
+            relation.pandas()
+        with pytest.raises(AttributeError, match=r"'Relation' object has no attribute 'nothing'$"):
+            _ = relation.nothing
+
+
+def test_threads_are_a_number_or_auto() -> None:
+    with refused("E0612") as caught:
+        elastalog.open(PROGRAM, EDGES, jobs="2")
+    assert caught.value.diagnostics[0].help == 'give a whole number from 1 on, or "auto"'

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from elastalog.analysis.functor_values import INVALID_DATES, MOST_INVALID
+from elastalog.analysis.functor_values import INVALID_DATES, MOST_INVALID, moment_of
 from elastalog.analysis.functors import DATED
 from elastalog.analysis.listing import show_value
 from elastalog.analysis.pattern import Free, Pattern
@@ -103,6 +104,16 @@ def _loses(rule: Rule, text: str, look_up: LookUp, ordinal: Ordinal) -> bool:
         if not found.instantiations and not found.is_exhaustive:
             return True
     return False
+
+
+_CALL = re.compile(rf"\b(?:{'|'.join(sorted(DATED))})\(([^()]*)\)")
+_TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"')
+
+
+def invalid_dates_in(literals: Iterable[str]) -> list[str]:
+    """What is said of texts that functions of dates are given in literals, as they are shown, and that are no dates."""
+    texts = (text for literal in literals for call in _CALL.findall(literal) for text in _TEXT.findall(call))
+    return [f'"{text}" is not a valid date or time' for text in dict.fromkeys(texts) if moment_of(text) is None]
 
 
 def _is_dated(literal: Literal) -> bool:

@@ -155,7 +155,7 @@ def open(  # noqa: A001  # its public name
     require_one_of("strategy", strategy or "elastic", tuple(STRATEGIES))
     require_one_of("value of `levels`", levels or "local", ("local", "global"))
     if jobs != AUTO:
-        require_number("jobs", jobs, 1, whole=True)
+        require_number("jobs", jobs, 1, whole=True, usual='"auto"')
     if budget != AUTO:
         require_number("budget", budget, 0)
     if limits is None:
