@@ -33,6 +33,9 @@ INSTEAD: Final = {
     "columns": ": `relation.schema.names` has the names",
     "to_list": ": write `list(relation)`",
     "to_dicts": ": write `relation.to_arrow().to_pylist()`",
+    "pandas": ": write `relation.to_pandas()`",
+    "polars": ": write `relation.to_polars()`",
+    "arrow": ": write `relation.to_arrow()`",
     "to_csv": ": write `relation.to_pandas().to_csv(path, index=False)`",
     "inserted": ": by relation: `changes[name].inserted`, of all together `changes.to_pandas()`",
     "deleted": ": by relation: `changes[name].deleted`, of all together `changes.to_pandas()`",
@@ -99,10 +102,15 @@ class Renamed:
 
                 warn("write `asyncio.to_thread(db.apply, …)` instead of `db.aapply(…)`")
                 return partial(asyncio.to_thread, self.apply)
-            told = f"{type(self).__name__!r} object has no attribute {name!r}"
+            called = next(one.__name__ for one in type(self).__mro__ if Renamed in one.__bases__)
+            told = f"{called!r} object has no attribute {name!r}"
             is_relation = name[:1] != "_" and name != "schemas" and name in getattr(self, "schemas", ())
-            called = "changes" if isinstance(self, Mapping) else "db"
-            instead = f': write `{called}["{name}"]`' if is_relation else self._instead.get(name, "")
+            kept_in = "changes" if isinstance(self, Mapping) else "db"
+            instead = f': write `{kept_in}["{name}"]`' if is_relation else self._instead.get(name, "")
+            schema = None if name == "schema" else getattr(self, "schema", None)
+            if name in getattr(schema, "names", ()):
+                place = schema.names.index(name)
+                instead = f": that is a column: write `[fact[{place}] for fact in relation]`"
             raise AttributeError(told + instead, name=name, obj=self)
 
 

@@ -265,12 +265,16 @@ def test_the_innermost_is_meant_and_others_are_unknown_outside() -> None:
     assert codes(PROGRAM + ".decl u(t: c.T)\nu($A(1)).") == ["E0241"]
 
 
+_SELECTED = "ask for the facts that fit a pattern, with a variable for each column: `n(x, y)`"
+
+
 @pytest.mark.parametrize(
     ("rule", "advice"),
     [
         ("q(x) :- n(x, k), k in (1, 2).", "write `(k = 1; k = 2)`, or keep the values in a relation"),
         ("q(x) :- n(x, k), k not in (1, 2).", "write `k != 1, k != 2`"),
         ("q(x) :- n(x, _), x in names.", 'write `(x = "a"; x = "b")`, or keep the values in a relation'),
+        ("q(x) :- n(x, k), k between 7 and 9.", "write `7 <= k, k <= 9`"),
         ("q(x) :- n(x, k) order by k limit 3.", "a relation is a set: order and cut where its facts are read"),
         (
             "q(x) :- n(x, NULL).",
@@ -280,8 +284,8 @@ def test_the_innermost_is_meant_and_others_are_unknown_outside() -> None:
         ("q(1) :- n(ann, _).", 'write `"ann"` if that is a string, otherwise `_`'),
         ("q(x) :- n(x, other).", "write `_`, or `_other` to keep the name"),
         ('q("a").\n.input q(file="x")', "did you mean `filename`?"),
-        ("p(x) :- SELECT x FROM n.", "ask for the facts that fit a pattern: `SELECT * FROM edge` is `edge(x, y)`"),
-        ("p(x) :- SELECT * FROM n.", "ask for the facts that fit a pattern: `SELECT * FROM edge` is `edge(x, y)`"),
+        ("p(x) :- SELECT x FROM n.", _SELECTED),
+        ("p(x) :- SELECT * FROM n.", _SELECTED),
     ],
 )
 def test_habits_of_other_languages_get_the_help_that_is_meant(rule: str, advice: str) -> None:

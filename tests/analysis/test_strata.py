@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +12,7 @@ import elastalog
 from elastalog.analysis.growth import growing, warnings_of_growth
 from elastalog.analysis.program import Aggregation, Atom
 from elastalog.analysis.stratify import Uses, components, in_order
+from elastalog.backends import watch
 from elastalog.diagnostics.diagnostic import LimitReached
 from elastalog.diagnostics.source import Span
 from tests.analysis.checking import EDGES, accepted, check_text, codes, labelled, only_error
@@ -299,7 +302,38 @@ def test_a_best_value_is_bounded_from_the_side_to_which_it_improves() -> None:
         found = [each for stratum in program.strata for each in growing(program, stratum.rules)]
         assert bool(found) == is_told
         if found:
-            assert found[0].advice.endswith("`x > 0`" if best == "min" else "`x < 1000`")
+            assert found[0].advice.endswith("`a > 0`" if best == "min" else "`a < 1000`")
+
+
+@pytest.mark.parametrize("ask", ["apply", "preview"])
+def test_what_makes_a_shortest_path_grow_is_logged_before_a_limit_ends_it(
+    ask: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(watch, "LONG", 0.1)
+    text = (
+        ".decl road(x: symbol, y: symbol, km: number)\n.input road(IO=updates)\n.decl far(x: symbol, km: min number)\n"
+        'far("a", 0).\nfar(y, d + k) :- far(x, d), road(x, y, k).\n'
+    )
+    roads = {"road": [("a", "b", 10), ("b", "a", 10)]}
+    with elastalog.open(text, roads) as db:
+        with pytest.raises(LimitReached, match="add nothing below 0, as by `k >= 0`"), db.engine.within(1):
+            getattr(db, ask)({"road": [("a", "b", -11)]})
+        (record,) = caplog.records
+        assert record.levelname == "WARNING"
+        assert "this rule may grow without end: far(y, d + k)" in record.message
+        db.change_rules(removed="far(y, d + k) :- far(x, d), road(x, y, k).",
+                        added="far(y, d + k) :- far(x, d), road(x, y, k), k >= 0.")  # fmt: skip
+        getattr(db, ask)({"road": [("a", "b", -11)]})
+        time.sleep(0.2)
+        assert sorted(db.query("far(X, K)")) == [("a", 0), ("b", 10)]
+    assert len(caplog.records) == 1
+
+
+def test_texts_that_grow_are_bounded_by_their_length() -> None:
+    text = '.decl s(x: symbol)\ns("a").\ns(cat(t, "b")) :- s(t).'
+    (found,) = warnings_of_growth(accepted(text))
+    assert "`strlen(t) < 1000`" in str(found.help)
+    assert warnings_of_growth(accepted(text.replace("s(t).", "s(t), strlen(t) < 1000."))) == []
 
 
 def test_the_limit_that_ends_it_names_the_rule() -> None:

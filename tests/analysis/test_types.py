@@ -370,3 +370,52 @@ def test_programs_have_the_same_types_either_way() -> None:
 
 def test_a_fraction_in_a_column_of_whole_numbers() -> None:
     assert only_error(".decl e(x: number)\ne(1.5).").help == "write a whole number, or declare `x: float`"
+
+
+CLASHES = (
+    ".decl r(x: symbol, n: number, d: symbol)\n.input r\n.decl av(m: float)\n.input av\n.decl o(x: symbol)\n"
+    ".decl whole(n: number)\n.decl positive(n: unsigned)\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("rule", "wrong", "right", "said"),
+    [
+        ("o(x) :- r(x, n, _), av(m), {}.", "n < m", "to_float(n) < m", "convert the number with `to_float(n)`"),
+        ("o(x) :- r(x, n, _), av(m), {}.", "m > n", "m > to_float(n)", "convert the number with `to_float(n)`"),
+        ("o(x) :- r(x, n, _), {}.", "n > 3.5", "to_float(n) > 3.5", "convert the number with `to_float(n)`"),
+        ("o(x) :- r(x, n, _), av(m), {} > 3.5.", "n * m", "to_float(n) * m", "convert the number with `to_float(n)`"),
+        ("o(x) :- r(x, n, _), {} > 3.5.", "n * 1.1", "to_float(n) * 1.1", "convert the number with `to_float(n)`"),
+        ("o(x) :- r(x, n, d), {}.", "d < n", "to_number(d) < n", "convert the symbol with `to_number(d)`"),
+        ("o(x) :- r(x, _, d), d > {}.", "2026-01-01", '"2026-01-01"', 'a date is a text: write `"2026-01-01"`'),
+        ("o(x) :- r(x, _, d), {} <= d.", "2026/1/1", '"2026-01-01"', 'a date is a text: write `"2026-01-01"`'),
+        ("o(x) :- r(x, _, {}).", "2026-01-01", '"2026-01-01"', 'a date is a text: write `"2026-01-01"`'),
+        (
+            "whole(m) :- {}.",
+            "m = mean n : { r(_, n, _) }",
+            "m_float = mean n : { r(_, n, _) }, m = to_number(m_float)",
+            "write `m_float = mean n : { r(_, n, _) }, m = to_number(m_float)`, or declare the column as `float`",
+        ),
+        (
+            "whole({}).",
+            "mean n : { r(_, n, _) }",
+            "to_number(mean n : { r(_, n, _) })",
+            "write `to_number(mean n : { r(_, n, _) })`, or declare the column as `float`",
+        ),
+        (
+            "positive(m) :- {}.",
+            "m = sum n : { r(_, n, _) }",
+            "m_number = sum n : { r(_, n, _) }, m = to_unsigned(m_number)",
+            "write `m_number = sum n : { r(_, n, _) }, m = to_unsigned(m_number)`",
+        ),
+    ],
+)
+def test_what_is_advised_for_a_clash_is_accepted(rule: str, wrong: str, right: str, said: str) -> None:
+    assert str(only_error(CLASHES + rule.format(wrong)).help).startswith(said)
+    accepted(CLASHES + rule.format(right))
+
+
+def test_a_loss_of_a_conversion_is_said() -> None:
+    error = only_error(CLASHES + "whole(m) :- av(m).")
+    assert error.help == "convert the float with `to_number(m)`, which drops the fraction, or change a declaration"
+    accepted(CLASHES + "whole(to_number(m)) :- av(m).")

@@ -295,6 +295,17 @@ def test_another_strategy_keeps_explicit_facts_and_the_pending_update(program: s
     ]
 
 
+def test_stats_show_no_names_of_ours(tmp_path: Path) -> None:
+    path = tmp_path / "count.dl"
+    path.write_text(
+        ".decl e(x: number)\n.input e(IO=updates)\n"
+        ".decl n(x: number)\nn(s) :- s = sum y : { e(y) }, !e(s).\n.output n\n"
+    )
+    shown = script(path, "insert e(2), e(3); commit; stats", "-q").stdout
+    assert "(made for negations and aggregates)" in shown
+    assert "@" not in shown
+
+
 def test_stats_name_the_strategy_and_the_rules(program: str) -> None:
     shown = script(program, "insert edge(2, 3); commit; stats", "-q").stdout
     assert shown.startswith("epoch 2, strategy elastic: ")

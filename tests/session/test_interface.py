@@ -7,6 +7,7 @@ import csv
 import datetime
 import inspect
 import re
+import shlex
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -52,6 +53,51 @@ def test_invalid_dates_are_told_with_their_number() -> None:
     with pytest.warns(UserWarning, match="E0621") as warned:
         db.apply({"sent": [(7, "2026-02-31")]})
     assert 'it is in column `on` of sent(7, "2026-02-31")' in str(warned[0].message)
+
+
+def test_a_query_tells_of_invalid_dates_as_often_as_it_is_asked() -> None:
+    program = ".decl sent(id: number, by: symbol, on: symbol)\n.input sent(IO=updates)\n"
+    rows = {"sent": [(1, "a", "2026-2-30"), (2, "b", "2026-02-28")]}
+    with elastalog.open(program, rows) as db:
+        for _ in range(2):
+            (found,) = told(lambda: db.query("sent(I, _, D), year(D) = 2026"))
+            assert '("2026-2-30"): the query leaves out such rows' in found
+            later = db.engine.asking("sent(I, _, D), year(D) = 2026", {})
+            assert told(later) == [found]
+        assert not told(lambda: db.query("sent(I, _, D), I > 1, year(D) = 2026"))
+        assert not told(lambda: db.query('sent(I, "b", D), year(D) = 2026'))
+
+
+@pytest.mark.parametrize("given", [{}, {"date": "2026-13-01"}])
+def test_an_invalid_date_in_a_query_is_told(given: dict[str, str]) -> None:
+    with elastalog.open(".decl sent(on: symbol)\n.input sent(IO=updates)", {"sent": [("2026-02-28",)]}) as db:
+        text = f"sent(D), year({'?date' if given else chr(34) + '2026-13-01' + chr(34)}) = year(D)"
+        with pytest.warns(UserWarning, match='"2026-13-01" is not a valid date or time: `year` has no value') as found:
+            assert not len(db.query(text, **given))
+        (warning,) = found
+        assert text in str(warning.message)
+
+
+def test_a_parameter_without_a_value_is_shown_with_one_of_its_type() -> None:
+    with elastalog.open(".decl may(u: symbol, n: number)\n.input may(IO=updates)", {"may": [("ann", 1)]}) as db:
+        for text, given, advice in (
+            ("may(?u, N)", {"user": "ann"}, "`user` was given a value, and the query has no `?user`: is that `?u`?"),
+            ("may(?u, ?n)", {"n": 1}, 'give it a value: `db.query(…, u="…")`, on the command line `--param u=…`'),
+            ("may(?u, ?n)", {"u": "ann"}, "give it a value: `db.query(…, n=1)`, on the command line `--param n=1`"),
+        ):
+            with refused("E0619") as caught:
+                db.query(text, parameters=given)
+            assert caught.value.diagnostics[0].help == advice
+
+
+def test_an_invalid_date_in_a_rule_is_told_once() -> None:
+    rule = 'late(d) :- sent(d), days_between("2026-02-30", d) > 3.'
+    program = f".decl sent(on: symbol)\n.input sent(IO=updates)\n.decl late(on: symbol)\n{rule}\n.output late"
+    found = [warning.message for warning in elastalog.Program.parse(program).warnings]
+    assert found == ['"2026-02-30" is not a valid date or time: `days_between` has no value']
+    assert elastalog.Program.parse(program.replace("02-30", "02-28")).warnings == ()
+    with elastalog.open(program, {"sent": [("2026-03-28",)]}) as db:
+        assert not told(lambda: db.query("late(D)"))
 
 
 def test_a_relation_that_is_called_as_a_function_of_dates_reads_none() -> None:
@@ -136,7 +182,9 @@ def test_a_prepared_query_without_a_value_shows_its_call() -> None:
             assert f"`{call}`" in str(error.value.diagnostics[0].help)
         with refused("E0619", match="no value") as error:
             db.prepare("path(?start, X)")(strat=1)
-        assert error.value.diagnostics[0].help == "`strat` was given a value: is that `start`?"
+        assert error.value.diagnostics[0].help == (
+            "`strat` was given a value, and the query has no `?strat`: is that `?start`?"
+        )
 
 
 def test_a_filter_is_shown_with_names_that_python_takes() -> None:
@@ -553,7 +601,9 @@ def test_an_invalid_date_that_is_met_again_is_seldom_judged_again(monkeypatch: p
 
     judged: list[str] = []
     judge = invalid_dates._loss
-    monkeypatch.setattr(invalid_dates, "_loss", lambda rule, text, read: judged.append(text) or judge(rule, text, read))
+    monkeypatch.setattr(
+        invalid_dates, "_loss", lambda rule, text, *read: judged.append(text) or judge(rule, text, *read)
+    )
     monkeypatch.setattr(invalid_dates, "_SPARED", 1e9)
     program = """.decl k(x: symbol, n: number)
     .decl ok, m(n: number)
@@ -668,7 +718,7 @@ def test_changes_say_where_their_facts_are() -> None:
                 getattr(changes, name)
         again = db.apply({"edge": [(3, 4)]}, source="tests", batch=1)
         assert (again.is_repeated, repr(again)) == (True, "0 changes: this batch was applied before")
-        assert (changes.is_repeated, repr(db.apply({"edge": [(3, 4)]}))) == (False, "0 changes")
+        assert (changes.is_repeated, repr(db.apply({"edge": [(3, 4)]}))) == (False, "0 changes, 1 without effect")
 
 
 def test_what_is_no_function_does_not_filter() -> None:
@@ -738,3 +788,79 @@ def test_changes_of_several_relations_in_a_frame_keep_every_value() -> None:
     assert ours["a2"].dtype == "Int64"
     ours, theirs = frames()
     assert (list(ours), len(ours), theirs.columns) == (["op", "relation"], 0, ["op", "relation"])
+
+
+def test_a_relation_is_not_the_rule_to_remove() -> None:
+    with elastalog.open(PROGRAM, EDGES) as db:
+        with refused("E0616") as caught:
+            db.change_rules(removed="path")
+        (found,) = caught.value.diagnostics
+        assert str(found.help).startswith("did you mean `path(x, ")
+        db.change_rules(removed=str(found.help).split("`")[1])
+
+
+def test_a_limit_of_few_bytes_was_meant_as_more() -> None:
+    with refused("E0604") as caught:
+        elastalog.open(PROGRAM, EDGES, limits=elastalog.Limits(memory=2000))
+    (found,) = caught.value.diagnostics
+    assert found.message == "the memory limit was reached: it is 2,000 bytes"
+    assert "Limits(memory=2000 << 20)" in str(found.help)
+    elastalog.open(PROGRAM, EDGES, limits=elastalog.Limits(memory=2000 << 20)).close()
+
+
+def test_what_changed_nothing_is_told() -> None:
+    with elastalog.open(PROGRAM, EDGES) as db:
+        changes = db.apply(deleted={"edge": [(8, 9)]})
+        assert (changes.ignored, repr(changes)) == (1, "0 changes, 1 without effect")
+        changes = db.apply({"edge": [(1, 2), (9, 9)]})
+        assert (changes.ignored, repr(changes).splitlines()[0]) == (1, "2 changes, 1 without effect")
+        changes = db.apply({"edge": [(7, 7)]})
+        assert (changes.ignored, repr(changes).splitlines()[0]) == (0, "2 changes")
+
+
+def test_a_fact_without_arguments_takes_no_line() -> None:
+    with elastalog.open(".decl s()\ns().") as db:
+        assert repr(db["s"]) == "s(): 1 fact"
+
+
+def test_arguments_have_no_names() -> None:
+    with elastalog.open(PROGRAM, EDGES) as db, refused("E0110") as caught:
+        db.query("path(x=1)")
+    assert str(caught.value.diagnostics[0].help).startswith("arguments go by their place, without names")
+
+
+def test_a_query_before_its_program_is_told_the_order(tmp_path: Path) -> None:
+    path = tmp_path / "reach.dl"
+    path.write_text(PROGRAM + "edge(1, 2).")
+    swapped = run("query", "path(1, X)", path)
+    assert swapped.exit_code == 2
+    words = shlex.split(swapped.output.rpartition("comes first: elastalog ")[2])
+    assert run(*words).stdout == "2\n"
+
+
+def test_an_invalid_date_is_why_a_fact_does_not_hold() -> None:
+    program = '.decl o(d: symbol)\n.decl p(d: symbol)\np(d) :- o(d), days_between(d, "2026-01-01") > 3.'
+    with pytest.warns(UserWarning, match="E0621"):
+        db = elastalog.open(program, {"o": [("2026-02-30",), ("2026-02-28",)]})
+    with db:
+        assert db.why_not('p("2026-02-30")').notes == ('"2026-02-30" is not a valid date or time',)
+        assert '"2026-02-30" is not a valid date or time' in str(db.why_not('p("2026-02-30")'))
+        assert db.why_not('p("2026-02-28")').notes == ()
+
+
+def test_members_that_are_expected_are_told_of() -> None:
+    with elastalog.open(PROGRAM, EDGES) as db:
+        relation = db.query("edge(X, Y)")
+        with pytest.raises(AttributeError, match="'Relation' object has no attribute 'Y': that is a column") as caught:
+            _ = relation.Y
+        assert eval(str(caught.value).split("`")[1], {"relation": relation}) == [2, 3]
+        with pytest.raises(AttributeError, match=r"write `relation.to_pandas\(\)`"):
+            relation.pandas()
+        with pytest.raises(AttributeError, match=r"'Relation' object has no attribute 'nothing'$"):
+            _ = relation.nothing
+
+
+def test_threads_are_a_number_or_auto() -> None:
+    with refused("E0612") as caught:
+        elastalog.open(PROGRAM, EDGES, jobs="2")
+    assert caught.value.diagnostics[0].help == 'give a whole number from 1 on, or "auto"'

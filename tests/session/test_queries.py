@@ -266,7 +266,7 @@ def test_a_relation_alone_is_told_of_with_its_attributes() -> None:
 def test_a_parameter_under_another_name_is_named_the_right_way_round() -> None:
     with elastalog.open(PROGRAM, {"edge": EDGES, "name": [], "weight": []}) as db, refused("E0619") as caught:
         db.query("edge(?who, X)", whoo=1)
-    assert caught.value.diagnostics[0].help == "`whoo` was given a value: is that `who`?"
+    assert caught.value.diagnostics[0].help == "`whoo` was given a value, and the query has no `?whoo`: is that `?who`?"
 
 
 ROLES = """.decl may(who: symbol, what: symbol)

@@ -253,3 +253,15 @@ def test_a_counter_has_two_names() -> None:
 def test_a_dot_without_spaces_between_clauses_is_no_component() -> None:
     assert findings("p(1).q(2).") == []
     assert findings("p(x) :- q(y), x = y.r(1).") == []
+
+
+@pytest.mark.parametrize("name", ["p.csv", "data/p.csv", "/data/p.facts", "my-file.tsv", "p.output"])
+def test_the_name_of_a_file_needs_quotes(name: str) -> None:
+    declared = '.decl p(x: number)\n.input p(IO=file, filename={}, delimiter=",")\n'
+    assert advice(declared.format(name)) == [f'write it in quotes: `filename="{name}"`']
+    assert advice(declared.format(f'"{name}"')) == []
+
+
+def test_a_missing_comma_is_named() -> None:
+    assert advice(".decl path(from: symbol to: symbol)") == ["write a comma before `to`"]
+    assert advice("p(x, 1) :- q(x 1).") == ["write a comma before `1`"]

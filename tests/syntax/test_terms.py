@@ -172,7 +172,7 @@ def test_aggregates_nest() -> None:
     [
         ("p(max, 1).", ("E0121", "the aggregate `max` has no body", "max")),
         ("p(count).", ("E0121", "the aggregate `count` has no body", "count")),
-        ("p() :- x = count { q(x) }.", ("E0121", "the aggregate `count` has no body", "count")),
+        ("p() :- x = count { q(x) }.", ("E0121", "the aggregate `count` is not written like this", "count")),
         ("p() :- x = sum y.", ("E0121", "the aggregate `sum` has no body", "sum")),
         ("p() :- x = min(y).", ("E0121", "the aggregate `min` has no body", "min")),
         ("p() :- x = count : { }.", ("E0121", "the body of an aggregate is empty", "{ }")),
@@ -192,8 +192,40 @@ def test_wrong_terms(text: str, expected: tuple[str, str, str]) -> None:
     assert findings(text) == [expected]
 
 
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ("max(y : e(x,y))", "max y : { e(x,y) }"),
+        ("max{e(x, y)}", "max y : { e(x, y) }"),
+        ("min{y : e(_, y)}", "min y : { e(_, y) }"),
+        ("sum : {e(_, y), y > 2}", "sum y : { e(_, y), y > 2 }"),
+        ("sum(y + 1 : {e(_, y)})", "sum y + 1 : { e(_, y) }"),
+        ("mean(y : e(x, y), f(x))", "mean y : { e(x, y), f(x) }"),
+        ("count(e(x, _))", "count : { e(x, _) }"),
+        ("count{e(x, _)}", "count : { e(x, _) }"),
+        ("count(*) : {e(_, _)}", "count : { e(_, _) }"),
+        ("count distinct y : {e(_, y)}", "count : { e(_, y) }"),
+        ("count e(_, _)", "count : { e(_, _) }"),
+    ],
+)
+def test_an_aggregate_of_another_language_is_shown_with_its_own_words(wrong: str, right: str) -> None:
+    (told,) = advice(f"p(n) :- n = {wrong}, n > 3.")
+    assert told is not None
+    assert told.split("; ")[0] == f"write `{right}`"
+    assert ("different `y`" in told) == ("distinct" in wrong)
+    assert isinstance(read_term(right), Aggregate)
+
+
+def test_a_word_that_is_reserved_for_an_aggregate_names_nothing() -> None:
+    told = 'write `count : { … }`; a variable needs another name, and a text is written `"count"`'
+    assert advice("p(count).") == [told]
+    assert advice("p(n) :- n = sum(to_float(y) : { q(y) }).") == [
+        told.replace("count :", "sum x :").replace("count", "sum")
+    ]
+
+
 def test_an_aggregate_in_a_head_is_a_column_that_improves() -> None:
-    told = "write `min x : { ... }`; a column `min number` keeps the least of what rules derive, also in recursion"
+    told = "write `min k + w : { … }`; a column `min number` keeps the least of what rules derive, also in recursion"
     assert advice("d(y, min(k + w)) :- d(x, k), e(x, y, w).") == [told]
 
 

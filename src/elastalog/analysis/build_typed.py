@@ -22,9 +22,10 @@ from elastalog.analysis.draft import (
     negated_literal,
 )
 from elastalog.analysis.findings import Findings
-from elastalog.analysis.functor_values import NotRegular, matcher
-from elastalog.analysis.functors import AGGREGATES, BRANCH_NUMBER, BRANCH_WITH_NUMBER, COMPARISONS, applied_name
+from elastalog.analysis.functor_values import NotRegular, matcher, moment_of
+from elastalog.analysis.functors import AGGREGATES, BRANCH_NUMBER, BRANCH_WITH_NUMBER, COMPARISONS, DATED, applied_name
 from elastalog.analysis.infer import Environment, Kinds, StructuredTypes
+from elastalog.analysis.listing import show_value
 from elastalog.analysis.negation import opposite
 from elastalog.analysis.program import (
     Aggregation,
@@ -353,14 +354,16 @@ class TypedBuilder:
             result = functor.overloads[0].result
             expected = [self.definite(call.arguments[0]) or Base.NUMBER]
         arguments = []
-        for term, base in zip(call.arguments, expected, strict=True):
+        for position, (term, base) in enumerate(zip(call.arguments, expected, strict=True)):
             argument = self.expression(term, base)
             is_built_in = call.functor[0] != "@"
             if self.kind(argument) is not base or (isinstance(base, Structure) and is_built_in):
-                self.reports.call(call, functor, term, self.kind(argument), base)
+                self.reports.call(call, functor, position, self.kind(argument), base)
             arguments.append(argument)
         if call.functor == "capture":
             self.check_pattern(arguments[0])
+        if call.functor in DATED:
+            self.check_dates(call.functor, arguments)
         apply = Apply(applied_name(call.functor, result), tuple(arguments), base_of(result), call.span)
         if isinstance(result, Structure):
             self.constructed[id(apply)] = apply, result
@@ -408,6 +411,12 @@ class TypedBuilder:
         fields = [structure.branches.get("[]", ()) for structure in (one, other)]
         bases = [[base_of(self.types.kind(field.type_name)) for field in own] for own in fields]
         return one.is_record and other.is_record and bases[0] == bases[1]
+
+    def check_dates(self, functor: str, arguments: Sequence[Expression]) -> None:
+        for argument in arguments:
+            if type(argument) is Constant and isinstance(argument.value, str) and moment_of(argument.value) is None:
+                text = show_value(argument.value[:60])
+                self.reports.findings.warning("E0621.constant", argument.span, text=text, functor=functor)
 
     def check_pattern(self, pattern: Expression) -> None:
         try:

@@ -274,16 +274,20 @@ MOST_INVALID = 100
 """How many of them are remembered at most."""
 
 
-def _moment(text: str) -> datetime | None:
+def moment_of(text: str) -> datetime | None:
     """What a text in the form of ISO 8601 says."""
     try:
-        if _TIME.fullmatch(text):
-            return datetime.fromisoformat(text.replace("Z", "+00:00"))
+        return datetime.fromisoformat(text.replace("Z", "+00:00")) if _TIME.fullmatch(text) else None
     except ValueError:
-        pass
-    if len(INVALID_DATES) < MOST_INVALID:
+        return None
+
+
+def _moment(text: str) -> datetime | None:
+    """The same, noting what is no date."""
+    moment = moment_of(text)
+    if moment is None and len(INVALID_DATES) < MOST_INVALID:
         INVALID_DATES.add(text)
-    return None
+    return moment
 
 
 def date(year: Any, month: int = 0, day: int = 0) -> str | None:

@@ -242,10 +242,14 @@ MEANT: Mapping[str, str] = MappingProxyType(
 
 
 # fmt: off
-PARTIAL = frozenset((
+DATED = frozenset((
+    "date_of", "year", "month", "day", "weekday", "hour", "minute", "second", "add_days", "add_seconds", "days_between",
+    "seconds_between",
+))
+"""Functors that take texts which are dates or times."""
+PARTIAL = DATED | frozenset((
     "/", "%", "^", "to_number", "to_unsigned", "to_float", "sqrt", "log", "capture", "split_part", "json", "json_size",
-    "date", "date_of", "year", "month", "day", "weekday", "hour", "minute", "second", "add_days", "add_seconds",
-    "days_between", "seconds_between", "rdf_value", "rdf_lang", "rdf_datatype", BRANCH_WITH_NUMBER,
+    "date", "rdf_value", "rdf_lang", "rdf_datatype", BRANCH_WITH_NUMBER,
 ))
 # fmt: on
 """Functors that have no value for some arguments, beside those of users."""

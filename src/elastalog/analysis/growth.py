@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from elastalog.analysis import program as checked
 from elastalog.analysis.draft import is_constructor
+from elastalog.analysis.listing import show_expression
 from elastalog.analysis.subsumptions import MARK, keeping_best
 from elastalog.diagnostics.diagnostic import Diagnostic, finding
 
@@ -57,7 +58,7 @@ def growing(program: checked.CheckedProgram, rules: Sequence[checked.Rule]) -> I
             if type(value) is not checked.Apply or not bounds.allow(value, argument, direction):
                 continue
             if not (len(own) == 1 and _is_counted(bounds, read)):
-                advice = _advice(program.relations[relation], place, value, is_judged, direction or _step(value))
+                advice = bounds.advice(program.relations[relation], place, value, is_judged, direction or _step(value))
                 is_likely = not is_judged or (direction > 0 and value.functor != "-")
                 yield Growth(bounds.rule, value, advice, is_likely)
             break
@@ -134,6 +135,25 @@ class _Bounds:
                 pending += expression.arguments
         return makes_new and uses
 
+    def advice(
+        self, relation: checked.Relation, place: int, grown: checked.Apply, is_judged: bool, direction: int
+    ) -> str:
+        """What bounds the rule: a comparison, or a column that keeps the least value for all others of a fact, unless
+        the relation `is_judged` by a subsumption already: then that what is added makes no value better."""
+        name = next((name for name in checked.names_of(grown) if name in self.recursive), "x")
+        bounded = f"strlen({name})" if grown.base is checked.Base.SYMBOL else name
+        compare = f"bound it by a comparison, as in `{bounded} {'> 0' if direction < 0 else '< 1000'}`"
+        if is_judged:
+            added = [term for term in grown.arguments if self.recursive.isdisjoint(checked.names_of(term))]
+            if direction < 0 and grown.functor == "+" and len(added) == 1 and any(checked.names_of(*added)):
+                compare = f"add nothing below 0, as by `{show_expression(added[0])} >= 0`"
+            return f"around a cycle that improves the value there is no best one: {compare}"
+        if relation.arity == 1 or grown.base not in (checked.Base.NUMBER, checked.Base.UNSIGNED, checked.Base.FLOAT):
+            return f"{compare}, or write `.limitsize {relation.name}(n=…)`"
+        columns = [(attribute.name, attribute.type_name) for attribute in relation.attributes]
+        least = keeping_best(relation.name, columns, place, "max" if direction < 0 else "min")
+        return f"{compare}, or keep the {'greatest' if direction < 0 else 'least'} by `{least}`"
+
     def step(self, place: int) -> tuple[int, bool] | None:
         """Whether a column of the head is the one that all facts of the recursion have and a constant more (1), less
         (-1), or the same (0), and whether it is bounded; None where it is anything else."""
@@ -190,16 +210,3 @@ def _is_counted(bounds: _Bounds, every: Sequence[_Bounds]) -> bool:
             if all(other is not None and other[0] in (0, own[0]) for other in others):
                 return True
     return False
-
-
-def _advice(relation: checked.Relation, place: int, grown: checked.Apply, is_judged: bool, direction: int) -> str:
-    """What bounds a rule: a comparison, or a column that keeps the least value for all others of a fact, unless the
-    relation `is_judged` by a subsumption already."""
-    compare = f"bound it by a comparison, as in `{'x > 0' if direction < 0 else 'x < 1000'}`"
-    if is_judged:
-        return f"over a cycle that improves the value there is no best one: {compare}"
-    if relation.arity == 1 or grown.base not in (checked.Base.NUMBER, checked.Base.UNSIGNED, checked.Base.FLOAT):
-        return f"{compare}, or write `.limitsize {relation.name}(n=…)`"
-    columns = [(attribute.name, attribute.type_name) for attribute in relation.attributes]
-    least = keeping_best(relation.name, columns, place, "max" if direction < 0 else "min")
-    return f"bound it by a comparison, or keep the {'greatest' if direction < 0 else 'least'} by `{least}`"

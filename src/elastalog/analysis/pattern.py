@@ -14,6 +14,7 @@ from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.diagnostics.source import Source, Span
 from elastalog.late import dataclass
 from elastalog.syntax import tree as syntax
+from elastalog.syntax.cursor import BY_PLACE
 from elastalog.syntax.parser import parse
 
 
@@ -129,7 +130,8 @@ def _of_atom(error: Diagnostic, source: Source) -> Diagnostic:
     rest, wrong = parse(Source(source.name, source.text[:start] + "."))
     if not wrong and len(rest.items) == 1:
         return finding("E0609.end", Span(start, end), source=source)
-    advice = _ADVICE if error.code == "E0110" else error.help or _ADVICE
+    is_of_program = error.code == "E0110" and error.help != BY_PLACE
+    advice = _ADVICE if is_of_program else error.help or _ADVICE
     return replace(error, labels=labels, help=advice, source=source)
 
 

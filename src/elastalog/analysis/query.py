@@ -21,7 +21,7 @@ from elastalog.analysis.program import CheckedProgram, Value, variables_in
 from elastalog.analysis.values import NIL, Branch, Record
 from elastalog.analysis.variables import variables_of
 from elastalog.diagnostics.arguments import require_text, wrong_kind
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label, error
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label, error, warn_of
 from elastalog.diagnostics.nearest import did_you_mean, nearest
 from elastalog.diagnostics.source import Source, Span
 from elastalog.late import dataclass
@@ -36,6 +36,8 @@ ANSWER = "answer"
 _PREFIX = "() :-\n"
 _NOWHERE = Span(0, 0)
 _END = "found the end"
+_TOLD = ("E0310", "E0621")
+"""Warnings about values in a program that are as useful of a query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,7 @@ def check_query(text: str, types: syntax.Tree, program: CheckedProgram, paramete
     clause = _only_clause(tree, text)
     if not shift and clause.heads[0].relation in program.relations and not list(nodes_of(syntax.Atom, clause.body)):
         raise _wrong(text, "E0618.head", form=", ".join(part.strip() for part in text.split(":-", 1)))
-    clause = _bound(clause, parameters, text, shift)
+    clause = _bound(clause, parameters, text, shift, program)
     if shift:
         found_names = sorted((v.span.start, v.name) for v in variables_of(clause.body, is_deep=False))
         columns: tuple[str, ...] = tuple(dict.fromkeys(name for _, name in found_names))
@@ -188,9 +190,12 @@ def _columns_of_head(clause: syntax.Clause) -> tuple[tuple[str, ...], syntax.Cla
 # --- parameters ----------------------------------------------------------------------------------------------------
 
 
-def _bound(clause: syntax.Clause, parameters: Mapping[str, Value], text: str, shift: int) -> syntax.Clause:
+def _bound(
+    clause: syntax.Clause, parameters: Mapping[str, Value], text: str, shift: int, program: CheckedProgram
+) -> syntax.Clause:
     """The clause with values in the places of parameters. All must be given, and all that are given be used."""
     used: set[str] = set()
+    wanted = {variable.name for variable in nodes_of(syntax.Variable, clause)}
 
     def bind(term: Any) -> Any:
         if not isinstance(term, syntax.Variable) or not term.name.startswith("?"):
@@ -198,9 +203,13 @@ def _bound(clause: syntax.Clause, parameters: Mapping[str, Value], text: str, sh
         name = term.name[1:]
         if name not in parameters:
             span = Span(term.span.start - shift, term.span.end - shift)
-            near = nearest(name, parameters)
-            advice = None if near is None else f"`{near}` was given a value: is that `{name}`?"
-            raise _wrong(text, "E0619", span, name=name, advice=advice, example=name or "name")
+            unused = [given for given in parameters if f"?{given}" not in wanted]
+            near = nearest(name, unused) or next(iter(unused), None)
+            advice = f"`{near}` was given a value, and the query has no `?{near}`: is that `?{name}`?"
+            given, typed = ('"…"', "…") if _is_text(term, clause, program) else ("1", "1")
+            raise _wrong(
+                text, "E0619", span, name=name, advice=near and advice, example=name or "name", given=given, typed=typed
+            )
         used.add(name)
         return constant(parameters[name], term.span)
 
@@ -209,6 +218,18 @@ def _bound(clause: syntax.Clause, parameters: Mapping[str, Value], text: str, sh
     if unused:
         raise error("E0619.unused", listed=", ".join(f"`?{name}`" for name in unused))
     return found
+
+
+def _is_text(variable: syntax.Variable, clause: syntax.Clause, program: CheckedProgram) -> bool:
+    """Whether a variable stands in a column of texts."""
+    for atom in nodes_of(syntax.Atom, clause.body):
+        columns = program.relations[atom.relation].attributes if atom.relation in program.relations else ()
+        if any(
+            term == variable and column.base is checked.Base.SYMBOL
+            for term, column in zip(atom.arguments, columns, strict=False)
+        ):
+            return True
+    return False
 
 
 def constant(value: Value | tuple[Any, ...] | None, span: Span) -> syntax.Term:
@@ -264,7 +285,7 @@ def _refuse(found: tuple[Diagnostic, ...], text: str, shift: int, program: Check
     """Raises the errors among findings, as ones about the text of the query. Other labels than the primary ones lead to
     declarations, which stand elsewhere."""
     source = Source("<query>", text)
-    errors = []
+    errors, told = [], []
     for fault in found:
         if fault.severity == "error":
             labels = tuple(_placed(label, shift, len(text)) for label in fault.labels if label.primary)
@@ -285,8 +306,13 @@ def _refuse(found: tuple[Diagnostic, ...], text: str, shift: int, program: Check
                     advice += "; a missing value (None) fits no such column"
                     fault = replace(fault, notes=())
             errors.append(replace(fault, message=message, help=advice, labels=labels, source=source))
+        elif fault.code in _TOLD and text:  # a rule of the program has no text here, and was told of before
+            labels = tuple(_placed(label, shift, len(text)) for label in fault.labels)
+            told.append(replace(fault, labels=labels, source=source))
     if errors:
         raise ElastalogError(errors)
+    for warning in told:
+        warn_of(warning)
 
 
 def about_part(failed: ElastalogError, part: str, shift: int) -> ElastalogError:

@@ -32,6 +32,8 @@ _CONVERSIONS = {
 }
 _NUMERIC = re.compile(r"(?=.{1,20}$)-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)")
 """A string that spells a number."""
+_DATE = re.compile(r"([0-9]{4})([-/])([0-9]{1,2})\2([0-9]{1,2})")
+"""A date without quotes, which is arithmetic."""
 
 
 class ClauseAtFaultError(Exception):
@@ -48,7 +50,7 @@ class TypeReports:
         self.environment = environment
         self.findings = findings
 
-    def text(self, term: tree.Term) -> str:
+    def text(self, term: tree.Term | SeparatedAggregate) -> str:
         return self.findings.source.text[term.span.start : term.span.end]
 
     def origin(self, term: tree.Term, base: Kind) -> tuple[Label, ...]:
@@ -102,21 +104,34 @@ class TypeReports:
 
     def comparison(self, comparison: tree.Comparison, left: Kind, right: Kind) -> NoReturn:
         one, other = comparison.left, comparison.right
-        advice = self.constant_advice(other, right, left)
+        operator = comparison.operator.removeprefix(NOT)
+        # Nothing is lost by a conversion to a float, and in the order of texts 10 comes before 9.
+        is_left_converted = right is Base.FLOAT or (left is Base.SYMBOL and operator not in ("=", "!="))
         if type(other) is tree.Integer and left is Base.SYMBOL:
             text = self.text(other)[:40]
             advice = f'compare numbers, as in `to_number({self.text(one)[:40]})`, or texts, as in `"{text}"`'
+        elif (is_left_converted and self.date_advice(other) is None) or self.date_advice(one) is not None:
+            advice = self.constant_advice(one, left, right)
+        else:
+            advice = self.constant_advice(other, right, left)
         self.fail(
             "E0303", one.span, other.span, *self.origin(one, left), *self.origin(other, right), left=left, right=right,
-            operator=comparison.operator.removeprefix(NOT), advice=advice,
+            operator=operator, advice=advice,
         )  # fmt: skip
 
-    def call(self, call: tree.Call, functor: Functor, term: tree.Term, found: Kind, expected: Kind) -> NoReturn:
+    def call(self, call: tree.Call, functor: Functor, position: int, found: Kind, expected: Kind) -> NoReturn:
+        term, before = call.arguments[position], call.arguments[:position]
+        possible = [each.parameter(0).value for each in functor.overloads]
         takes = f"takes {expected.article} here, not {found.article}"
-        if functor.is_uniform and found.value not in [each.parameter(0).value for each in functor.overloads]:
+        if functor.is_uniform and found.value not in possible:
             takes = f"does not take {found.article}"
-        is_joining = call.functor == "+" and found is Base.SYMBOL
-        advice = "join symbols with `cat(a, b)`" if is_joining else self.constant_advice(term, found, expected)
+        advice = self.constant_advice(term, found, expected)
+        if call.functor == "+" and found is Base.SYMBOL:
+            advice = "join symbols with `cat(a, b)`"
+        whole = [self.text(each)[:40] for each in before if type(each) is not tree.Integer or each.is_unsigned]
+        if functor.is_uniform and found is Base.FLOAT and found.value in possible and whole:
+            converted = " and ".join(f"`to_float({text})`" for text in whole)
+            advice = f"convert the {expected.value} with {converted}, or change a declaration"
         self.fail(
             "E0305", term.span, *self.origin(term, found), functor=call.functor, takes=takes, found=found,
             form=_forms(functor), advice=advice,
@@ -128,24 +143,42 @@ class TypeReports:
 
     def constant_advice(self, term: tree.Term, found: Kind, expected: Kind) -> str:
         text = self.text(term)
+        if expected is Base.SYMBOL and (date := self.date_advice(term)) is not None:
+            return date
         if type(term) is tree.Integer and expected is Base.SYMBOL:
             return f'write it as a symbol: `"{text[:40]}"`'
         if type(term) is tree.String and _NUMERIC.fullmatch(term.value):
             return f"write it without quotes: `{term.value}`"
         if type(term) is tree.Float and expected is not Base.SYMBOL:
-            return "write a whole number, or make the other side a float"
+            return "write a whole number"
         if type(term) is tree.String or type(term) is tree.Float:
             return f"write {expected.article} here, or change the type of the other side"
         return _conversion_advice(found, expected, text if len(text) <= 30 else "…")
+
+    def date_advice(self, term: tree.Term) -> str | None:
+        """What to write for a date without quotes; None if a term is none."""
+        spelt = _DATE.fullmatch(self.text(term))
+        if spelt is None:
+            return None
+        year, _, month, day = spelt.groups()
+        return f'a date is a text: write `"{year}-{month:0>2}-{day:0>2}"`'
 
     def target(self, operator: str, term: tree.Term, found: Kind) -> NoReturn:
         self.fail("E0308", term.span, *self.origin(term, found), operator=operator, found=found)
 
     def result(self, aggregate: SeparatedAggregate, found: Kind, expected: Kind) -> NoReturn:
-        conversion = None if isinstance(expected, Structure) else _CONVERSIONS[expected]
+        name, written = aggregate.result.name, self.text(aggregate)
+        advice = "give the result a variable of its own"
+        if not isinstance(expected, Structure):
+            other = f"{name}_{found.value}"
+            advice = f"write `{other} = {written}, {name} = {_CONVERSIONS[expected]}({other})`"
+            if "@" in name:  # nobody wrote it
+                advice = f"write `{_CONVERSIONS[expected]}({written})`"
+            if found is Base.FLOAT:
+                advice += ", or declare the column as `float`, which keeps the fraction"
         self.fail(
             "E0303.result", aggregate.span, *self.origin(aggregate.result, expected), operator=aggregate.operator,
-            found=found, expected=expected, conversion=conversion,
+            found=found, expected=expected, advice=advice,
         )  # fmt: skip
 
     def foreign(self, call: tree.Call, structure: Structure) -> NoReturn:
@@ -169,7 +202,8 @@ class TypeReports:
 def _conversion_advice(found: Kind, expected: Kind, text: str) -> str:
     if isinstance(found, Structure) or isinstance(expected, Structure):
         return f"give a value of type {quoted(expected.value)}, or change a declaration"
-    return f"convert the {found.value} with `{_CONVERSIONS[expected]}({text})`, or change a declaration"
+    loss = ", which drops the fraction" if found is Base.FLOAT and expected is not Base.SYMBOL else ""
+    return f"convert the {found.value} with `{_CONVERSIONS[expected]}({text})`{loss}, or change a declaration"
 
 
 def _forms(functor: Functor) -> str:

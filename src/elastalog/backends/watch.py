@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable
@@ -55,6 +56,8 @@ class Watch:
         self.quota = quota
         self.memory = memory
         self.on_progress = on_progress
+        self.long: tuple[float, Callable[[], None] | None] = math.inf, None
+        """When the work takes long, and who is told then."""
         self.derivations = 0
         self.effort = 0
         self.rows = 0
@@ -77,12 +80,17 @@ class Watch:
         return self.derivations + self.rows - self.helped
 
     def within(
-        self, seconds: float | None, memory: int | None = None, asked: object = None
+        self,
+        seconds: float | None,
+        memory: int | None = None,
+        asked: object = None,
+        on_long: Callable[[], None] | None = None,
     ) -> AbstractContextManager[None]:
         """A block that may take `seconds` from now on and allocate `memory` bytes (None: any), and no more than the
         blocks around it. What is large is held against the memory limits before it is made, and memory that the system
-        refuses counts as beyond these limits too. `asked`: the question that the block answers."""
-        return Within(self, seconds, memory, asked)
+        refuses counts as beyond these limits too. `asked`: the question that the block answers. `on_long` is
+        called once if it takes long."""
+        return Within(self, seconds, memory, asked, on_long)
 
     def allow(
         self,
@@ -178,6 +186,9 @@ class Watch:
         if self.quota is not None:
             self.quota.look()
         now = time.monotonic()
+        if now >= self.long[0] and (tell := self.long[1]) is not None:
+            self.long = math.inf, None
+            tell()
         if now >= self._look_from:  # what is large is asked for before it is made
             self.require(0)
             self._look_from = now + _BETWEEN_LOOKS
@@ -193,6 +204,9 @@ _UNCHECKED, _CALL = 1 << 17, 1 << 13
 """Derivations and rows after which limits are looked at again, and how many of them a call counts as beside its own: a
 thread may make megabytes of facts in one."""
 
+LONG = 10.0
+"""Seconds after which work takes long."""
+
 _BETWEEN_LOOKS = 0.001
 """Seconds between two looks at the memory of the process: each takes as long as a round of a small program."""
 
@@ -200,15 +214,25 @@ _BETWEEN_LOOKS = 0.001
 class Within:
     """See `Watch.within`. A class, as below, since every update has such a block."""
 
-    __slots__ = ("_process", "_quota", "_usual", "_watch")
+    __slots__ = ("_on_long", "_process", "_quota", "_usual", "_watch")
 
-    def __init__(self, watch: Watch, seconds: float | None, memory: int | None = None, asked: object = None) -> None:
+    def __init__(
+        self,
+        watch: Watch,
+        seconds: float | None,
+        memory: int | None = None,
+        asked: object = None,
+        on_long: Callable[[], None] | None = None,
+    ) -> None:
         self._watch = watch
+        self._on_long = on_long
         self._quota = None if seconds is memory is asked is None else within(seconds, memory, asked)
 
     def __enter__(self) -> None:
         watch, own = self._watch, self._quota
-        self._usual = watch.quota
+        self._usual = watch.quota, watch.long
+        if self._on_long is not None:
+            watch.long = time.monotonic() + LONG, self._on_long
         if own is not None:
             own.__enter__()
         self._process = _LIMIT.set(watch.memory)
@@ -218,7 +242,7 @@ class Within:
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._watch.quota = self._usual
+        self._watch.quota, self._watch.long = self._usual
         _LIMIT.reset(self._process)
         if self._quota is not None:
             self._quota.__exit__()

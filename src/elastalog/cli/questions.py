@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
+import shlex
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -177,6 +179,8 @@ def _answers(
     options: SessionOptions,
     console: Console,
 ) -> Relation:
+    if "(" in program and not os.path.exists(program) and os.path.exists(query):
+        raise click.UsageError(f"the program or store comes first: elastalog query {shlex.join([query, program])}")
     if is_address(program) or Path(program).is_dir() or at is not None:
         with opened_at(program, at, options, console) as session:
             return session.query(query, parameters=values)

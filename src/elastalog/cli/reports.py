@@ -19,6 +19,7 @@ from elastalog.analysis.program import Value
 from elastalog.analysis.values import sort_key
 from elastalog.cli.exits import Console
 from elastalog.diagnostics.messages import counted
+from elastalog.planning.logical import HIDDEN
 
 if TYPE_CHECKING:
     from elastalog.analysis.program import CheckedProgram
@@ -98,19 +99,25 @@ def without_effect(session: Session, wanted: Update, record: EpochRecord) -> str
     return f"{told} ({'; '.join(parts)})" if reasons else told
 
 
+MADE = "(made for negations and aggregates)"
+"""What stands for relations that no program declares."""
+
+
 def profile_lines(statistics: Statistics) -> Iterator[str]:
     """A table of the rules, the slowest first, and one of the relations."""
     slowest = sorted(statistics.rules, key=lambda rule: -rule.seconds)
     rules = [("seconds", "derivations", "rule", "")]
     for rule in slowest:
         number = "" if rule.number is None else str(rule.number)
-        rules.append((f"{rule.seconds:.3f}", f"{rule.derivations:,}", number, rule.text))
+        rules.append(
+            (f"{rule.seconds:.3f}", f"{rule.derivations:,}", number, MADE if rule.text[0] == HIDDEN else rule.text)
+        )
     yield from aligned(rules, left=(3,))
     yield ""
     rows = [("facts", "bytes", "relation")]
     rows += [(f"{relation.facts:,}", f"{relation.bytes:,}", relation.name) for relation in statistics.relations]
     if statistics.hidden_bytes:
-        rows.append(("", f"{statistics.hidden_bytes:,}", "(made for negations and aggregates)"))
+        rows.append(("", f"{statistics.hidden_bytes:,}", MADE))
     yield from aligned(rows, left=(2,))
     if statistics.elsewhere:
         yield ""

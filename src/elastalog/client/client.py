@@ -405,9 +405,9 @@ class Client(Renamed):
         last = self.epoch
         return self._changes(self._diff(epoch, last))
 
-    def diff(self, first: int, last: int) -> Differences:
-        """The net changes from one epoch to another; see `Session.diff`."""
-        told = self._diff(first, last)
+    def diff(self, first: int, last: int | None = None) -> Differences:
+        """The net changes from one epoch to another, by default to the latest; see `Session.diff`."""
+        told = self._diff(first, self.epoch if last is None else last)
         try:
             return self.decoder.differences(told)
         except UnknownRelation:

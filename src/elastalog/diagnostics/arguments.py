@@ -111,12 +111,15 @@ def require_whole(what: str, given: object, advice: str) -> None:
         raise wrong_kind(what, given, advice)
 
 
-def require_number(option: str, value: object, least: float, *, whole: bool = False, or_none: bool = True) -> None:
-    """Raises ElastalogError unless an option is None, if it may be, or a number that is not below the least."""
+def require_number(
+    option: str, value: object, least: float, *, whole: bool = False, or_none: bool = True, usual: str = "None"
+) -> None:
+    """Raises ElastalogError unless an option is None, if it may be, or a number that is not below the least. `usual`:
+    what is written for the default."""
     is_number = is_whole(value) if whole else isinstance(value, int | float) and not isinstance(value, bool)
     if (value is None and or_none) or (is_number and value >= least):  # type: ignore[operator]
         return
-    kind, rest = "whole number" if whole else "number", ", or None" if or_none else ""
+    kind, rest = "whole number" if whole else "number", f", or {usual}" if or_none else ""
     raise error("E0612.require_number", option=option, value=value, kind=kind, least=least, rest=rest)
 
 

@@ -156,6 +156,8 @@ def require(size: int, limit: int | None) -> None:
         return
     needed = resident_bytes() + size
     if needed > limit:
+        if limit < 1 << 20:
+            raise LimitReached.of("E0604.bytes", limit=limit)
         raise LimitReached.of("E0604", needed=needed >> 20, limit=limit >> 20)
 
 

@@ -125,6 +125,8 @@ class Changes(Renamed, InOneFrame[RelationChanges]):
     """What was taken of the rows of the update, where bad rows may pass."""
     is_repeated = False
     """Whether its batch had been applied before, so that it did nothing."""
+    ignored = 0
+    """How many facts of the update changed nothing: they were there already, or not there to be deleted."""
 
     def __init__(
         self,
@@ -193,7 +195,11 @@ class Changes(Renamed, InOneFrame[RelationChanges]):
         return html_table(counted(self.impact, "change"), ("relation", "inserted", "deleted"), rows)
 
     def __repr__(self) -> str:
-        lines = [counted(self.impact, "change") + ": this batch was applied before" * self.is_repeated]
+        lines = [counted(self.impact, "change")]
+        if self.is_repeated:
+            lines[0] += ": this batch was applied before"
+        elif self.ignored:
+            lines[0] += f", {self.ignored:,} without effect"
         for name, (inserted, deleted) in self._words.items():
             lines.append(f"  {name}: +{len(inserted):,} -{len(deleted):,}")
         return "\n".join(lines)

@@ -194,6 +194,8 @@ def _numbers(removed: Iterable[int | str], rules: Sequence[SingleRule], judged: 
         if not wanted.strip() or wanted.strip().isdecimal() or wanted.lstrip().startswith("."):
             is_declaration = wanted.lstrip().startswith(".")
             raise error("E0616.declaration" if is_declaration else "E0616.rule", text=wanted.strip())
+        if any(rule.partition("(")[0] == wanted.strip() for rule in known):  # the relation alone
+            raise _no_rule(wanted.strip(), known)
         tree = _parsed(_with_end(wanted), REMOVED)
         named = single_rules(tree.items, tree.source, judged)
         if any(isinstance(item, Subsumption) for item in tree.items):

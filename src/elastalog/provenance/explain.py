@@ -31,6 +31,7 @@ from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.program import Program, judged_in, removable_rules, rule_clauses
 from elastalog.provenance.absence import Absence, PatternAbsence
 from elastalog.provenance.fact import Fact
+from elastalog.provenance.invalid_dates import invalid_dates_in
 from elastalog.provenance.joins import Pattern, candidates, dominating, holders
 from elastalog.provenance.metrics import HEIGHT, Metric
 from elastalog.provenance.proof import BY_RANKS, LEAST_BY_STRATUM, Proof
@@ -243,7 +244,9 @@ class _OfEpoch:
             self._setting.backend.is_explicit(words[0], np.array([words[1]], np.int32))[0]
         )
         is_derived = any(not i.failing for i in found.instantiations)
-        return replace(found, notes=tuple(self._notes(fact, is_given or is_derived)), is_given=is_given)
+        failing = (literal.text for each in found.instantiations for literal in each.failing)
+        notes = (*self._notes(fact, is_given or is_derived), *invalid_dates_in(failing))
+        return replace(found, notes=notes, is_given=is_given)
 
     def pattern(
         self, pattern: FactPattern, written: str, limit: int, rule: int | None, bindings: Mapping[str, Value]

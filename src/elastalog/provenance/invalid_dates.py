@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
-from elastalog.analysis.functor_values import INVALID_DATES, MOST_INVALID
+from elastalog.analysis.functor_values import INVALID_DATES, MOST_INVALID, moment_of
+from elastalog.analysis.functors import DATED
 from elastalog.analysis.listing import show_value
 from elastalog.analysis.pattern import Free, Pattern
 from elastalog.analysis.program import (
@@ -18,6 +20,7 @@ from elastalog.analysis.program import (
     Literal,
     Negation,
     Rule,
+    Value,
     Variable,
     Wildcard,
     literals_in,
@@ -25,12 +28,12 @@ from elastalog.analysis.program import (
 from elastalog.backends.protocol import Backend
 from elastalog.diagnostics.diagnostic import Diagnostic, finding
 from elastalog.provenance.fact import Fact
+from elastalog.provenance.ground import Ordinal
+from elastalog.provenance.joins import LookUp
 from elastalog.provenance.reading import Reading
 from elastalog.provenance.why_not import WhyNot
 from elastalog.relations.words import Dictionary
 
-_FUNCTIONS = ("date_of", "year", "month", "day", "weekday", "hour", "minute", "second", "add_days", "add_seconds",
-              "days_between", "seconds_between")  # fmt: skip
 _SPARED = 20
 """How many times as long as it took to judge texts again, nothing is judged again."""
 
@@ -44,17 +47,24 @@ class InvalidDates:
         self._again = 0.0
         """When texts may be judged again."""
 
-    def lost(self, program: CheckedProgram, backend: Backend, dictionary: Dictionary) -> Diagnostic | None:
+    def lost(
+        self, program: CheckedProgram, backend: Backend, dictionary: Dictionary, query: str | None = None
+    ) -> Diagnostic | None:
         """Tells of texts that functions of dates just met, and that keep a rule from deriving something: once of each,
         when it first matters. A function may be computed before a goal that excludes its row: that is no reason to tell
-        anybody, but the row is judged again when it is met again, as long as that takes little of the time."""
+        anybody, but the row is judged again when it is met again, as long as that takes little of the time. `query`: if
+        the program is one, the relation of its answers, which the backend does not have."""
         began = time.monotonic()
         is_again = began > self._again
         texts = sorted(INVALID_DATES - (self._told if is_again else self._judged))
         reading = Reading(backend, dictionary)
+
+        def look_up(relation: str, known: Sequence[Value | None]) -> Iterator[tuple[Value, ...]]:
+            return iter(()) if relation == query else reading.select(relation, known)
+
         written = (rule for rule in program.rules if not rule.head.relation.startswith("@"))  # not what demand adds
         rules = [rule for rule in written if any(map(_is_dated, (rule.head, *rule.body)))] if texts else []
-        losses = [(text, rule.head.relation, _loss(rule, text, reading)) for text in texts for rule in rules]
+        losses = [(t, r.head.relation, _loss(r, t, look_up, reading.ordinal)) for t in texts for r in rules]
         lost = {text: {name: loss for of, name, loss in losses if of == text and loss} for text in texts}
         INVALID_DATES.clear()  # asking meets them again
         if not self._judged.isdisjoint(texts):
@@ -66,21 +76,23 @@ class InvalidDates:
         if not told:
             return None
         relations = sorted({name for text in told for name in lost[text]})
+        derivers = f"rules for {', '.join(f'`{name}`' for name in relations)} derive nothing from"
+        number = f"{len(told):,}{' or more' * (len(told) == MOST_INVALID)}"
         first = next((fact for fact in lost[told[0]].values() if isinstance(fact, Fact)), None)
         attributes = () if first is None else program.relations[first.relation].attributes
         column = None if first is None else attributes[first.values.index(told[0])].name
         return finding(
             "E0621.one" if len(told) == 1 else "E0621.several",
             severity="warning",
-            number=f"{len(told):,}{' or more' * (len(told) == MOST_INVALID)}",
+            number=number,
             first=show_value(told[0][:60]),
             fact=first,
             column=column,
-            relations=", ".join(f"`{name}`" for name in relations),
+            loss="the query leaves out" if query is not None else derivers,
         )
 
 
-def _loss(rule: Rule, text: str, reading: Reading) -> Fact | bool:
+def _loss(rule: Rule, text: str, look_up: LookUp, ordinal: Ordinal) -> Fact | bool:
     """Whether a rule would derive more if a text were a date; where the text stands in a fact that the rule reads, the
     fact. If that can't be asked, since the text is computed or stands in an aggregate, it may."""
     names = set(_dated_variables(rule))
@@ -88,7 +100,7 @@ def _loss(rule: Rule, text: str, reading: Reading) -> Fact | bool:
         return True
     pattern = Pattern(rule.head.relation, (Free(None),) * len(rule.head.arguments))
     for name in names:
-        asked = WhyNot((rule,), reading.select, reading.ordinal, 1, {name: text}, None)
+        asked = WhyNot((rule,), look_up, ordinal, 1, {name: text}, None)
         found = asked.pattern(pattern, "", 0)
         for near in found.instantiations:
             # Behind those of the body are the arguments that the head computes.
@@ -100,6 +112,16 @@ def _loss(rule: Rule, text: str, reading: Reading) -> Fact | bool:
         if not found.instantiations and not found.is_exhaustive:
             return True
     return False
+
+
+_CALL = re.compile(rf"\b(?:{'|'.join(sorted(DATED))})\(([^()]*)\)")
+_TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"')
+
+
+def invalid_dates_in(literals: Iterable[str]) -> list[str]:
+    """What is said of texts that functions of dates are given in literals, as they are shown, and that are no dates."""
+    texts = (text for literal in literals for call in _CALL.findall(literal) for text in _TEXT.findall(call))
+    return [f'"{text}" is not a valid date or time' for text in dict.fromkeys(texts) if moment_of(text) is None]
 
 
 def _is_dated(literal: Literal) -> bool:
@@ -132,5 +154,5 @@ def _functions_in(*terms: Expression | Wildcard) -> Iterator[Apply]:
         term = pending.pop()
         if isinstance(term, Apply):
             pending += term.arguments
-            if term.functor in _FUNCTIONS:
+            if term.functor in DATED:
                 yield term

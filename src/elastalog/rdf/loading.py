@@ -111,7 +111,7 @@ def translate(
 ) -> Translation:
     """The program and the facts that ontologies and data come to; see `load`."""
     if jobs != AUTO:
-        require_number("jobs", jobs, 1, whole=True)
+        require_number("jobs", jobs, 1, whole=True, usual='"auto"')
     paths = {name: Path(path) for name, path in (imports or {}).items()}
     limits = limits or Limits()
     memory = most_of_memory() if limits.memory is None else limits.memory

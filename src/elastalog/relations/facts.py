@@ -266,7 +266,7 @@ class Relation(Renamed):
     def __repr__(self) -> str:
         size = len(self)
         lines = [f"{self.schema}: {size:,} {'fact' if size == 1 else 'facts'}"]
-        lines += ["  " + ", ".join(map(repr, fact)) for fact in self.head()]
+        lines += ["  " + ", ".join(map(repr, fact)) for fact in self.head() if fact]
         if size > SHOWN:
             lines.append("  …")
         return "\n".join(lines)

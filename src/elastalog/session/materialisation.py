@@ -18,13 +18,14 @@ from elastalog.analysis.pattern import parse_fact
 from elastalog.backends.annotation import Support
 from elastalog.backends.engines import backend_maker
 from elastalog.backends.protocol import FactFiles
-from elastalog.backends.watch import Watch, memory_as_limit
+from elastalog.backends.watch import LONG, Watch, memory_as_limit
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, warn_of
 from elastalog.diagnostics.quota import within
 from elastalog.evaluation import needed_groups
 from elastalog.evaluation.epochs import EpochRecord, Epochs
 from elastalog.evaluation.rewriting import FACT
 from elastalog.evaluation.strategies import make_strategy
+from elastalog.evaluation.strategies.protocol import growing_rules
 from elastalog.pipeline.files.allowance import reading_within
 from elastalog.pipeline.files.loading import InputFiles, inputs_of
 from elastalog.pipeline.files.policy import BadRows, Report, report_of
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
     from contextlib import AbstractContextManager
 
+    from elastalog.analysis.query import Query
     from elastalog.backends.engines import BackendMaker
     from elastalog.backends.protocol import Backend, FactFiles
     from elastalog.database import Written
@@ -97,13 +99,20 @@ class Materialisation:
         self.program = program
         self.schemas = program.once("schemas", lambda: schemas_of(program.checked))
 
-    def tell_invalid_dates(self) -> None:
-        """Warns of texts that are not dates, where rules derive nothing for that reason."""
-        if self._invalid_dates is None:
-            from elastalog.provenance.invalid_dates import InvalidDates
+    def tell_of_growth(self) -> None:
+        """Says of work that takes long which rules may keep it from ending."""
+        for told in growing_rules(self.backend.program.strata, self.program.checked)[:3]:
+            log.warning("still at work after %d seconds; should it not end: %s", LONG, told)
 
-            self._invalid_dates = InvalidDates()
-        found = self._invalid_dates.lost(self.program.checked, self.backend, self.dictionary)
+    def tell_invalid_dates(self, query: Query | None = None) -> None:
+        """Warns of texts that are not dates, where rules, or those of a query, derive nothing for that reason."""
+        from elastalog.provenance.invalid_dates import InvalidDates
+
+        if query is None:
+            self._invalid_dates = self._invalid_dates or InvalidDates()
+            found = self._invalid_dates.lost(self.program.checked, self.backend, self.dictionary)
+        else:
+            found = InvalidDates().lost(query.program, self.backend, self.dictionary, query.name)
         if found is not None:
             warn_of(found)
 

@@ -145,7 +145,7 @@ def open(  # noqa: A001  # its public name
     require_one_of("strategy", strategy or "elastic", tuple(STRATEGIES))
     require_one_of("value of `levels`", levels or "local", ("local", "global"))
     if jobs != AUTO:
-        require_number("jobs", jobs, 1, whole=True)
+        require_number("jobs", jobs, 1, whole=True, usual='"auto"')
     if budget != AUTO:
         require_number("budget", budget, 0)
     if limits is None:
@@ -300,7 +300,7 @@ def _first_epoch(
             fetched = RemoteFolder(str(folder)).fetch_all()
             facts = begin(sources_in(checked, Path(fetched), given.policy))
         rows = named.values() if isinstance(named, Mapping) else ()
-        with materialisation.lock, watch.within(materialisation.timeout):
+        with materialisation.lock, watch.within(materialisation.timeout, on_long=materialisation.tell_of_growth):
             is_read = not rows or any(type(one) is not list for one in rows)
             with memory_as_limit(), materialisation.reading() if is_read else nullcontext():
                 explicit, reports = initial_facts(materialisation, facts, given.policy, files)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import numpy as np
 
+from elastalog.analysis.functor_values import INVALID_DATES
 from elastalog.analysis.listing import show_rule, show_value
 from elastalog.analysis.pattern import Free, parse_pattern
 from elastalog.analysis.program import Atom, Base, Comparison, Constant
@@ -239,7 +240,11 @@ class Reader:
         def later() -> Relation:
             assert watch.quota is not None
             with watch.quota, now.observed(text):
+                INVALID_DATES.clear()
                 answers = answer()
+            if INVALID_DATES:
+                with now.lock:
+                    now.tell_invalid_dates(query)
             if not len(answers):
                 _warn_of_unknown(unknown, now.dictionary)
             return answers
@@ -250,7 +255,11 @@ class Reader:
         """The answers to a query that has been checked."""
         now = self._materialisation
         with now.asking():
-            return ask(query, now.backend, now.dictionary, now.watch)
+            INVALID_DATES.clear()
+            answers = ask(query, now.backend, now.dictionary, now.watch)
+            if INVALID_DATES:
+                now.tell_invalid_dates(query)
+            return answers
 
     def derived_by(self, relation: str, rules: Collection[int]) -> Relation:
         """What rules of a relation, by number, derive from the facts of now in one step."""

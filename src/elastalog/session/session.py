@@ -321,10 +321,11 @@ class Session(Renamed):
         """What the epochs after one have changed together: facts that came and went again are left out."""
         return self._updates.changes_since(epoch)
 
-    def diff(self, first: int, last: int, *, explicit: bool = False) -> Differences:
-        """The net changes from one epoch to another: facts that came, went, or have other levels; `added_rules`,
-        `removed_rules` and `added_declarations` say how the program changed. Inverted if `last` is the earlier one.
-        `explicit`: only facts that became explicit or no longer are."""
+    def diff(self, first: int, last: int | None = None, *, explicit: bool = False) -> Differences:
+        """The net changes from one epoch to another, by default to the latest: facts that came, went, or have other
+        levels; `added_rules`, `removed_rules` and `added_declarations` say how the program changed. Inverted if `last`
+        is the earlier one. `explicit`: only facts that became explicit or no longer are."""
+        last = self.epoch if last is None else last
         found = self._history.diff(first, last)
         return found.among(self._reader.explicit_changes(self._history.past, first, last)) if explicit else found
 

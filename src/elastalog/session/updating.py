@@ -134,7 +134,9 @@ class Updates:
             wanted = update.as_update()
             self._history.batches.refuse_other(wanted.source, wanted.batch, update.digest)
             now.watch.check()
-            changes = self._changes(now.epochs.preview(wanted), update.schemas)
+            with Within(now.watch, None, on_long=now.tell_of_growth):
+                found = now.epochs.preview(wanted)
+            changes = self._changes(found, update.schemas)
             self._tell_of_derived(wanted, changes)
             self._tell_of_conclusions(wanted)
             return changes
@@ -165,7 +167,7 @@ class Updates:
             before = epochs.number
             INVALID_DATES.clear()  # those that questions have met
             try:
-                with Within(now.watch, now.timeout):
+                with Within(now.watch, now.timeout, on_long=now.tell_of_growth):
                     record = epochs.apply(update, heartbeats=self._heartbeats)
                 if record.is_unchanged:
                     history.note_batch(update)
@@ -232,6 +234,8 @@ class Updates:
         changes = self._changes(record.changes, self.now.schemas)  # whatever becomes of the rules
         if record.is_repeated:
             changes.is_repeated = True
+        if record.ignored:
+            changes.ignored = record.ignored
         return changes
 
     def _changes(self, words: ChangedWords, schemas: Mapping[str, Schema]) -> Changes:

@@ -8,8 +8,22 @@ from typing import Any
 from elastalog.diagnostics.diagnostic import Diagnostic, Label, finding
 from elastalog.diagnostics.source import Source, Span
 from elastalog.syntax.keywords import read_string
-from elastalog.syntax.tokens import DIRECTIVE, END, KEYWORD, MOST_ERRORS, NAME, STRING, Tokens, crop
+from elastalog.syntax.tokens import (
+    DIRECTIVE,
+    END,
+    FLOAT,
+    INTEGER,
+    KEYWORD,
+    MOST_ERRORS,
+    NAME,
+    STRING,
+    WILDCARD,
+    Tokens,
+    crop,
+)
 
+BY_PLACE = "arguments go by their place, without names: `path(1, X)`, with `_` for those that may be any"
+"""What is said where an argument is named."""
 MOST_NESTED = 100
 """How deep expressions and bodies may nest; it bounds the recursion of every later stage too."""
 
@@ -69,6 +83,10 @@ class Cursor:
     def span_from(self, first: int) -> Span:
         """From the token `first` to the last token read."""
         return new_span(Span, (self.starts[first], self.ends[self.position - 1]))
+
+    def written(self, first: int, end: int) -> str:
+        """What is written from the token `first` up to the one before `end`."""
+        return self.source.text[self.starts[first] : self.ends[end - 1]]
 
     def span_of(self, index: int) -> Span:
         """The span of a token; the end of the file is shown right behind the last token."""
@@ -137,7 +155,15 @@ class Cursor:
         """Like `expect`, for a closing bracket: the label shows what it would close."""
         if self.texts[self.position] != text:
             opening = (Label(self.span_of(opened), "opened here", False),)
-            raise self.unexpected(f"`{text}`", where=where, advice=self.operator_meant(), more=opening)
+            is_named = self.texts[self.position] == "=" and "an argument" in where
+            advice = BY_PLACE if is_named else self.operator_meant()
+            if (
+                advice is None
+                and "`,`" in where
+                and self.kinds[self.position] in (NAME, STRING, WILDCARD, INTEGER, FLOAT)
+            ):
+                advice = f"write a comma before {self.describe(self.position)}"
+            raise self.unexpected(f"`{text}`", where=where, advice=advice, more=opening)
         self.position += 1
 
     def operator_meant(self) -> str | None:

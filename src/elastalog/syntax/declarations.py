@@ -333,13 +333,25 @@ class DeclarationParser(ClauseParser):
             elif kind in (NAME, KEYWORD, INTEGER, FLOAT):
                 self.position = index + 1
                 value = self.source.text[self.starts[index] : self.ends[index]]
-            else:
+            elif self.texts[index] in (",", ")") or kind == END:
                 raise self.unexpected("a value", advice="values are strings, words or numbers")
+            if kind != STRING and self.texts[self.position] not in (",", ")"):
+                value = self.unquoted(key, index)
             parameters.append((key, value, self.span_of(index)))
             if not self.goes_on(")"):
                 break
         self.expect_close(")", opened, "or `,` after a parameter")
         return tuple(parameters)
+
+    def unquoted(self, key: str, index: int) -> str:
+        """A value that needs quotes, such as the name of a file: reported, and read over."""
+        end = index + 1
+        while self.texts[end] not in (",", ")") and self.kinds[end] != END and not self.is_first_on_line(end):
+            end += 1
+        value = self.written(index, end)
+        self.unexpected("`)`", where="or `,` after a parameter", advice=f'write it in quotes: `{key}="{value}"`')
+        self.position = end
+        return value
 
     # --- lattices ---
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from elastalog.diagnostics.source import Span
 from elastalog.syntax.cursor import new_span
 from elastalog.syntax.keywords import AGGREGATES, COMPARISONS, CONSTRAINTS, ENDS, PRECEDENCE
@@ -30,14 +32,15 @@ _SQL_HABITS = {
     "in": "write `({0} = {1}; {0} = {2})`, or keep the values in a relation",
     "not in": "write `{0} != {1}, {0} != {2}`",
     "like": 'write `match("a.*", {0})`, or `contains("a", {0})`',
-    "between": "write `1 <= {0}, {0} <= 5`",
+    "between": "write `{1} <= {0}, {0} <= {2}`",
     "is": "write `{0} = …`",
     "is not": "write `{0} != …`",
     "is null": _NO_NULL,
     "is not null": _NO_NULL,
 }
 
-_SELECT = "ask for the facts that fit a pattern: `SELECT * FROM edge` is `edge(x, y)`"
+
+_FROM = re.compile(r"(?i)\bfrom\s+([a-z]\w*)")
 
 
 class LiteralParser(TermParser):
@@ -181,7 +184,7 @@ class LiteralParser(TermParser):
         if operator not in COMPARISONS:
             if operator not in _COMPARISON_HABITS:
                 is_sql = self.source.text[left.span.start :][:7].lower() == "select "
-                advice = _SELECT if is_sql else None
+                advice = self.selected(left.span.start) if is_sql else None
                 raise self.failure(
                     "E0110.comparison", self.span_of(index), left.span, found=self.describe(index), advice=advice
                 )
@@ -242,6 +245,12 @@ class LiteralParser(TermParser):
                 return True
         return False
 
+    def selected(self, start: int) -> str:
+        """What is written for a query in SQL, with its relation."""
+        named = _FROM.search(self.source.text, start)
+        name = crop(named[1]) if named else "edge"
+        return f"ask for the facts that fit a pattern, with a variable for each column: `{name}(x, y)`"
+
     def bare_atom(self) -> Atom:
         """A name where an atom should be; read as an atom without arguments."""
         index = self.position
@@ -252,12 +261,14 @@ class LiteralParser(TermParser):
         if small in AGGREGATES:
             raise self.failure("E0110.literal", span, name=name, small=small)
         if small == "select":
-            raise self.failure("E0110.operator", span, word=name, advice=_SELECT)
+            raise self.failure("E0110.operator", span, word=name, advice=self.selected(span.start))
         for end in (index + 4, index + 3, index + 2):
             word = " ".join(self.texts[index + 1 : end])
             if (habit := _SQL_HABITS.get(word.lower())) is not None:
-                opened, first, comma, second = [*self.texts[end:], *[""] * 4][:4]
+                opened, first, comma, second = [*self.texts[end : end + 4], *[""] * 4][:4]
                 values = (first, second) if (opened, comma) == ("(", ",") else ('"a"', '"b"')
+                if word.lower() == "between":
+                    values = (opened, comma) if first.lower() == "and" else ("1", "5")
                 advice = habit.format(*map(crop, (name, *values)))
                 raise self.failure("E0110.operator", self.span_of(index + 1), word=word, advice=advice)
         self.report("E0114", span, name=crop(name), meant=small if small in ("true", "false") else f"{crop(name)}()")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
 from math import isinf
 
 from elastalog.diagnostics.source import Span
-from elastalog.syntax.cursor import MOST_NESTED, Cursor, new_span
+from elastalog.syntax.cursor import MOST_NESTED, Cursor, UnreadableItemError, new_span
 from elastalog.syntax.keywords import (
     AGGREGATES,
     FUNCTORS,
@@ -18,6 +19,19 @@ from elastalog.syntax.keywords import (
 )
 from elastalog.syntax.tokens import FLOAT, INTEGER, KEYWORD, NAME, STRING, WILDCARD, crop
 from elastalog.syntax.tree import Aggregate, Atom, Body, Call, Cast, Float, Integer, String, Term, Variable, Wildcard
+
+_ATOM = r"[A-Za-z]\w*\([^(){}]*\)"
+_MORE = rf"(?:\s*,\s*(?:{_ATOM}|[^(){{}},.]+))*"
+_ELSEWHERE = re.compile(
+    r"\s*(?P<opened>[({]\s*)?(?P<distinct>distinct\s+)?(?P<target>[^:(){},.]*?)\s*(?:\)\s*)?(?::\s*)?(?P<braced>\{\s*)?"
+    rf"(?P<body>{_ATOM}(?(opened){_MORE}|(?(braced){_MORE})))(?!\s*[:\w])"
+)
+"""What follows the word in aggregates of other languages: `(y : q(y))`, `{ q(y) }`, ` distinct y : { q(y) }`."""
+
+
+def _shape(word: str, target: str, body: str) -> str:
+    """How an aggregate is written."""
+    return f"{word}{'' if word == 'count' else f' {target}'} : {{ {body} }}"
 
 
 class TermParser(Cursor):
@@ -95,7 +109,7 @@ class TermParser(Cursor):
         self.enter(opened)
         self.position = opened + 1
         inner = self.term()
-        self.expect_close(")", opened, "after a term")
+        self.close_target(opened, "after a term")
         self.depth -= 1
         return inner
 
@@ -225,7 +239,7 @@ class TermParser(Cursor):
         self.position = index + 2
         first = self.term()
         if self.texts[self.position] != ",":
-            self.expect_close(")", opened, "or `,` after an argument")
+            self.close_target(opened, "or `,` after an argument")
             self.depth -= 1
             return self.aggregate_of(index, self.operators_after(first))
         arguments = [first]
@@ -239,7 +253,10 @@ class TermParser(Cursor):
         index = self.position
         self.enter(index)
         self.position = index + 1
-        is_bare = self.texts[index] == "count" or self.texts[index + 1] in (",", ")")
+        follow = self.texts[index + 1]
+        is_bare = self.texts[index] == "count" or follow in (",", ")")
+        if not is_bare and follow in ("{", ":"):
+            raise self.without_body(index)
         target = None if is_bare else self.term()
         aggregate = self.aggregate_of(index, target)
         self.depth -= 1
@@ -248,16 +265,40 @@ class TermParser(Cursor):
     def aggregate_of(self, index: int, target: Term | None) -> Aggregate:
         """Goes on behind the target: `: { body }` or `: atom`."""
         word = self.texts[index]
-        shape = "count : { ... }" if word == "count" else f"{word} x : {{ ... }}"
+        shape = _shape(word, "x", "…")
         if not self.skip_if(":"):
-            other = f'`{word}` cannot name a variable or a relation, and the string is `"{word}"`'
-            if word in ("min", "max") and target is not None:
-                best = "least" if word == "min" else "greatest"
-                other = f"a column `{word} number` keeps the {best} of what rules derive, also in recursion"
-            raise self.failure("E0121", self.span_of(index), word=word, shape=shape, otherwise=other)
+            raise self.without_body(index, target)
         return Aggregate(
             word, target, self.aggregated(f"after `:` of `{word}`", f"write `{shape}`"), self.span_from(index)
         )
+
+    def close_target(self, opened: int, where: str) -> None:
+        """Behind what is in parentheses, which may be all of an aggregate."""
+        if self.texts[self.position] == ":" and opened and self.texts[opened - 1] in AGGREGATES:
+            raise self.without_body(opened - 1)
+        self.expect_close(")", opened, where)
+
+    def without_body(self, index: int, target: Term | None = None) -> UnreadableItemError:
+        """What is said of an aggregate behind which no `:` and body follow, and how it is written with its own words if
+        it is one of another language."""
+        word, end = self.texts[index], self.ends[index]
+        other = _ELSEWHERE.match(self.source.text, end, end + 300)
+        if other is not None:
+            body = other["body"]
+            names = re.findall(r"[A-Za-z]\w*(?!\w|\()", body.partition("(")[2].partition(")")[0])
+            aggregated = other["target"] or (names[-1] if names else "x")
+            advice = f"write `{_shape(word, crop(aggregated), crop(body))}`"
+            if word == "count" and (other["distinct"] or other["target"] not in ("", "*")):
+                advice += f"; for the number of different `{crop(aggregated)}`, count the facts of a relation of these"
+            return self.failure("E0121.form", self.span_of(index), word=word, advice=advice)
+        advice = f'write `{_shape(word, "x", "…")}`; a variable needs another name, and a text is written `"{word}"`'
+        if target is not None:
+            written = self.source.text[target.span.start : target.span.end]
+            advice = f"write `{_shape(word, crop(written), '…')}`"
+            if word in ("min", "max"):
+                best = "least" if word == "min" else "greatest"
+                advice += f"; a column `{word} number` keeps the {best} of what rules derive, also in recursion"
+        return self.failure("E0121", self.span_of(index), word=word, advice=advice)
 
     def user_aggregate(self) -> Aggregate:
         """`@@f x : start, { body }`: folded by a functor of the user."""

@@ -430,14 +430,15 @@ async def epochs(
 async def diff(
     service: Asked,
     first: Annotated[models.Epoch, Query(alias="from")],
-    last: Annotated[models.Epoch, Query(alias="to")],
+    to: models.Epoch | None = None,
     rows: Annotated[int | None, Query(ge=0, lt=1 << 31)] = None,
 ) -> dict[str, Any]:
-    """What the epochs after one until another did together: facts that came, went, or `moved` from the level `was` to
-    another, rules, and declarations. The other way round when `to` is the earlier one."""
+    """What the epochs after one until another, by default the latest, did together: facts that came, went, or `moved`
+    from the level `was` to another, rules, and declarations. The other way round when `to` is the earlier one."""
     most = forms.most_rows(service, rows)
 
     def ask(session: Session) -> dict[str, Any]:
+        last = session.epoch if to is None else to
         service.reading.require(first, last)
         found = session.diff(first, last)
         relations = {name: forms.difference_as_json(one, most) for name, one in found.items()}

@@ -331,6 +331,7 @@ def test_history(http: httpx.Client) -> None:
     http.post("/updates", json={"inserted": {"edge": [[4, 5]]}}).raise_for_status()
     assert [one["epoch"] for one in http.get("/epochs").json()["epochs"]] == [2, 1]
     diff = http.get("/diff?from=1&to=2").json()
+    assert http.get("/diff?from=1").json() == diff
     assert diff["relations"]["path"]["inserted_count"] == 4
     assert http.get("/diff?from=2&to=1").json()["relations"]["path"]["deleted_count"] == 4
     assert [one["what"] for one in http.get("/turns?fact=path(1,5)").json()["turns"]] == ["appeared"]

@@ -566,6 +566,7 @@ def test_a_difference_has_what_that_of_a_session_has(running: Running) -> None:
             assert sorted(there[name].inserted) == sorted(here[name].inserted)
             assert sorted(there[name].deleted) == sorted(here[name].deleted)
             assert there[name].moved.to_pylist() == here[name].moved.to_pylist()
+    assert repr(db.diff(2)) == repr(running.session.diff(2)) == repr(there) != repr(db.diff(1))
     moved = [{"from": 1, "to": 3, "@was": 2, "@level": 1}, {"from": 1, "to": 4, "@was": 3, "@level": 2}]
     assert db.diff(1, 2)["path"].moved.to_pylist() == moved
     with pytest.raises(ElastalogError, match="E0606"):

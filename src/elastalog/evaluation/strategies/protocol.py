@@ -183,8 +183,8 @@ def evaluate_all(backend: Backend, learn: Learn = lambda stratum, derivations, s
     return Work(done)
 
 
-def with_growing_rules(error: LimitReached, strata: Iterable[LogicalStratum], program: CheckedProgram) -> LimitReached:
-    """The limit that ended the evaluation of strata, with the rules of them that may grow without end."""
+def growing_rules(strata: Iterable[LogicalStratum], program: CheckedProgram) -> list[str]:
+    """What is said of the rules of strata that may grow without end."""
     from elastalog.analysis.growth import growing
 
     notes: list[str] = []
@@ -192,6 +192,12 @@ def with_growing_rules(error: LimitReached, strata: Iterable[LogicalStratum], pr
         rules = {clause.rule.number: clause.rule for clause in stratum.clauses if clause.rule is not None}
         for rule, _, advice, _ in growing(program, tuple(rules.values())):
             notes.append(f"this rule may grow without end: {rule.text} ({rule.place}); {advice}")
+    return notes
+
+
+def with_growing_rules(error: LimitReached, strata: Iterable[LogicalStratum], program: CheckedProgram) -> LimitReached:
+    """The limit that ended the evaluation of strata, with the rules of them that may grow without end."""
+    notes = growing_rules(strata, program)
     if not notes or any(note in error.diagnostics[0].notes for note in notes):
         return error
     first, *others = error.diagnostics
