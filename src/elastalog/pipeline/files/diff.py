@@ -24,7 +24,7 @@ from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, error, 
 from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import allowance, file_bytes
-from elastalog.pipeline.files.format import BYTE_ORDER_MARK, Format, Kind
+from elastalog.pipeline.files.format import BYTE_ORDER_MARK, Format, Kind, bare, first_record
 from elastalog.pipeline.files.parquet import parquet_table, read_parquet_table
 from elastalog.pipeline.files.paths import natural_order
 from elastalog.pipeline.files.policy import LINES, BadRow, BadRows, bad_rows_error, refuse
@@ -145,10 +145,14 @@ def _read_tabular(path: Path, data: bytes, form: Format, schemas: Mapping[str, S
     if form.kind is Kind.PARQUET:
         return changes_of_table(schema, parquet_table(data, str(path)), str(path), keep_bad)
     header = data.removeprefix(BYTE_ORDER_MARK).split(b"\n", 1)[0]
-    delimiter = "\t" if b"\t" in header else ","
-    written = Format(Kind.TEXT, delimiter, has_header=True, is_rfc4180=delimiter == ",")
-    if data and b"op" not in re.split(rb'[,\t\r"]', header):
-        raise error("E0522", location=f"{path}:1", file=path.name, relation=relation)
+    forms = [Format(Kind.TEXT, mark, has_header=True, is_rfc4180=mark != "\t") for mark in "\t,;|"]
+    written = next((form for form in forms if "op" in bare(first_record(header, form))), None)
+    if not data:
+        return Diff()
+    if written is None:
+        mark = max(",\t;|", key=lambda mark: header.count(mark.encode()))
+        names = mark.join(("op", *schema.names))
+        raise error("E0522", location=f"{path}:1", file=path.name, relation=relation, names=names, mark=mark)
     return _by_op(schema, *read_text(_with_op(schema), data, str(path), written, ("op",)), str(path), 2, keep_bad)
 
 
