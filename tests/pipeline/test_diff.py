@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import gzip
-import re
 import math
+import re
 
 import pyarrow as pa
 import pyarrow.parquet as pq

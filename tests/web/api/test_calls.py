@@ -18,6 +18,7 @@ import pytest
 
 import elastalog
 from elastalog import ElastalogError
+from elastalog.web.metrics import HELP
 from elastalog.web.settings import Limits
 from tests.web.api.conftest import PROGRAM, READ_TOKEN, TOKEN, Running
 
@@ -312,6 +313,13 @@ def test_metrics_are_prometheus_text(http: httpx.Client) -> None:
     assert "elastalog_epochs_total 1\n" in text
     assert "elastalog_changed_facts_total 5\n" in text
     assert 'elastalog_requests_total{call="/updates",status="200"} 1\n' in text
+    for gauge in ("questions_waiting", "writer_waiting", "readers"):  # this call is not counted
+        assert f"elastalog_{gauge} 0\n" in text
+    http.post("/query", json={"query": "path(1, X)"}).raise_for_status()
+    lines = http.get("/metrics").text.splitlines()
+    typed = [line.split()[2] for line in lines if line.startswith("# TYPE ")]
+    assert [line.split()[2] for line in lines if line.startswith("# HELP ")] == typed
+    assert sorted(typed) == sorted(HELP)
 
 
 def test_other_hosts_and_other_sites_are_refused(running: Running) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import field
 from itertools import count, islice
 from pathlib import Path
@@ -94,6 +95,15 @@ def update_files(folder: Path | str) -> list[Path]:
         raise error("E0523", location=folder, folder=folder)
     entries = [path for path in folder.iterdir() if not path.name.startswith(".")]
     return sorted((path for path in entries if path.is_dir() or _suffix(path) in TABULAR + TEXTUAL), key=natural_order)
+
+
+def is_diff(path: Path) -> bool:
+    """Whether a file is a diff file by its name, or one by how it begins; otherwise it is a table."""
+    if _suffix(path) in (".diff", ".update", ".dl"):
+        return True
+    with suppress(OSError), path.open("rb") as file:
+        return file.read(1 << 12).lstrip()[:1] in (b"+", b"-", b"/")
+    return False
 
 
 def parse_diff(

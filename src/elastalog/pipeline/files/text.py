@@ -50,7 +50,8 @@ def read_text(
     data = data.removeprefix(BYTE_ORDER_MARK)
     if form.columns:
         if len(form.columns) != schema.arity:
-            raise error("E0671", columns=len(form.columns), schema=schema.name, arity=schema.arity)
+            few = ":".join(map(str, range(schema.arity)))
+            raise error("E0671", location=file, columns=len(form.columns), schema=schema, arity=schema.arity, few=few)
         form = _named_in_header(data, schema, form)
     as_written = schema
     if form.has_header:
@@ -83,9 +84,7 @@ def read_lines(schema: Schema, data: bytes, file: str, form: Format, first_line:
     return _read_in_blocks(schema, data, file, form, first_line) if table is None else (table, [])
 
 
-def _in_order_of(
-    header: bytes, schema: Schema, form: Format, file: str, apart: Sequence[str], sample: bytes
-) -> Schema:
+def _in_order_of(header: bytes, schema: Schema, form: Format, file: str, apart: Sequence[str], sample: bytes) -> Schema:
     """The columns of the file, those that the relation does not have as texts. `sample`: its first rows."""
 
     def values(place: int) -> Iterator[str]:
