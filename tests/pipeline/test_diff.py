@@ -103,6 +103,9 @@ def test_constants_of_every_type():
         ("+pair(1, 9223372036854775808).", "E0503", "bad change: `9223372036854775808` does not fit number `y`"),
         ("+pair(1, 99999999999999999999).", "E0503", "bad change: `99999999999999999999` does not fit number `y`"),
         ("+mixed(-1, 1.0).", "E0503", "bad change: `-1` does not fit unsigned `u`"),
+        ("+pair(1, 2.0", "E0520", "bad change: expected `,` or `)` and the end of the line at column 13"),
+        ("+edge(2).", "E0501", "bad change: `edge` has 2 columns, the change has 1"),
+        ('+edge("a").', "E0501", "bad change: `edge` has 2 columns, the change has 1"),
         ("+edges(1, 2).", "E0521", "bad change: no relation `edges`"),
     ],
 )
@@ -219,6 +222,7 @@ def test_facts_become_an_update_as_is_advised(tmp_path, mark):
     with refused("E0522", match="no column `op`") as told:
         read_diff(file, SCHEMAS)
     first, each = re.search("write `(.+?)` before its header, and `(.+?)` before each row", str(told.value)).groups()
+    first, each = (text.replace("\\t", "\t") for text in (first, each))
     header, *rows = file.read_text().split("\n")
     file.write_text("\n".join([first + header, *(each + row for row in rows)]))
     assert plain(read_diff(file, SCHEMAS)) == ({"edge": [(1, "a"), (2, "b")]}, {})

@@ -161,6 +161,7 @@ def _read_tabular(path: Path, data: bytes, form: Format, schemas: Mapping[str, S
         return Diff()
     if written is None:
         mark = max(",\t;|", key=lambda mark: header.count(mark.encode()))
+        mark = mark.replace("\t", "\\t")  # which would be shown as blanks
         names = mark.join(("op", *schema.names))
         raise error("E0522", location=f"{path}:1", file=path.name, relation=relation, names=names, mark=mark)
     return _by_op(schema, *read_text(_with_op(schema), data, str(path), written, ("op",)), str(path), 2, keep_bad)
@@ -287,16 +288,13 @@ def change(line: str, schemas: Mapping[str, Schema]) -> tuple[str, str, list[Any
     if relation not in schemas:
         raise unknown_relation(relation, schemas)
     schema = schemas[relation]
-    row: list[Any] = []
+    row: list[re.Match[str]] = []
     position = start.end()
     while not (end := _END.fullmatch(line, position)) or row:
         found = _CONSTANT.match(line, position)
         if found is None:
             raise _no_value(line, position, sign, schema, len(row))
-        if len(row) < schema.arity:
-            row.append(_value(schema.columns[len(row)], found))
-        else:
-            row.append(None)  # too many: counted below
+        row.append(found)
         position = found.end()
         comma = _COMMA.match(line, position)
         if comma is None:
@@ -307,7 +305,7 @@ def change(line: str, schemas: Mapping[str, Schema]) -> tuple[str, str, list[Any
         raise BadLineError(f"expected `,` or `)` and the end of the line at column {_column(line, position)}")
     if len(row) != schema.arity:
         raise BadLineError(f"`{schema.name}` has {schema.arity} columns, the change has {len(row)}", "E0501")
-    return sign, relation, row
+    return sign, relation, [_value(column, found) for column, found in zip(schema.columns, row, strict=True)]
 
 
 def relation_of(line: str, schemas: Mapping[str, Schema]) -> str:
