@@ -113,7 +113,7 @@ def commands() -> str:
         "# Help of every command",
         "As `elastalog COMMAND --help` prints it. [The command line](command-line.md) explains.",
     ]
-    context = click.Context(cli, info_name="elastalog", max_content_width=100)
+    context = click.Context(cli, info_name="elastalog", max_content_width=100, **cli.context_settings)
     for name in ("", *COMMANDS):
         command = cli.get_command(context, name) if name else cli
         assert command is not None

@@ -179,6 +179,7 @@ def test_no_warning_about_variables(rule: str) -> None:
         (".type A <: symbol\n.type B <: number\n.type U = A | B", "E0209"),
         (".decl r(a: symbol, a: symbol)\n.input r", "E0210"),
         (".decl r(a: strange)\n.input r", "E0203"),
+        (".decl r(a: number, b: min strange)\n.input r", "E0203"),
         (".decl r(a: symbol)\n.input r\n.limitsize r", "E0217"),
     ],
 )

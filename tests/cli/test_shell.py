@@ -79,12 +79,23 @@ def test_facts_are_split_outside_parentheses_and_strings() -> None:
     assert texts('p(1, 2), q("a,b"), r()', ",") == ["p(1, 2)", ' q("a,b")', " r()"]
 
 
-NO_FIT = "a bare name is a variable, and strings stand in double quotes; `query` shows what fits"
+NO_FIT = "`query` shows which facts there are"
 
 
 def test_a_pattern_deletes_all_explicit_facts_that_fit(program: str) -> None:
     told = script(program, "insert edge(1, 7), edge(2, 8); commit; delete edge(1, _), edge(2, 8); pending")
     assert told.stdout.splitlines()[-3:] == ["-edge(1, 2)", "-edge(1, 7)", "-edge(2, 8)"]
+
+
+def test_a_text_without_quotes_deletes_nothing(tmp_path: Path) -> None:
+    program = tmp_path / "road.dl"
+    program.write_text('.decl road(x: symbol, y: symbol)\nroad("ulm", "bonn"). road("kiel", "bonn").\n')
+    refused = script(str(program), "delete road(ulm, _)\ncommit\n")
+    assert refused.exit_code == 1
+    assert 'write `"ulm"` for the text, or `_` for any value' in refused.stderr
+    assert script(str(program), 'delete road("ulm", _); pending').stdout == '-road("ulm", "bonn")\n'
+    assert len(script(str(program), "delete road(_, _); pending").stdout.splitlines()) == 2
+    assert script(str(program), "insert road(x, x)").stderr.count("E0608") == 1  # no pattern at all
 
 
 def test_what_signs_mean_is_said_before_the_answer(program: str) -> None:
@@ -144,6 +155,9 @@ SIGNS = "write `+` (or `unwanted`) before facts that should not hold, `-` (or `m
         ("insert edge(1, 3); commit; undo 7", "E1004", "1:33", "give the number of one from 2 to 2"),
         ("suggest path(1, 2)", "E0652", "1:9", SIGNS),
         ("delete edge(7, _)", "E0652", "1:8", NO_FIT),
+        ("delete edge(X, 2)", "E0608", "1:13", message("E0608.once").helps[1]),
+        ("delete edge(_, X)", "E0608", "1:16", message("E0608.once").helps[1]),
+        ("suggest +path(1, X)", "E0608", "1:17", message("E0608.once").helps[1]),
         ("suggest -path(7, _)", "E0608", "1:10", message("E0608.missing").helps[0]),
     ],
 )

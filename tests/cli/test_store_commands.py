@@ -124,6 +124,10 @@ def test_diff(store: Path) -> None:
     assert run("diff", store, 3, 1, "-r", "edge").stdout == "-edge(2, 4).\n-edge(3, 4).\n+edge(1, 2).\n"
     assert run("diff", store, 1, 1).stdout == ""
     assert run("diff", store, 1, 2, "-r", "nothing").exit_code == 1
+    for epochs in ((9, 99), (1, 99)):
+        told = run("diff", store, *epochs).stderr
+        assert f"there is no epoch {epochs[-1] if epochs[0] == 1 else 9}: the store keeps epochs 1 to 3" in told
+        assert "is still to come" in told
 
 
 def test_show_and_explain_accept_a_store(store: Path) -> None:

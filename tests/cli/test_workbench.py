@@ -73,6 +73,24 @@ def test_an_application_has_no_blank_token():
             Settings(**blank)
 
 
+@pytest.mark.parametrize(
+    ("tokens", "told"),
+    [
+        (("a b", None), "has a blank or a line break in it"),
+        (("T", "R\n"), "has a blank or a line break in it"),
+        (("T", "T"), "the token that grants reading is the one that grants writing"),
+    ],
+)
+def test_tokens_that_keep_nobody_out_or_nobody_can_give_are_refused(tmp_path, tokens, told):
+    with pytest.raises(elastalog.ElastalogError, match=rf"E0935\]: .*{told}"):
+        Settings(*tokens)
+    (tmp_path / "p.dl").write_text(".decl a(x: number)\n")
+    given = [word for name, token in zip(("--token", "--read-token"), tokens, strict=True) if token is not None
+             for word in (name, token)]  # fmt: skip
+    assert told in CliRunner().invoke(serve, [str(tmp_path / "p.dl"), *given]).output
+    assert Settings("T", "R").read_token == Settings(None, "R").read_token
+
+
 def test_a_request_with_an_empty_token_is_nobody(monkeypatch):
     settings = Settings("T")
     object.__setattr__(settings, "read_token", "")

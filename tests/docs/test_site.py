@@ -70,6 +70,7 @@ def test_every_command_has_its_help(site: Path) -> None:
     text = (site / "reference" / "commands.html").read_text(encoding="utf-8")
     assert [name for name in COMMANDS if f'id="elastalog-{name}"' not in text] == []
     assert "--bad-rows" in text
+    assert text.count("-h, --help") == len(COMMANDS) + 1
 
 
 def test_every_error_code_is_in_the_catalogue(site: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import math
+import re
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -102,6 +103,9 @@ def test_constants_of_every_type():
         ("+pair(1, 9223372036854775808).", "E0503", "bad change: `9223372036854775808` does not fit number `y`"),
         ("+pair(1, 99999999999999999999).", "E0503", "bad change: `99999999999999999999` does not fit number `y`"),
         ("+mixed(-1, 1.0).", "E0503", "bad change: `-1` does not fit unsigned `u`"),
+        ("+pair(1, 2.0", "E0520", "bad change: expected `,` or `)` and the end of the line at column 13"),
+        ("+edge(2).", "E0501", "bad change: `edge` has 2 columns, the change has 1"),
+        ('+edge("a").', "E0501", "bad change: `edge` has 2 columns, the change has 1"),
         ("+edges(1, 2).", "E0521", "bad change: no relation `edges`"),
     ],
 )
@@ -174,6 +178,8 @@ def test_a_missing_file(tmp_path):
         ("edge.csv", b'y,op,x\r\n"a,b",+,1\r\nc,-,2\r\n'),
         ("007-edge.csv", b'op,x,y\n+,1,"a,b"\n-,2,c\n'),
         ("edge.tsv", b"op\tx\ty\n+\t1\ta,b\n-\t2\tc\n"),
+        ("edge.csv", b'op;x;y\n+;1;"a,b"\n-;2;c\n'),
+        ("edge.csv", b"op|x|y\n+|1|a,b\n-|2|c\n"),
         ("edge.csv.gz", gzip.compress(b'op,x,y\n+,1,"a,b"\n-,2,c\n', mtime=0)),
     ],
 )
@@ -207,6 +213,19 @@ def test_bad_tables_of_changes(tmp_path, name, content, code, message, place):
         read_diff(tmp_path / name, SCHEMAS)
     (diagnostic,) = error.value.diagnostics
     assert (diagnostic.code, diagnostic.message, diagnostic.location) == (code, message, f"{tmp_path / name}{place}")
+
+
+@pytest.mark.parametrize("mark", ",;|\t")
+def test_facts_become_an_update_as_is_advised(tmp_path, mark):
+    file = tmp_path / "edge.csv"
+    file.write_text("\n".join(mark.join(row) for row in [("x", "y"), ("1", "a"), ("2", "b")]))
+    with refused("E0522", match="no column `op`") as told:
+        read_diff(file, SCHEMAS)
+    first, each = re.search("write `(.+?)` before its header, and `(.+?)` before each row", str(told.value)).groups()
+    first, each = (text.replace("\\t", "\t") for text in (first, each))
+    header, *rows = file.read_text().split("\n")
+    file.write_text("\n".join([first + header, *(each + row for row in rows)]))
+    assert plain(read_diff(file, SCHEMAS)) == ({"edge": [(1, "a"), (2, "b")]}, {})
 
 
 def test_updates_come_in_natural_order(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 import warnings
 from pathlib import Path
 
@@ -168,8 +169,13 @@ def test_a_line_without_a_chosen_column_is_a_bad_row(tmp_path: Path) -> None:
 
 
 def test_columns_must_fit(tmp_path: Path) -> None:
-    with pytest.raises(ElastalogError, match="E0671"):
+    with pytest.raises(ElastalogError, match="E0671") as told:
         read(tmp_path, '.input e(columns="0:1:2")', e_facts=b"1\t7\tc\n")
+    (found,) = told.value.diagnostics
+    assert (found.location or "").endswith("e.facts")
+    advised = re.search('`(columns=".*?")`', str(found.help))
+    assert advised is not None
+    assert len(read(tmp_path, f".input e({advised[1]})", e_facts=b"1\tc\t7\n")) == 1
     assert codes(EDGE + '.input e(columns="a")') == ["E0215"]
     assert codes(EDGE + 'e(1, "a").\n.output e(columns="0:1")') == ["E0214"]
 

@@ -350,6 +350,10 @@ def test_a_missing_file_names_what_was_tried_and_the_nearest(tmp_path):
     assert (diagnostic.code, diagnostic.message) == ("E0510", "no facts for input relation `edge`")
     assert diagnostic.notes[0].startswith(f"looked in `{tmp_path}` for edge.facts, edge.facts.gz, edge.csv,")
     assert diagnostic.notes[1] == "there is a file `edges.facts`: is that the one?"
+    (tmp_path / "edges.facts").rename(tmp_path / "edge.bad.jsonl")  # what a quarantine has put there
+    with pytest.raises(ElastalogError) as error:
+        read_input(relation(EDGE, {}), tmp_path)
+    assert len(error.value.diagnostics[0].notes) == 1
     for name, said in (("path.facts", []), ("edge.txt", ["there is a file `edge.txt`: is that the one?"])):
         for file in tmp_path.iterdir():
             file.unlink()

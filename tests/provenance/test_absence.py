@@ -436,3 +436,31 @@ def test_the_best_value_is_told_in_the_place_of_another(fact: str, told: str) ->
     roads = [("A", "B", 90), ("B", "C", 380), ("A", "C", 500)]
     with elastalog.open(BEST, {"road": roads}) as db:
         assert told in str(db.why_not(fact))
+
+
+def test_what_may_be_comes_before_lengths_that_no_road_has() -> None:
+    program = """.decl road(x: symbol, y: symbol, k: number)
+    .decl far(x: symbol, y: symbol, k: min number)
+    far(x, y, k) :- road(x, y, k).
+    far(x, z, d + k) :- far(x, y, d), road(y, z, k).
+    """
+    roads = [("ulm", "bonn", 85), ("bonn", "kiel", 85), *(("ulm", f"t{n}", 95) for n in range(60))]
+    with elastalog.open(program, {"road": roads}) as db:
+        found = db.why_not('far("ulm", "kiel", 80)')
+        assert str(found.instantiations[0].failing[0].fact) == 'road("ulm", "kiel", 80)'
+        assert all(one.implausible for one in found.instantiations[1:])
+        found = db.why_not('far("ulm", "kiel", 90)')  # behind 60 that lack 5 kilometres less than none
+        first = [str(one.failing[0].fact) for one in found.instantiations[:2]]
+        assert first == ['far("ulm", "bonn", 5)', 'road("bonn", "kiel", 5)']
+
+
+def test_negative_numbers_that_facts_have_are_plausible() -> None:
+    program = """.decl cold(x: symbol, k: number)
+    .decl open(x: symbol)
+    .decl warned(x: symbol, k: number)
+    warned(x, k) :- open(x), cold(x, k).
+    warned(x, k) :- cold(x, m), k = m - 100.
+    """
+    with elastalog.open(program, {"cold": [("ulm", -3)], "open": [("ulm",), ("bonn",)]}) as db:
+        found = db.why_not('warned("bonn", -3)').instantiations
+        assert [str(one.failing[0].fact) for one in found] == ['cold("bonn", -3)', 'cold("bonn", 97)']

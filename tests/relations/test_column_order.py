@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -126,6 +128,53 @@ def test_a_column_that_the_relation_does_not_have_is_left_out_with_one_warning(t
     (text,) = [str(one.message) for one in told]
     assert text.startswith("warning[E0535]: column `note")
     assert " left out: the relation has no such attribute" in text
+
+
+CHANGES = [{"op": "-", "from": 1, "to": 2}, {"op": "+", "from": 3, "to": 4}]
+
+
+@pytest.mark.parametrize(
+    ("name", "mark"),
+    [
+        ("edge.csv", ","), ("edge.csv", ";"), ("2-edge.csv", "|"), ("other.csv", "\t"), ("edge.tsv", "\t"),
+        ("other.txt", ";"), ("edge.parquet", ""), ("other.parquet", ""),
+    ],
+)  # fmt: skip
+def test_changes_are_no_facts_and_the_advice_applies_them(tmp_path, monkeypatch, name, mark):
+    monkeypatch.chdir(tmp_path)
+    if name.endswith("parquet"):
+        pq.write_table(pa.Table.from_pylist(CHANGES), name)
+    else:
+        lines = [mark.join(CHANGES[0]), *(mark.join(map(str, row.values())) for row in CHANGES)]
+        Path(name).write_text("\n".join(lines))
+    with elastalog.open(".decl edge(from: number, to: number)", {"edge": [(1, 2)]}) as db:
+        with refused("E0535", match="these are changes of `edge`, not facts") as told:
+            db.apply({"edge": name})
+        advice = told.value.diagnostics[0].help
+        if found := re.match(r"call the file `(.+?)`", advice):
+            Path(name).rename(found[1])
+        db.apply(re.search(r'db.apply\("(.+?)"\)', advice)[1])
+        assert set(db["edge"]) == {(3, 4)}
+
+
+@pytest.mark.parametrize("kind", ["rows", "table", "frame", "edge.jsonl"])
+def test_rows_of_changes_are_no_facts(tmp_path, kind):
+    given = {"rows": CHANGES, "table": pa.Table.from_pylist(CHANGES), "frame": pd.DataFrame(CHANGES)}.get(kind)
+    if given is None:
+        given = tmp_path / kind
+        given.write_text("".join(json.dumps(row) + "\n" for row in CHANGES))
+    with elastalog.open(".decl edge(from: number, to: number)", {"edge": [(1, 2)]}) as db:
+        with refused("E0535", match="not facts") as told:
+            db.apply({"edge": given})
+        assert re.fullmatch(r".*: `db.apply\(\{\"edge\": …\}, \{\"edge\": …\}\)`", told.value.diagnostics[0].help)
+        db.apply({"edge": [(3, 4)]}, {"edge": [(1, 2)]})
+        assert set(db["edge"]) == {(3, 4)}
+
+
+def test_a_column_op_of_other_values_is_left_out_with_a_warning():
+    with pytest.warns(UserWarning, match="E0535.*column `op` left out"):
+        db = elastalog.open(".decl edge(from: number, to: number)", {"edge": [{"op": "read", "from": 1, "to": 2}]})
+    assert set(db["edge"]) == {(1, 2)}
 
 
 def test_a_header_of_a_directive_may_have_more_columns_than_the_relation(tmp_path):

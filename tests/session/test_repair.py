@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import json
 import math
 import re
 from itertools import combinations
@@ -449,8 +450,21 @@ def test_a_text_that_no_fact_has_is_warned_of(question: Any) -> None:
         assert ['did you mean `"plan"`' in str(one.message) for one in told] == [True]
 
 
-@pytest.mark.parametrize("asked", [{"rejected": ["allow(ops, plan)"]}, {"weights": {"-allow(ops, plan)": 2}}])
-def test_a_bare_name_among_what_is_rejected_or_weighed_is_warned_of(asked: dict[str, Any]) -> None:
-    db = elastalog.open(MEMBERS, {"member": [("ann", "ops")], "allow": [("ops", "plan")]})
-    with db, pytest.warns(UserWarning, match="`ops` is a variable here"):
-        db.suggest(unwanted=['can("ann", "plan")'], **asked)
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ({"unwanted": ["can(ann, _)"], "weights": {'-member("ann", _)': 2}}, "allow"),
+        ({"unwanted": ['can("ann", _)'], "rejected": ["-allow(ops, _)"]}, "member"),
+        ({"unwanted": ['can("ann", _)'], "weights": {"-member(ann, _)": 2}}, "allow"),
+        ({"missing": ['can("bob", "plan")'], "candidates": ["member(bob, _)"]}, "member"),
+    ],
+)
+def test_a_bare_name_in_what_selects_facts_is_refused_and_the_advice_holds(asked: dict[str, Any], found: str) -> None:
+    with elastalog.open(MEMBERS, {"member": [("ann", "ops")], "allow": [("ops", "plan")]}) as db:
+        with pytest.raises(ElastalogError, match="is a variable here, which any value fits") as refused:
+            db.suggest(**asked, over="facts")
+        (advice,) = re.findall(r'write `("\w+")` for the text, or `_` for any', str(refused.value.diagnostics[0].help))
+        bare = advice.strip('"')
+        followed = json.loads(json.dumps(asked).replace(f"({bare},", f"({json.dumps(advice)[1:-1]},"))
+        (element,) = db.suggest(**followed, over="facts").elements
+        assert element.fact.relation == found

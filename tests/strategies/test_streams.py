@@ -67,6 +67,25 @@ def test_a_table_is_read_by_steps(tmp_path: Path) -> None:
     assert rows(second.diff.inserted.get("edge")) == [(7, 8), (8, 9)]
 
 
+@pytest.mark.parametrize("mark", ",;|\t")
+def test_a_table_of_steps_may_part_its_fields_otherwise(tmp_path: Path, mark: str) -> None:
+    path = tmp_path / "edge.csv"
+    path.write_text("step,op,x,y\n1,+,7,8\n".replace(",", mark))
+    (update,) = read_stream(path, Program.parse(PROGRAM))
+    assert rows(update.diff.inserted["edge"]) == [(7, 8)]
+
+
+@pytest.mark.parametrize("name", ["u1.diff", "u1.txt", "u1.dl", "u1"])
+@pytest.mark.parametrize("text", ["+edge(7, 8).\n", "// first\n+edge(7, 8).\n-edge(1, 2).\n"])
+def test_one_diff_file_is_one_update(folder: Path, name: str, text: str) -> None:
+    (folder / name).write_text(text)
+    (update,) = read_stream(folder / name, Program.parse(PROGRAM))
+    assert (update.batch, rows(update.diff.inserted["edge"])) == (name, [(7, 8)])
+    done = run(folder, "stream", "--updates", str(folder / name), "--show-changes")
+    assert done.exit_code == 0
+    assert "+path(7, 8)." in done.stdout
+
+
 def test_a_parquet_table_named_after_its_relation(tmp_path: Path) -> None:
     path = tmp_path / "edge.parquet"
     pq.write_table(pa.table({"step": [1, 2], "op": ["+", "-"], "y": [2, 4], "x": [1, 3]}), path)

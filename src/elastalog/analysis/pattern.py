@@ -65,7 +65,15 @@ def parse_pattern(text: str, program: CheckedProgram) -> Pattern:
     return _parse(text, program, _NAMED, _OR_ELSE)
 
 
-def _parse(text: str, program: CheckedProgram, named: Mapping[str, float], or_else: str) -> Pattern:
+def parse_selection(text: str, program: CheckedProgram) -> Pattern:
+    """A pattern whose facts something is done to. A name that occurs once in it is refused: where a text without its
+    quotes was meant, far too many facts would fit."""
+    return _parse(text, program, _NAMED, ", or `_`", is_selection=True)
+
+
+def _parse(
+    text: str, program: CheckedProgram, named: Mapping[str, float], or_else: str, is_selection: bool = False
+) -> Pattern:
     source = Source("<query>", text)
     atom = _only_atom(source, program.relations)
     relation = program.relations.get(atom.relation)
@@ -79,6 +87,10 @@ def _parse(text: str, program: CheckedProgram, named: Mapping[str, float], or_el
         form = written_atom(relation)
         raise error("E0607", atom.span, source=source, relation=relation.name, arity=arity, given=given, form=form)
     terms = tuple(_term(source, relation, i, argument, named, or_else) for i, argument in enumerate(atom.arguments))
+    for argument, term, attribute in zip(atom.arguments, terms, relation.attributes, strict=True):
+        if is_selection and isinstance(term, Free) and term.name is not None and terms.count(term) == 1:
+            quoted = f'"{term.name}"' if attribute.base is Base.SYMBOL else None
+            raise error("E0608.once", argument.span, source=source, name=term.name, quoted=quoted)
     return Pattern(relation.name, terms)
 
 

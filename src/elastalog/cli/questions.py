@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from elastalog.analysis.listing import json_value, show_value
-from elastalog.analysis.pattern import Free, parse_pattern
+from elastalog.analysis.pattern import parse_pattern
 from elastalog.analysis.values import Base, sort_key
 from elastalog.cli.exits import Console
 from elastalog.cli.options import (
@@ -243,11 +243,6 @@ def explain(
     """
     with announcing(console):
         with opened_at(program, at, options, console) as session:
-            pattern = parse_pattern(fact, session.program.checked)
-            from elastalog.session.questions import warn_of_names
-
-            names = (one.name for one in pattern.terms if isinstance(one, Free) and one.name)
-            warn_of_names(names, session._materialisation.dictionary)
             if wanted.uses is not None:
                 found = sorted(map(str, session.uses(fact, all=wanted.uses == "all")))
                 text = json.dumps(found, ensure_ascii=False) if console.form == "json" else "\n".join(found)

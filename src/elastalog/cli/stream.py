@@ -59,7 +59,7 @@ class StreamChoices:
 
     updates: str | None = option(
         "--updates", type=click.Path(exists=True), metavar="PATH",
-        help="Folder of updates, or one table with a column `step`.",
+        help="Folder of updates, a diff file, or one table with a column `step`.",
     )  # fmt: skip
     marks: str = option(
         "--marks", default="none", show_default=True, type=click.Choice(["none", "eager", "linked", "auto"]),
@@ -239,8 +239,8 @@ def stream(program: str, asked: StreamChoices, options: SessionOptions, console:
     """Evaluate PROGRAM, then apply a stream of updates, each exactly once, as an epoch.
 
     The updates are the entries of a folder in natural order (2.diff before 10.diff: diff files, tables with a column
-    `op`, or folders of them), or the rows of one CSV or Parquet file, grouped by their column `step`. If an update is
-    faulty, the command stops; those before it have been applied (with --marks, all but one).
+    `op`, or folders of them), one diff file, or the rows of one CSV or Parquet file, grouped by their column `step`. If
+    an update is faulty, the command stops; those before it have been applied (with --marks, all but one).
 
     With --source, Spark watches a folder instead: every diff file that appears in it becomes an epoch. Or it watches a
     table of its catalogue, with a column `op` and the attributes of the relation it is named after (or columns `op`,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from elastalog.analysis.pattern import parse_pattern
+from elastalog.analysis.pattern import parse_selection
 from elastalog.backends.protocol import Backend
 from elastalog.debugging.history import RuleElements
 from elastalog.debugging.sandbox import are_present
@@ -158,7 +158,7 @@ class Asking:
             fact = single_rule(re.sub(r"^\s*rule\s*:(?!-)", "", written))
             words = None if self._rules is None else self._rules.fact_of(str(fact))
             elements = [] if words is None else [words]
-        elif isinstance(written, str) and not (pattern := parse_pattern(written, program)).is_fact:
+        elif isinstance(written, str) and not (pattern := parse_selection(written, program)).is_fact:
             fact, relation = written.strip(), pattern.relation
             elements = [
                 words for words in known.of_relation(relation) if pattern.fits(self._reading.fact(words).values)

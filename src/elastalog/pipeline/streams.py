@@ -1,8 +1,9 @@
 """Update streams without Spark, and rows that are changes.
 
 The updates of a stream: a folder holds one update an entry (a diff file, a table with a column `op`, or a folder of
-them), applied in natural order of their names: `2.diff` before `10.diff`. A single CSV, TSV or Parquet file holds all
-of them: a column `step` says which update a row belongs to, steps are applied in ascending order.
+them), applied in natural order of their names: `2.diff` before `10.diff`. A single diff file is one update; a single
+CSV, TSV or Parquet file holds all of them: a column `step` says which update a row belongs to, steps are applied in
+ascending order.
 
 Of a row that is a change, `op` is `+` or `-`. Which relation it is about is in a column `relation`; then columns `a1`,
 `a2`, … hold the values in order of the attributes, unused ones empty. Without such a column, all rows are about the
@@ -22,7 +23,7 @@ import pyarrow.compute as pc
 from elastalog.diagnostics.diagnostic import ElastalogError, error, noted
 from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.pipeline.files.allowance import read_bounded
-from elastalog.pipeline.files.diff import Diff, read_diff, update_files
+from elastalog.pipeline.files.diff import Diff, is_diff, read_diff, update_files
 from elastalog.pipeline.files.parquet import read_in_batches
 from elastalog.pipeline.files.policy import BadRow
 from elastalog.program import Program, RuleEdits, change_rules
@@ -53,11 +54,11 @@ def read_stream(path: Path | str, program: Program, *, keep_bad: bool = False) -
     belong to relations that an update before declares. `keep_bad` as in `read_diff`; a single file of all updates is
     right or wrong as a whole."""
     path = Path(path)
-    if path.is_file():
+    if path.is_file() and not is_diff(path):
         for step, diff in read_steps(path, schemas_of(program.checked)):
             yield StreamedUpdate(str(step), diff)
         return
-    for part in update_files(path):
+    for part in [path] if path.is_file() else update_files(path):
         update = StreamedUpdate(part.name, _read_part(part, program, keep_bad))
         yield update
         if update.diff.changes_rules:
@@ -107,7 +108,8 @@ def _read(path: Path) -> pa.Table:
             return pa.table(plain, names=table.column_names)
         from pyarrow import csv
 
-        form = csv.ParseOptions(delimiter="\t" if b"\t" in data.split(b"\n", 1)[0] else ",")
+        header = data.split(b"\n", 1)[0].decode()
+        form = csv.ParseOptions(delimiter=next((mark for mark in "\t,;|" if mark in header), ","))
         names = csv.open_csv(pa.BufferReader(data), parse_options=form).schema.names
         text = csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False)
         return csv.read_csv(pa.BufferReader(data), parse_options=form, convert_options=text)

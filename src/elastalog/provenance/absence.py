@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, Protocol
 
-from elastalog.analysis.program import Rule, Value
+from elastalog.analysis.program import Rule, Value, Variable
 from elastalog.diagnostics.arguments import require_whole, stays_here
 from elastalog.diagnostics.diagnostic import error
 from elastalog.late import dataclass
@@ -61,13 +61,22 @@ class Instantiation:
         return sum(literal.kind == "atom" and literal.status == "holds" for literal in self.literals)
 
     @property
+    def implausible(self) -> int:
+        """How many negative numbers the missing facts have that neither a present fact has nor the one asked about:
+        solving an equation finds lengths that no road has."""
+        facts = [(literal.status, literal.fact.values) for literal in self.literals if literal.fact is not None]
+        known = {value for status, values in facts if status == "holds" for value in values}
+        plain = [one.name for one in self.rule.head.arguments if isinstance(one, Variable)]
+        known.update(self.bindings[name] for name in plain if name in self.bindings)
+        lacking = (value for status, values in facts if status == "fails" for value in values)
+        return sum(isinstance(value, int | float) and value < 0 and value not in known for value in lacking)
+
+    @property
     def rank(self) -> tuple[object, ...]:
-        """Nearest first: fewest failing literals, most facts present, fewest free variables; and, since solving an
-        equation finds lengths that no road has, fewest missing facts with negative numbers."""
+        """Nearest first: fewest failing literals, fewest implausible values, most facts present, fewest free
+        variables."""
         texts = tuple(literal.text for literal in self.literals)
-        lacking = (value for literal in self.failing if literal.fact is not None for value in literal.fact.values)
-        negative = sum(isinstance(value, int | float) and value < 0 for value in lacking)
-        return len(self.failing), -self.present, len(self.free), negative, self.rule.number, texts
+        return len(self.failing), self.implausible, -self.present, len(self.free), self.rule.number, texts
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -86,6 +86,8 @@ class Search:
     found: dict[tuple[str, ...], Instantiation] = field(default_factory=dict)
     is_wanted: Callable[[Bindings], bool] = lambda _: True
     """Whether an instantiation with such values is of use."""
+    plausible: int = 0
+    """How many of those found have no implausible values: others are only shown where there are too few of these."""
     lookups: int = 0
     is_cut: bool = False
 
@@ -106,7 +108,7 @@ class Search:
 
     def extend(self, bindings: dict[str, Value], decided: dict[int, Status], failures: int) -> None:
         """Decides the remaining literals so that exactly `failures` of them fail in all."""
-        if len(self.found) >= self.most:
+        if self.plausible >= self.most:
             self.is_cut = True
             return
         bindings, decided = self.settle(bindings, dict(decided))
@@ -215,7 +217,9 @@ class Search:
                 if next(matches(literal, bindings, self.look_up, self.ordinal), None) is not None:
                     return  # it does not fail for all values, so taking a fact that fits is nearer
         found = self.instantiation(bindings, decided)
-        self.found.setdefault(tuple(literal.text for literal in found.literals), found)
+        key = tuple(literal.text for literal in found.literals)
+        self.plausible += key not in self.found and not found.implausible
+        self.found.setdefault(key, found)
 
     def instantiation(self, bindings: Mapping[str, Value], decided: Mapping[int, Status]) -> Instantiation:
         shown: list[LiteralStatus] = []

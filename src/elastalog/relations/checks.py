@@ -27,6 +27,8 @@ from elastalog.relations.schema import Column, Schema, column_order, warn_of_mid
 from elastalog.relations.words import ARROW_TYPES
 
 pc = late.module("pyarrow.compute")
+_SAMPLE = 1000
+"""Rows by which a table is known to hold changes."""
 INDEX = b"elastalog.index"
 """Under which a table says, a line each, what columns the index of its data frame has."""
 
@@ -42,7 +44,10 @@ def columns_in_order(
     except UnicodeDecodeError:  # names are foreign bytes; then columns go by position
         names = [f"�{i}" for i in range(table.num_columns)]
     index = (table.schema.metadata or {}).get(INDEX, b"").decode().split("\n")
-    order = column_order(schema, names, location=location, apart=apart, warns=warns, index=index)
+    order = column_order(
+        schema, names, location=location, apart=apart, warns=warns, index=index,
+        values=lambda place: table.column(place)[:_SAMPLE].to_pylist(),
+    )  # fmt: skip
     return [table.column(i) for i in order]
 
 

@@ -29,14 +29,14 @@ def columns_of_rows(schema: Schema, rows: Iterable[Any]) -> tuple[int, list[pa.A
     """The number of rows and the columns of rows of Python values; a diagnostic for the first bad row."""
     listed = rows if isinstance(rows, list) else list(rows)
     if not all(issubclass(kind, tuple | list) for kind in set(map(type, listed))):
-        left_out, found = dict[str, None](), list[Sequence[Any]]()
+        left_out, found = dict[str, object](), list[Sequence[Any]]()
         for number, row in enumerate(listed, 1):
             values = _values_in(schema, row, left_out)
             if isinstance(values, Fault):
                 raise ElastalogError([row_diagnostic(schema, f"row {number}", values, 0)])
             found.append(values)
         listed = found
-        warn_of_left_out(schema, left_out, None)
+        warn_of_left_out(schema, left_out, None, [left_out.get("op")])
     if any(length != schema.arity for length in set(map(len, listed))):
         _refuse(schema, listed, [_arity_fault(schema, row) for row in listed])
     if not listed or schema.arity == 0:
@@ -63,25 +63,25 @@ def good_rows(schema: Schema, rows: Iterable[Any]) -> tuple[list[Sequence[Any]],
     """The rows of Python values that can be facts, and the others: their numbers from 1, what is wrong, the row."""
     good: list[Sequence[Any]] = []
     bad: list[tuple[int, Fault, Any]] = []
-    left_out: dict[str, None] = {}
+    left_out: dict[str, object] = {}
     for number, row in enumerate(rows, 1):
         values = _values_or_fault(schema, row, left_out)
         if isinstance(values, Fault):
             bad.append((number, values, row))
         else:
             good.append(values)
-    warn_of_left_out(schema, left_out, None)
+    warn_of_left_out(schema, left_out, None, [left_out.get("op")])
     return good, bad
 
 
-def _values_or_fault(schema: Schema, row: Any, left_out: dict[str, None]) -> Sequence[Any] | Fault:
+def _values_or_fault(schema: Schema, row: Any, left_out: dict[str, object]) -> Sequence[Any] | Fault:
     values = _values_in(schema, row, left_out)
     if isinstance(values, Fault):
         return values
     return _arity_fault(schema, values) or first_fault(schema, values) or values
 
 
-def _values_in(schema: Schema, row: Any, left_out: dict[str, None]) -> Sequence[Any] | Fault:
+def _values_in(schema: Schema, row: Any, left_out: dict[str, object]) -> Sequence[Any] | Fault:
     if isinstance(row, tuple | list):
         return row
     if isinstance(row, Mapping):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
@@ -130,12 +130,13 @@ def column_order(
     apart: Sequence[str] = (),
     warns: bool = True,
     index: Sequence[str] = (),
+    values: Callable[[int], Iterable[object]] = lambda place: (),
 ) -> list[int]:
     """For every column of the relation, the place of the one given for it.
 
     `what`: what has the columns, for diagnostics. `apart`: columns of the schema that are found by their names and say
     nothing of the others, such as the `op` of a table of changes. `warns`: whether to warn of columns left out.
-    `index`: columns that a data frame has as its index."""
+    `index`: columns that a data frame has as its index. `values`: those at the beginning of a column, by its place."""
     if tuple(names) == schema.names:
         return list(range(len(names)))
     places = places_by_name(schema.names, names)
@@ -159,7 +160,8 @@ def column_order(
     if len(found) < schema.arity:
         raise ElastalogError([_unmatched(schema, names, places, what, location, index)])
     if warns and len(names) > schema.arity:
-        warn_of_left_out(schema, [name for place, name in enumerate(names) if place not in found], location)
+        left_out = {name: place for place, name in enumerate(names) if place not in found}
+        warn_of_left_out(schema, left_out, location, values(left_out["op"]) if "op" in left_out else ())
     return found
 
 
@@ -168,14 +170,20 @@ def _are_chosen(names: Sequence[str]) -> bool:
     return len({re.sub("[0-9]+$", "", name) for name in names}) > 1 or not all(name[-1:].isdigit() for name in names)
 
 
-def warn_of_left_out(schema: Schema, names: Iterable[str], location: str | None) -> None:
-    """Warns of columns that are left out since the relation has none of their names, if there are any."""
+def warn_of_left_out(schema: Schema, names: Iterable[str], location: str | None, ops: Iterable[object] = ()) -> None:
+    """Warns of columns that are left out since the relation has none of their names, if there are any. `ops`: values
+    of a column `op` among them; rows whose values are all signs are changes, and refused."""
     if not (listed := list(names)):
         return
     location = _whole(location)
+    if (signs := set(map(str, ops))) and signs <= {"+", "-"}:
+        file = PurePath(location or "").name.partition(":")[0]
+        suffix = next((one for one in (".csv", ".tsv", ".parquet") if one in file), ".csv")
+        other = None if re.sub("^[0-9]+[-_.]", "", file).startswith(schema.name + suffix) else schema.name + suffix
+        update = None if not file or ".json" in file or ".ndjson" in file else other or file
+        raise error("E0535.changes", location=location, relation=schema.name, update=update, other=other)
     columns = _listed("column", listed[:8]) + f" and {len(listed) - 8} more" * (len(listed) > 8)
-    update = PurePath(location or "FILE").name.partition(":")[0] if "op" in listed else None
-    warn_of(finding("E0535", severity="warning", location=location, columns=columns, schema=schema, update=update))
+    warn_of(finding("E0535", severity="warning", location=location, columns=columns, schema=schema))
 
 
 def warn_of_midnights(schema: Schema, column: Column, location: str | None) -> None:
@@ -214,9 +222,9 @@ def places_by_name(declared: Sequence[str], given: Sequence[str]) -> list[int | 
     return [place(name) for name in declared]
 
 
-def values_by_name(schema: Schema, row: Mapping[str, Any], left_out: dict[str, None]) -> list[Any] | Fault:
+def values_by_name(schema: Schema, row: Mapping[str, Any], left_out: dict[str, object]) -> list[Any] | Fault:
     """The values of a row that names them, in the order of the columns. Such a row has no positions: every attribute
-    is found, or it is at fault. Names that the relation does not have are added to `left_out`."""
+    is found, or it is at fault. Names that the relation does not have are added to `left_out`, with a value."""
     if row.keys() == set(schema.names):
         return [row[name] for name in schema.names]
     names = list(row)
@@ -225,7 +233,7 @@ def values_by_name(schema: Schema, row: Mapping[str, Any], left_out: dict[str, N
     if missing is not None:
         advice = f"name the values as they are declared: {', '.join(map(shown, schema.names))}"
         return Fault(faults.ARITY, f"the row has no value for `{missing}`", advice)
-    left_out.update((str(name), None) for place, name in enumerate(names) if place not in places)
+    left_out.update((str(name), row[name]) for place, name in enumerate(names) if place not in places)
     return [row[names[place]] for place in places if place is not None]
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from elastalog.analysis.pattern import Free, Pattern, parse_pattern, require_fact
+from elastalog.analysis.pattern import Free, Pattern, parse_pattern, parse_selection, require_fact
 from elastalog.analysis.program import Aggregation, Apply, Atom, Base, Constant, Variable
 from elastalog.analysis.stratify import needed_for
 from elastalog.debugging.answers import Element
@@ -20,7 +20,7 @@ from elastalog.diagnostics.arguments import listed
 from elastalog.diagnostics.diagnostic import error
 from elastalog.provenance.fact import Fact
 from elastalog.relations.facts import Relation
-from elastalog.session.questions import warn_of_names, warn_of_values
+from elastalog.session.questions import warn_of_terms, warn_of_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -56,7 +56,7 @@ def given_candidates(given: Any, now: Materialisation, known: Callable[[], Itera
     found = []
     for one in listed("candidates are facts", given, _ADVICE):
         sign, written = signed(one)
-        pattern = parse_pattern(written, now.program.checked) if isinstance(written, str) else None
+        pattern = parse_selection(written, now.program.checked) if isinstance(written, str) else None
         if pattern is None or pattern.is_fact:
             found.append(Element("-" if sign == "-" else "+", now.fact(written)))
         elif sign == "-":
@@ -237,14 +237,9 @@ def warn_of_elements(written: Any, now: Materialisation) -> None:
     for one in _named(written) or ():
         _, element = signed(one)
         if isinstance(element, str) and ":-" not in element:
-            _warn_of_terms(parse_pattern(element, now.program.checked), now)
+            warn_of_terms(parse_selection(element, now.program.checked), now.dictionary)
         elif isinstance(element, tuple):
             warn_of_values(now.fact(element).values, now.dictionary)
-
-
-def _warn_of_terms(pattern: Pattern, now: Materialisation) -> None:
-    warn_of_names((term.name for term in pattern.terms if isinstance(term, Free) and term.name), now.dictionary)
-    warn_of_values(pattern.terms, now.dictionary)
 
 
 def _named(written: Any) -> Iterable[Any] | None:
@@ -263,11 +258,11 @@ def as_facts(written: Any, now: Materialisation, relation: Callable[[str], Relat
         return written
     found: list[Any] = []
     for one in named:
-        pattern = parse_pattern(one, now.program.checked) if isinstance(one, str) else None
+        pattern = parse_selection(one, now.program.checked) if isinstance(one, str) else None
         if pattern is None or pattern.is_fact:
             found.append(one)
         else:
-            _warn_of_terms(pattern, now)
+            warn_of_terms(pattern, now.dictionary)
             facts = list(fitting(pattern, relation(pattern.relation)))
             if not facts:
                 raise error("E1001.pattern", pattern=one, epoch=now.epoch)

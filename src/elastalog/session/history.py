@@ -217,8 +217,10 @@ class History:
         entries = self.log()
         for epoch in (first, last):
             if not entries[0].epoch <= epoch <= entries[-1].epoch:
-                path = None if self.store is None else self.store.root
-                raise errors.epoch_unknown(path, epoch, entries[0].epoch, entries[-1].epoch, is_part=self.is_read_only)
+                if self.store is None:
+                    raise errors.epoch_unknown(None, epoch, entries[0].epoch, entries[-1].epoch)
+                with self._stored() as store:
+                    store.require(epoch)
         if last < first:
             back = self.changed_rules(last, first)
             return RuleTexts(back.added, back.removed)

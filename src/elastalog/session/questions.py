@@ -13,7 +13,7 @@ import numpy as np
 
 from elastalog.analysis.functor_values import INVALID_DATES
 from elastalog.analysis.listing import show_rule, show_value
-from elastalog.analysis.pattern import Free, parse_pattern
+from elastalog.analysis.pattern import Free, Pattern, parse_pattern
 from elastalog.analysis.program import Atom, Base, Comparison, Constant
 from elastalog.analysis.query import Query, check_query, parameter_values
 from elastalog.backends.protocol import Backend, Placed, StratumElsewhere
@@ -54,11 +54,19 @@ _MOST_PATTERNS = 256
 """Queries of one atom that are kept as they were planned."""
 
 
-def warn_of_names(names: Iterable[str], dictionary: Dictionary) -> None:
-    """Warns of variables that were perhaps meant as texts: words in small letters that are among the texts."""
+def _warn_of_names(names: Iterable[str], dictionary: Dictionary) -> None:
+    """Warns of variables that were perhaps meant as texts: there is a text of that name, whatever its case."""
     for name in names:
-        if name[0].islower() and len(name) > 1 and dictionary.find_value(Base.SYMBOL, name) is not None:
-            warn_of(finding("E0618.text", severity="warning", name=name))
+        cases = (name,) if len(name) == 1 else dict.fromkeys((name, name.capitalize(), name.lower(), name.upper()))
+        text = next((one for one in cases if dictionary.find_value(Base.SYMBOL, one) is not None), None)
+        if text is not None:
+            warn_of(finding("E0618.text", severity="warning", name=name, quoted=show_value(text)))
+
+
+def warn_of_terms(pattern: Pattern, dictionary: Dictionary) -> None:
+    """Warns of what in a pattern was perhaps not meant so: its names, and its texts."""
+    _warn_of_names((term.name for term in pattern.terms if isinstance(term, Free) and term.name), dictionary)
+    warn_of_values(pattern.terms, dictionary)
 
 
 def warn_of_values(values: Iterable[object], dictionary: Dictionary) -> None:
@@ -95,7 +103,7 @@ def without_doubt(answers: Relation, unknown: Collection[str] = ()) -> Relation:
     """Answers, with warnings of variables that were perhaps meant as texts, and, where there are none, of texts that
     no fact has."""
     columns = answers.schema.columns
-    warn_of_names((column.name for column in columns if column.base is Base.SYMBOL), answers.dictionary)
+    _warn_of_names((column.name for column in columns if column.base is Base.SYMBOL), answers.dictionary)
     if unknown and not len(answers):
         _warn_of_unknown(unknown, answers.dictionary)
     return answers
@@ -181,6 +189,7 @@ class Reader:
         pattern = parse_pattern(written, now.program.checked) if isinstance(written, str) else None
         if pattern is None or pattern.is_fact:
             return now.fact(written)
+        warn_of_terms(pattern, now.dictionary)
         from elastalog.provenance.reading import Reading
 
         known = [None if isinstance(term, Free) else term for term in pattern.terms]

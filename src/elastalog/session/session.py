@@ -19,7 +19,7 @@ from elastalog.folders.addresses import is_address
 from elastalog.pipeline.files.policy import FAIL, BadRows
 from elastalog.program import as_program
 from elastalog.provenance.fact import Fact
-from elastalog.session.questions import Answerers, Reader, warn_of_values
+from elastalog.session.questions import Answerers, Reader, warn_of_terms, warn_of_values
 from elastalog.session.updating import Updates
 
 if TYPE_CHECKING:
@@ -227,7 +227,7 @@ class Session(Renamed):
             explainer = self._answerers.explainer
             pattern = parse_pattern(fact, now.program.checked) if isinstance(fact, str) else None
             if pattern is not None and not pattern.is_fact:
-                warn_of_values(pattern.terms, now.dictionary)
+                warn_of_terms(pattern, now.dictionary)
                 return explainer.explain_pattern(pattern, str(fact).strip().rstrip("."), limit, rule, bindings)
             wanted = now.fact(fact)
             warn_of_values(wanted.values, now.dictionary)

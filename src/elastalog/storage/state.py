@@ -219,7 +219,11 @@ class RecordedEpochs:
     def require(self, epoch: int) -> int:
         """The epoch, if it is kept. Raises ElastalogError otherwise."""
         if not self.first_epoch <= epoch <= self.epoch:
-            is_part = self.epoch == self._until
+            is_part = False
+            if epoch > self.epoch == self._until:
+                from elastalog.storage.administration import read_log
+
+                is_part = epoch <= read_log(self.root)[-1].epoch
             raise errors.epoch_unknown(self.root, epoch, self.first_epoch, self.epoch, is_part=is_part)
         return epoch
 

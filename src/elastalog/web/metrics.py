@@ -13,6 +13,25 @@ from elastalog.evaluation.epochs import EpochRecord
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 """Upper ends of the classes of durations, in seconds."""
 
+HELP: Mapping[str, str] = {
+    "elastalog_changed_facts_total": "Facts that came or went, explicit and derived.",
+    "elastalog_commit_seconds": "Time that epochs took.",
+    "elastalog_epoch": "The last committed epoch.",
+    "elastalog_epochs_total": "Epochs committed since the service began.",
+    "elastalog_facts": "Facts of each relation.",
+    "elastalog_listeners": "Clients that follow the changes.",
+    "elastalog_memory_bytes": "Resident memory of the process.",
+    "elastalog_question_seconds": "Time that questions took.",
+    "elastalog_questions_waiting": "Calls that wait or are being answered, this one aside.",
+    "elastalog_readers": "Calls that read an epoch at this moment.",
+    "elastalog_request_seconds": "Time that requests took.",
+    "elastalog_requests_total": "Requests answered, by path and status.",
+    "elastalog_stratum_derivations_total": "Derivations looked at, by stratum and by how it was evaluated.",
+    "elastalog_stratum_seconds_total": "Time spent on each stratum.",
+    "elastalog_uptime_seconds": "Time since the service began.",
+    "elastalog_writer_waiting": "Updates that wait or are being applied.",
+}
+
 Labels = tuple[tuple[str, str], ...]
 
 
@@ -60,14 +79,18 @@ class Metrics:
         lines = list(_gauges(now))
         with self._lock:
             for (name, kind), known in sorted(self._series.items()):
-                lines.append(f"# TYPE {name} {kind}")
+                lines.append(_head(name, kind))
                 lines += [f"{series}{_written(labels)} {_number(value)}" for (series, labels), value in known.items()]
         return "\n".join(lines) + "\n"
 
 
+def _head(name: str, kind: str) -> str:
+    return f"# HELP {name} {HELP[name]}\n# TYPE {name} {kind}"
+
+
 def _gauges(now: Mapping[str, float | Mapping[str, float]]) -> Iterator[str]:
     for name, value in {**now, "elastalog_memory_bytes": resident_bytes()}.items():
-        yield f"# TYPE {name} gauge"
+        yield _head(name, "gauge")
         if isinstance(value, Mapping):
             yield from (f"{name}{_written((('relation', key),))} {_number(one)}" for key, one in value.items())
         else:

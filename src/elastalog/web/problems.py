@@ -54,11 +54,32 @@ _HERE: Final = (
     (r"`unwanted=\[…\]`, .*", "put it into `unwanted`"),
     (r"`why_not`(?: \(as a command: `whynot`\))?", "`GET /why-not?fact=…`"),
     (r"`explain`", "`GET /proof?fact=…`"),
-    (r"`candidates` \(as an option: `--candidate`\)", "`candidates`"),
+    (r" \(as (?:an option|options): [^)]*\)", ""),
+    (r"; on the command line `[^`]*`, in Python `str\(…\)`", ""),
+    (
+        r"allow more: `--timeout`, of a service `--question-time`, in Python .*",
+        "allow more: `seconds` in the body, up to `--question-time` of the service",
+    ),
     (r"`query` finds", "`POST /query` finds"),
-    (r"`db\.log\(\)`|`elastalog log`", "`GET /epochs`"),
+    (r"`elastalog show` lists", "`GET /program` lists"),
+    (r"`elastalog log`, in Python `db\.log\(\)`,|`db\.log\(\)`|`elastalog log`", "`GET /epochs`"),
 )
 """What advice of other interfaces is called over HTTP. The diagnostics of an answer keep theirs, for the client."""
+
+_EXPECTED: Final[Mapping[str, str]] = {
+    "bool": "`true` or `false`",
+    "int": "a whole number",
+    "float": "a number",
+    "string": "a text",
+    "list": "a list",
+    "dict": "an object",
+    "model": "an object",
+    "datetime": "a time, as `2026-11-16T12:00:00Z`",
+    "greater_than_equal": "at least {ge}",
+    "greater_than": "more than {gt:g}",
+    "less_than_equal": "at most {le}",
+}
+"""What is expected, by how the name of a fault begins."""
 
 
 class Refused(HTTPException):
@@ -113,7 +134,7 @@ async def of_error(_: Request, error: Exception) -> Response:
     return problem(error.diagnostics, status_of(error.diagnostics[0], usual))
 
 
-async def of_refusal(_: Request, error: Exception) -> Response:
+async def of_refusal(request: Request, error: Exception) -> Response:
     """What the framework, or we on the way, refuse."""
     assert isinstance(error, HTTPException)
     if isinstance(error, Refused):
@@ -122,6 +143,11 @@ async def of_refusal(_: Request, error: Exception) -> Response:
     told = "there is no such call" if error.status_code == 404 else str(error.detail).lower()
     allowed = (error.headers or {}).get("Allow")
     advice = f"call it with {allowed}; see /api/docs" if allowed else "see /api/docs"
+    if error.status_code == 404:
+        *above, last = request.url.path.split("/")
+        paths = (path.split("/") for path in request.app.openapi()["paths"])
+        known = {path[len(above)] for path in paths if len(path) > len(above)}
+        advice = did_you_mean(last, (name for name in known if "{" not in name)) or advice
     found = problem((Diagnostic(code, told, help=advice),), error.status_code)
     found.headers.update(error.headers or {})
     return found
@@ -147,12 +173,17 @@ def _malformed(fault: Mapping[str, Any], kind: str, fields: Sequence[str]) -> Di
     if fault["loc"] == ("body",) and fault["type"] != "missing" and "json" not in kind.lower():
         return finding("E0926.malformed_3", kind=kind[:100])
     where = ".".join(str(part) for part in fault["loc"])
+    expected = next((words for name, words in _EXPECTED.items() if fault["type"].startswith(name)), None)
     told = str(fault["msg"])[:300].lower()
+    if expected is not None:
+        told = f"{expected.format(**fault.get('ctx', {}))} is expected"
     if fault["type"] == "extra_forbidden":
         known = ", ".join(f"`{one}`" for one in fields)
         return finding("E0926.field", where=where, near=did_you_mean(str(fault["loc"][-1]), fields), known=known)
     if fault["type"] == "literal_error":
         told = f"this is {fault['ctx']['expected']}".replace("'", "`")
+    elif fault["type"] == "missing":
+        told = "an object is expected" if where == "body" else "this is missing"
     elif fault["loc"][:2] in (("query", "epoch"), ("path", "epoch")):  # whichever of its kinds it was tried as
         where, told = "epoch", "an epoch is a number, or the one in force at a time, such as `2026-11-18T09:30`"
     elif fault["type"] == "int_parsing":

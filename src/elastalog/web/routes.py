@@ -311,8 +311,11 @@ async def update(service: Asked, given: models.UpdateGiven, key: Key = None) -> 
     return await _committed(service, apply, given.rows)
 
 
+_THE_LAST = models.UndoGiven()
+
+
 @at_the_last.post("/undo", tags=["updates"], dependencies=WRITES)
-async def undo(service: Asked, given: models.UndoGiven, key: Key = None) -> dict[str, Any]:
+async def undo(service: Asked, given: models.UndoGiven = _THE_LAST, key: Key = None) -> dict[str, Any]:
     """Takes back what an epoch did to explicit facts and rules, by default the last: the next epoch. Facts that have
     come or gone again since stay as they are, and so do declarations. Undoing an undoing does again what was undone."""
     writing = service.writing

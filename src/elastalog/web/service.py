@@ -76,7 +76,7 @@ class Service:
         return await self._calls.call(commits(function))
 
     def metrics(self) -> str:
-        """What is counted, in the text format of Prometheus."""
+        """What is counted, in the text format of Prometheus. Is called as `call` does, and does not count itself."""
         with self.reading.at() as session:
             facts = {name: float(len(session[name])) for name in session}
             epoch = session.epoch
@@ -85,7 +85,7 @@ class Service:
                 "elastalog_epoch": epoch,
                 "elastalog_facts": facts,
                 "elastalog_readers": self._replicas.readers,
-                "elastalog_questions_waiting": self._calls.waiting,
+                "elastalog_questions_waiting": self._calls.waiting - 1,
                 "elastalog_writer_waiting": self._worker.waiting,
                 "elastalog_listeners": self.feed.listeners,
                 "elastalog_uptime_seconds": time.time() - self.began,

@@ -52,7 +52,7 @@ class Role(Enum):
 @dataclass(frozen=True, slots=True)
 class Settings:
     """`token` may read and write, `read_token` may read; without both everybody may do all. `hosts`: the names that the
-    service is known by, beside those of this machine. Raises ElastalogError for a blank token: anyone has that."""
+    service is known by, beside those of this machine. Raises ElastalogError for tokens that keep nobody out."""
 
     token: str | None = None
     read_token: str | None = None
@@ -60,8 +60,13 @@ class Settings:
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
-        if any(token is not None and not token.strip() for token in (self.token, self.read_token)):
+        tokens = [token for token in (self.token, self.read_token) if token is not None]
+        if not all(token.strip() for token in tokens):
             raise error("E0935.blank")
+        if any(token.split() != [token] for token in tokens):
+            raise error("E0935.parts")
+        if len(set(tokens)) < len(tokens):
+            raise error("E0935.same")
 
     @property
     def is_open(self) -> bool:

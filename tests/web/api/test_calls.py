@@ -6,6 +6,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
@@ -18,6 +19,9 @@ import pytest
 
 import elastalog
 from elastalog import ElastalogError
+from elastalog.diagnostics.quota import Quota
+from elastalog.web.metrics import HELP
+from elastalog.web.problems import problem
 from elastalog.web.settings import Limits
 from tests.storage.scripted import write_snapshot
 from tests.web.api.conftest import FACTS, PROGRAM, READ_TOKEN, TOKEN, Running
@@ -189,7 +193,7 @@ def test_queries_bind_parameters_and_are_refused_with_a_place(http: httpx.Client
     found = refused(http.post("/query", data={"query": "path(1, X)"}), 400, "E0926")
     assert found["detail"] == "the `Content-Type` of the body is `application/x-www-form-urlencoded`"
     assert found["help"] == "send JSON, with the header `Content-Type: application/json`"
-    assert refused(http.post("/query"), 400, "E0926")["detail"] == "`body`: field required"
+    assert refused(http.post("/query"), 400, "E0926")["detail"] == "`body`: an object is expected"
 
 
 def test_a_question_that_takes_too_long_is_cancelled(start: Callable[..., Running]) -> None:
@@ -345,6 +349,13 @@ def test_metrics_are_prometheus_text(http: httpx.Client) -> None:
     assert "elastalog_epochs_total 1\n" in text
     assert "elastalog_changed_facts_total 5\n" in text
     assert 'elastalog_requests_total{call="/updates",status="200"} 1\n' in text
+    for gauge in ("questions_waiting", "writer_waiting", "readers"):  # this call is not counted
+        assert f"elastalog_{gauge} 0\n" in text
+    http.post("/query", json={"query": "path(1, X)"}).raise_for_status()
+    lines = http.get("/metrics").text.splitlines()
+    typed = [line.split()[2] for line in lines if line.startswith("# TYPE ")]
+    assert [line.split()[2] for line in lines if line.startswith("# HELP ")] == typed
+    assert sorted(typed) == sorted(HELP)
 
 
 def test_other_hosts_and_other_sites_are_refused(running: Running) -> None:
@@ -564,6 +575,70 @@ def test_calls_that_there_are_not(http: httpx.Client) -> None:
     refused(http.get("/nothing"), 404, "E0930")
     refused(http.delete("/relations/path"), 405, "E0930")
     assert http.get("/query").json()["help"] == "call it with POST; see /api/docs"
+    assert http.get("/query").json()["title"] == "no such call"
+    for wrong, right in (("/relatons", "relations"), ("/whynot?fact=path(4,1)", "why-not"), ("/at/1/proofs", "proof")):
+        told = refused(http.get(wrong), 404, "E0930")
+        assert told["help"] == f"did you mean `{right}`?"
+        assert http.get(wrong.replace(wrong.split("?")[0].split("/")[-1], right)).status_code != 404
+    assert http.get("/nothing/like/it").json()["help"] == "see /api/docs"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "told"),
+    [
+        ("GET", "/at/yesterday/relations", None, ["`epoch`: an epoch is a number, or the one in force at a time"]),
+        ("GET", "/relations/path?limit=-1", None, ["`query.limit`: at least 0 is expected"]),
+        ("GET", "/relations/path?limit=x", None, ["`query.limit`: a whole number is expected"]),
+        ("GET", "/relations/path?explicit=maybe", None, ["`query.explicit`: `true` or `false` is expected"]),
+        ("GET", "/proof", None, ["`query.fact`: this is missing"]),
+        ("POST", "/query", {"query": 1, "seconds": 0},
+         ["`body.query`: a text is expected", "`body.seconds`: more than 0 is expected"]),
+        ("POST", "/query", [], ["`body`: an object is expected"]),
+        ("POST", "/suggest", {"unwanted": "path(1, 2)", "weights": {"edge(1, 2)": "much"}},
+         ["`body.unwanted`: a list is expected", "`body.weights.edge(1, 2)`: a number is expected"]),
+    ],
+)  # fmt: skip
+def test_what_a_call_expects_is_told_in_words(http: httpx.Client, method: str, path: str, body: Any, told: Any) -> None:
+    answer = http.request(method, path, **({} if body is None else {"json": body}))
+    found = [one["message"] for one in refused(answer, 400, "E0926")["diagnostics"]]
+    assert [one.startswith(expected) for one, expected in zip(found, told, strict=True)] == [True] * len(told)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "told"),
+    [
+        ("/localise", {}, "name facts as `unwanted` or `missing`"),
+        ("/query", {"query": "label(?n, X)", "parameters": {"n": "one"}}, "give `?n` a number"),
+        ("/query", {"query": "label(X, ?n)", "parameters": {"n": 1}}, 'give `?n` a text, as `"…"`'),
+        ("/program/removed", {"removed": [99], "preview": True}, "give a number from 1 to"),
+    ],
+)
+def test_advice_is_in_the_terms_of_http(http: httpx.Client, path: str, body: Any, told: str) -> None:
+    http.post("/updates", json={"inserted": {"edge": [[4, 5]]}})
+    method, path = ("PATCH", "/program") if path == "/program/removed" else ("POST", path)
+    found = http.request(method, path, json=body).json()["help"]
+    assert found.startswith(told)
+    assert not re.search("--|elastalog|Python|db\\.", found)
+
+
+def test_advice_about_times_and_time_is_in_the_terms_of_http(http: httpx.Client) -> None:
+    assert http.get("/at/2001-01-01T00:00:00Z/relations").json()["help"] == "`GET /epochs` has the time of every epoch"
+    slow = http.post("/query", json={"query": "path(X, Y)", "seconds": 1e-9}).json()
+    assert "or allow more `seconds`" in slow["help"]
+    assert http.post("/query", json={"query": "path(X, Y)", "seconds": 5}).status_code == 200
+
+
+def test_advice_about_the_limit_of_an_evaluation_is_in_the_terms_of_http() -> None:
+    with pytest.raises(ElastalogError) as slow:
+        Quota(0).look()
+    told = json.loads(problem(slow.value.diagnostics).body)
+    assert (told["code"], told["help"].startswith("allow more: `seconds` in the body")) == ("E0603", True)
+
+
+def test_the_last_epoch_is_taken_back_without_a_body(http: httpx.Client) -> None:
+    http.post("/updates", json={"inserted": {"edge": [[4, 5]]}})
+    assert http.post("/undo").json()["epoch"] == 3
+    assert http.get("/relations/edge").json()["total"] == 3
 
 
 def test_the_reference_asks_nothing_from_elsewhere(running: Running) -> None:

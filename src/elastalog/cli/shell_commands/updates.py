@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
-from elastalog.analysis.pattern import parse_pattern
+from elastalog.analysis.pattern import parse_selection
 from elastalog.analysis.values import sort_key
 from elastalog.cli.reports import fact_text, without_effect
 from elastalog.cli.shell_commands.state import Command, Pending, Piece, ShellState, require_some, split
@@ -42,12 +42,11 @@ def _add_changes(word: str, state: ShellState, arguments: Piece) -> None:
 def _change(sign: Literal["+", "-"], state: ShellState, piece: Piece) -> Pending:
     """A fact to insert or delete, or all explicit facts to delete that fit a pattern."""
     if sign == "-" and not state.pending_rules:
-        pattern = parse_pattern(piece.text, state.session.program.checked)
+        pattern = parse_selection(piece.text, state.session.program.checked)
         if not pattern.is_fact:
             found = [values for values in state.session.explicit(pattern.relation) if pattern.fits(values)]
             if not found:
-                advice = "a bare name is a variable, and strings stand in double quotes; `query` shows what fits"
-                raise piece.error("E0652", "no explicit fact fits this", advice=advice)
+                raise piece.error("E0652", "no explicit fact fits this", advice="`query` shows which facts there are")
             if state.is_interactive:
                 state.say(f"{counted(len(found), 'deletion')} pending")
             return Pending(sign, pattern.relation, found)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import field
 from itertools import count, islice
 from pathlib import Path
@@ -24,7 +25,7 @@ from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, error, 
 from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import allowance, file_bytes
-from elastalog.pipeline.files.format import BYTE_ORDER_MARK, Format, Kind
+from elastalog.pipeline.files.format import BYTE_ORDER_MARK, Format, Kind, bare, first_record
 from elastalog.pipeline.files.parquet import parquet_table, read_parquet_table
 from elastalog.pipeline.files.paths import natural_order
 from elastalog.pipeline.files.policy import LINES, BadRow, BadRows, bad_rows_error, refuse
@@ -96,6 +97,15 @@ def update_files(folder: Path | str) -> list[Path]:
     return sorted((path for path in entries if path.is_dir() or _suffix(path) in TABULAR + TEXTUAL), key=natural_order)
 
 
+def is_diff(path: Path) -> bool:
+    """Whether a file is a diff file by its name, or one by how it begins; otherwise it is a table."""
+    if _suffix(path) in (".diff", ".update", ".dl"):
+        return True
+    with suppress(OSError), path.open("rb") as file:
+        return file.read(1 << 12).lstrip()[:1] in (b"+", b"-", b"/")
+    return False
+
+
 def parse_diff(
     text: str, file: str, schemas: Mapping[str, Schema], redeclare: Redeclare | None = None, *, keep_bad: bool = False
 ) -> Diff:
@@ -145,10 +155,15 @@ def _read_tabular(path: Path, data: bytes, form: Format, schemas: Mapping[str, S
     if form.kind is Kind.PARQUET:
         return changes_of_table(schema, parquet_table(data, str(path)), str(path), keep_bad)
     header = data.removeprefix(BYTE_ORDER_MARK).split(b"\n", 1)[0]
-    delimiter = "\t" if b"\t" in header else ","
-    written = Format(Kind.TEXT, delimiter, has_header=True, is_rfc4180=delimiter == ",")
-    if data and b"op" not in re.split(rb'[,\t\r"]', header):
-        raise error("E0522", location=f"{path}:1", file=path.name, relation=relation)
+    forms = [Format(Kind.TEXT, mark, has_header=True, is_rfc4180=mark != "\t") for mark in "\t,;|"]
+    written = next((form for form in forms if "op" in bare(first_record(header, form))), None)
+    if not data:
+        return Diff()
+    if written is None:
+        mark = max(",\t;|", key=lambda mark: header.count(mark.encode()))
+        mark = mark.replace("\t", "\\t")  # which would be shown as blanks
+        names = mark.join(("op", *schema.names))
+        raise error("E0522", location=f"{path}:1", file=path.name, relation=relation, names=names, mark=mark)
     return _by_op(schema, *read_text(_with_op(schema), data, str(path), written, ("op",)), str(path), 2, keep_bad)
 
 
@@ -273,16 +288,13 @@ def change(line: str, schemas: Mapping[str, Schema]) -> tuple[str, str, list[Any
     if relation not in schemas:
         raise unknown_relation(relation, schemas)
     schema = schemas[relation]
-    row: list[Any] = []
+    row: list[re.Match[str]] = []
     position = start.end()
     while not (end := _END.fullmatch(line, position)) or row:
         found = _CONSTANT.match(line, position)
         if found is None:
             raise _no_value(line, position, sign, schema, len(row))
-        if len(row) < schema.arity:
-            row.append(_value(schema.columns[len(row)], found))
-        else:
-            row.append(None)  # too many: counted below
+        row.append(found)
         position = found.end()
         comma = _COMMA.match(line, position)
         if comma is None:
@@ -293,7 +305,7 @@ def change(line: str, schemas: Mapping[str, Schema]) -> tuple[str, str, list[Any
         raise BadLineError(f"expected `,` or `)` and the end of the line at column {_column(line, position)}")
     if len(row) != schema.arity:
         raise BadLineError(f"`{schema.name}` has {schema.arity} columns, the change has {len(row)}", "E0501")
-    return sign, relation, row
+    return sign, relation, [_value(column, found) for column, found in zip(schema.columns, row, strict=True)]
 
 
 def relation_of(line: str, schemas: Mapping[str, Schema]) -> str:

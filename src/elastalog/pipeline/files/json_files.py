@@ -48,7 +48,7 @@ def _read(
 ) -> tuple[pa.Table, list[BadRow]]:
     """The good and the bad ones of values with their numbers and texts."""
     rows, numbers, texts, bad = list[list[Any]](), list[int](), list[bytes | str](), list[BadRow]()
-    left_out: dict[str, None] = {}
+    left_out: dict[str, object] = {}
     for number, value, text in found:
         if not number & 0xFFF:
             allowance().check()
@@ -59,7 +59,7 @@ def _read(
             rows.append(row)
             numbers.append(number)
             texts.append(text)
-    warn_of_left_out(schema, left_out, file)
+    warn_of_left_out(schema, left_out, file, [left_out.get("op")])
     return table_of_rows(schema, rows, bad, lambda i, fault: _bad_row(file, numbers[i], fault, texts[i]))
 
 
@@ -118,7 +118,7 @@ def _value_in(raw: bytes, values: JsonValues) -> Any | Fault:
         return Fault(faults.JSON, f"not JSON: {reason}")
 
 
-def row_of_json(schema: Schema, value: Any, left_out: dict[str, None]) -> list[Any] | Fault:
+def row_of_json(schema: Schema, value: Any, left_out: dict[str, object]) -> list[Any] | Fault:
     """The row that a JSON object or array is; of a fault, that. `left_out` as in `values_by_name`."""
     if isinstance(value, Fault):
         return value

@@ -79,7 +79,8 @@ def _missing(root: Path | str, relation: str, tried: list[str]) -> ElastalogErro
     folder = Path(root)
     is_there = folder.is_dir()
     paths = [path for path in folder.iterdir() if path.is_file() and path.suffix != ".dl"] if is_there else []
-    files = {path.name.partition(".")[0]: path.name for path in paths}
+    # Not what the quarantine has put beside the facts.
+    files = {path.name.partition(".")[0]: path.name for path in paths if ".bad" not in path.suffixes}
     wanted = tried[0].partition(".")[0]
     near = wanted if wanted in files else nearest(wanted, files)
     folders = ", ".join(f"`{name}`" for name in tried if (folder / name).is_dir())

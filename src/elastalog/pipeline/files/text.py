@@ -22,6 +22,7 @@ from elastalog.diagnostics.diagnostic import error
 from elastalog.pipeline.files.allowance import allowance
 from elastalog.pipeline.files.format import (
     BYTE_ORDER_MARK,
+    LOOKED_AT,
     Format,
     bare,
     chosen_columns,
@@ -51,12 +52,13 @@ def read_text(
     data = data.removeprefix(BYTE_ORDER_MARK)
     if form.columns:
         if len(form.columns) != schema.arity:
-            raise error("E0671", columns=len(form.columns), schema=schema.name, arity=schema.arity)
+            few = ":".join(map(str, range(schema.arity)))
+            raise error("E0671", location=file, columns=len(form.columns), schema=schema, arity=schema.arity, few=few)
         form = _named_in_header(data, schema, form)
     as_written, whole = schema, data
     if form.has_header:
         header, _, data = data.partition(b"\n")
-        as_written = _in_order_of(header, schema, form, file, apart)
+        as_written = _in_order_of(header, schema, form, file, apart, data[:LOOKED_AT])
     if not data:
         return schema.arrow().empty_table(), []
     table, bad = read_lines(as_written, data, file, form, 2 if form.has_header else 1)
@@ -87,12 +89,19 @@ def read_lines(schema: Schema, data: bytes, file: str, form: Format, first_line:
     return _read_in_blocks(schema, data, file, form, first_line) if table is None else (table, [])
 
 
-def _in_order_of(header: bytes, schema: Schema, form: Format, file: str, apart: Sequence[str]) -> Schema:
-    """The columns of the file, those that the relation does not have as texts."""
+def _in_order_of(header: bytes, schema: Schema, form: Format, file: str, apart: Sequence[str], sample: bytes) -> Schema:
+    """The columns of the file, those that the relation does not have as texts. `sample`: its first rows."""
+
+    def values(place: int) -> Iterator[str]:
+        rows = (fields for _, _, fields in records_of(sample, form) if not isinstance(fields, Fault))
+        return (fields[place] for fields in rows if place < len(fields))
+
     names = _names_in(chosen_columns(header, form) if form.columns else header, form)
     if names == list(schema.names) or not goes_by_name(schema.names, names):
         return schema
-    order = column_order(schema, names, what="the header", location=f"{file}:1", apart=apart, warns=bool(file))
+    order = column_order(
+        schema, names, what="the header", location=f"{file}:1", apart=apart, warns=bool(file), values=values
+    )
     columns = dict(zip(order, schema.columns, strict=True))
     return Schema(schema.name, tuple(columns.get(i) or Column(name, Base.SYMBOL) for i, name in enumerate(names)))
 
