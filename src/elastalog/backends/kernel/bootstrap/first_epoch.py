@@ -91,8 +91,6 @@ class FirstEpoch:
         machine.drive, machine.task, machine.part = addressof(drive), addressof(self._task), layout.TO_ENTER
         while (reason := growth.grow(workspace.address)) != layout.DONE:
             each = self._strata[drive.at]
-            each.plan.is_ahead = True
-            each.plan.keep(relations, each.stratum.relations)
             if reason == layout.LARGE:
                 watch.count(machine.derived, machine.work)
                 break

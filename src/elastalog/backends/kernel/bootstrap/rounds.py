@@ -143,8 +143,8 @@ class MachineRounds:
         plan, task = self._plan, self._task
         plan.refresh(self._relations)
         for name, row in zip(plan.names, plan.relations, strict=True):
-            row.is_checked = name != UNIT and not self._relations[name].is_settled
-            row.delta, row.delta_end = start.get(name, 0), stop.get(name, row.used if progress.is_first else 0)
+            used = 1 if name == UNIT else self._relations[name].used
+            row.delta, row.delta_end = start.get(name, 0), stop.get(name, used if progress.is_first else 0)
         task.iteration, task.most_found, task.most_work = progress.iteration, most_found, NO_LIMIT
         self._told = sum(stop[name] for name in self._own)
         self._watch.rounds += 1
@@ -180,8 +180,7 @@ class MachineRounds:
         variant = self.bodies[number].variant
         self._take(variant, block, used)
         self._plan.code.variants[number].made += used
-        head = variant.clause.head
-        self._plan.refresh_relation(self._plan.number[head], self._relations[head])
+        self._relations[variant.clause.head].lay_out()
 
     def _tell(self) -> None:
         if self._stratum >= 0 and self._watch.on_progress is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
-from ctypes import addressof, c_int64, memmove
+from ctypes import addressof
 from dataclasses import field
 from functools import cache
 from typing import Final, TypeAlias
@@ -19,8 +19,7 @@ from elastalog.backends.kernel.execution.level_views import LEVELS
 from elastalog.backends.kernel.expressions.actions import REVERSED, Run
 from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.store.annotations import DELTA_LIST, LOSS_LIST
-from elastalog.backends.kernel.store.index import Index
-from elastalog.backends.kernel.store.memory import STAMPS, Place, Vector
+from elastalog.backends.kernel.store.memory import STAMPS, Vector
 from elastalog.backends.kernel.store.postings import EVERY
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.diagnostics.diagnostic import InternalError
@@ -32,9 +31,6 @@ from elastalog.relations.words import Dictionary
 
 UNIT: Final = ""
 """The relation of one fact, without columns, at which variants start whose clauses have no goal to start at."""
-
-_WHEREABOUTS: int = Place.changed.offset  # type: ignore[attr-defined]
-"""Bytes that the record of a relation begins with: where it is, and how far it goes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +49,8 @@ class MachineVariants:
 
 class MachinePlan:
     """The code of a stratum, and its tables, which are brought up to date before every update. `flat`: relations whose
-    facts count as level 0. `places`: where the tables lie, in the order of the fields of `Machine` from `relations` on.
-    `carried`: words that rows of bindings have behind their slots. `keys`: those of its indexes. `is_ahead`: the
-    machine has run, and relations may go further than they know."""
+    facts count as level 0. `tables`: where these lie. `carried`: words that rows of bindings have behind their slots.
+    `keys`: those of its indexes."""
 
     def __init__(
         self,
@@ -89,12 +84,13 @@ class MachinePlan:
 
     def begin(self) -> None:
         """The machine has not run."""
-        code, own_variants = self.code, self._own_variants
-        tables = self.relations.address, len(self.names), self.indexes.address, *code.places, own_variants
-        self.places = (c_int64 * len(tables))(*tables)
-        self.is_ahead = False
-        self._stamps = [-1] * len(self.names)
-        self._index_stamps = [-1] * len(self.keys)
+        code = self.code
+        self.tables = layout.Tables(
+            relations=self.relations.address, relations_number=len(self.names), indexes=self.indexes.address,
+            indexes_number=len(self.keys), variants=code.variants.address, variants_number=len(code.variants),
+            probes=code.probes.address, actions=code.actions.address, operands=address_of(code.operands),
+            own_variants=self._own_variants,
+        )  # fmt: skip
         self._verified = -1
 
     def copied(self) -> MachinePlan:
@@ -121,9 +117,14 @@ class MachinePlan:
 
     def refresh(self, relations: Mapping[str, KernelRelation]) -> None:
         """Writes where relations and indexes are now."""
-        for number, name in enumerate(self.names):
-            self.refresh_relation(number, relations[name] if name != UNIT else unit())
+        self.refresh_relations(relations)
         self.refresh_indexes(relations)
+
+    def refresh_relations(self, relations: Mapping[str, KernelRelation]) -> None:
+        """Writes where the descriptors of relations are, which say where these are."""
+        for name, row in zip(self.names, self.relations, strict=True):
+            relation = unit() if name == UNIT else relations[name]
+            row.home = addressof(relation.lay_out(with_table=name in self._looked_up))
 
     def refresh_indexes(self, relations: Mapping[str, KernelRelation]) -> None:
         """Writes where indexes are now. One that was never made, or lacks rows, is missing until the machine asks for
@@ -133,58 +134,31 @@ class MachinePlan:
                 row = self.indexes[place]
                 row.is_missing, row.home = 1, 0  # where it was before it may be gone
             else:
-                self.refresh_index(place, relations[name].index(columns))
+                self.extend_index(place, relations)
 
     def verify(self, relations: Mapping[str, KernelRelation]) -> None:
-        """Nothing has moved since it was written down where it is: before the machine reads what is there no more."""
+        """All is where its descriptor says, and these are those of the plan: before the machine reads what is there no
+        more."""
         if self._verified == STAMPS.last:
             return
-        for number, name in enumerate(self.names):
+        for name, row in zip(self.names, self.relations, strict=True):
             # A set table that no facts were looked up in may be made at any time.
-            if name in self._looked_up and relations[name].stamp != self._stamps[number]:
-                raise InternalError("machine", f"`{name}` has moved under a plan")
-        for place, (name, columns) in enumerate(self.keys):
-            if not self.indexes[place].is_missing:
+            if name in self._looked_up:
+                relation = relations[name]
+                if row.home != relation.address or relation.stamp != relation.laid_out:
+                    raise InternalError("machine", f"`{name}` has moved under a plan")
+        for (name, columns), place in zip(self.keys, self.indexes, strict=True):
+            if not place.is_missing:
                 index = relations[name].index_to_extend(columns)
-                if index is None or index.stamp != self._index_stamps[place]:
+                if index is None or place.home != addressof(index.descriptor) or index.stamp != index.laid_out:
                     raise InternalError("machine", f"the index of `{name}` on {columns} has moved under a plan")
         self._verified = STAMPS.last
-
-    def refresh_relation(self, number: int, relation: KernelRelation) -> None:
-        """Writes where a relation is, and how far it goes."""
-        found = relation.lay_out(with_table=self.names[number] in self._looked_up)
-        memmove(addressof(self.relations[number]), addressof(found), _WHEREABOUTS)
-        self._stamps[number] = relation.stamp
-
-    def refresh_touched(self, relations: Mapping[str, KernelRelation]) -> None:
-        """Writes where touched entries are, and nothing else: for who takes marks off after an interruption, which may
-        have come when an array had moved and that was not written down yet."""
-        for name, row in zip(self.names, self.relations, strict=True):
-            touched = relations[name].touched
-            row.touched, row.touched_room = address_of(touched), len(touched)
-
-    def refresh_index(self, place: int, index: Index) -> None:
-        """Writes where an index is."""
-        row = self.indexes[place]
-        row.home, row.is_missing = index.home, 0
-        self._index_stamps[place] = index.stamp
 
     def extend_index(self, place: int, relations: Mapping[str, KernelRelation]) -> None:
         """Brings an index up to date that is missing, or had no room."""
         name, columns = self.keys[place]
-        self.refresh_index(place, relations[name].index(columns))
-
-    def keep(self, relations: Mapping[str, KernelRelation], own: Iterable[str]) -> None:
-        """Tells the stratum's relations how far they go, if they have not been told since the machine ran. What was not
-        told because something interrupted it is told the next time."""
-        if not self.is_ahead:
-            return
-        for name in own:
-            row, relation = self.relations[self.number[name]], relations[name]
-            relation.used, relation.touched_used = row.used, row.touched_used
-            if row.touched_used:
-                relation.is_settled = False
-        self.is_ahead = False
+        row = self.indexes[place]
+        row.home, row.is_missing = relations[name].index(columns).home, 0
 
 
 IndexKey: TypeAlias = tuple[str, tuple[int, ...]]
@@ -259,13 +233,7 @@ class Code:
         self.actions = Table(layout.ActionCode, len(self._actions))
         for action, encoded in zip(self.actions, self._actions, strict=True):
             action.kind, action.first, action.second, action.is_constant, action.result = encoded
-        self._operand_vector: Vector = np.array(self._operands or [0], np.int64)
-
-    @property
-    def places(self) -> tuple[int, ...]:
-        """Where its tables lie, in the order of the fields of `Machine` from `variants` on."""
-        tables = self.variants.address, len(self.variants), self.probes.address, self.actions.address
-        return *tables, address_of(self._operand_vector)
+        self.operands: Vector = np.array(self._operands or [0], np.int64)
 
     def copied(self) -> Code:
         """A copy that shares the code, which must be general; counts of variants and ids are its own."""

@@ -62,12 +62,7 @@ class MachineRun:
         machine.derived_allowed = self._allowance()
         while True:
             self.plan.verify(self.relations)
-            self.plan.is_ahead = True
-            try:
-                reason = int(advance(address))
-            finally:
-                # Whatever interrupts the work now, a rollback must know how far it went.
-                self.plan.keep(self.relations, self.own)
+            reason = int(advance(address))
             if reason in (layout.DONE, layout.LARGE):
                 self._count()
                 return reason
@@ -95,7 +90,7 @@ class MachineRun:
                 head.reserve(head.used + max(rows, 1))
                 if self._has_entries:
                     head.reserve_touched(rows)
-                self.plan.refresh_relation(machine.full, head)
+                head.lay_out()
             case layout.NO_NODES:
                 self.workspace.reserve_nodes(self._rows_of_block())
             case layout.NO_LEVELS:
@@ -165,7 +160,6 @@ class Workspace:
         self.start_rows = start_rows
         self.machine = Machine()
         self.address = addressof(self.machine)
-        self._places = self.address + Machine.relations.offset  # type: ignore[attr-defined]
         self.frames = Table(Frame, 1)
         self._sought = sparse_bits(SOUGHT_BITS)
         self.machine.sought = address_of(self._sought)
@@ -178,7 +172,7 @@ class Workspace:
         """From now on the machine runs the variants of a plan; `task` is what its kind needs."""
         machine = self.machine
         self.make_ready(plan)
-        memmove(self._places, plan.places, sizeof(plan.places))
+        memmove(self.address, addressof(plan.tables), sizeof(plan.tables))
         machine.task = 0 if task is None else addressof(task)
         machine.drive = 0
 

@@ -104,12 +104,6 @@ class SetPlan:
             )
         return self._plain_rounds
 
-    def keep(self, relations: Mapping[str, KernelRelation]) -> None:
-        """Tells relations how far machines have brought them, if something has interrupted that."""
-        for machine in (self._propagation, self._plain_rounds):
-            if machine is not None:
-                machine.keep(relations)
-
     def _propagation_variants(self) -> list[BoundVariant]:
         recursive = self.forward[Rules.RECURSIVE]
         return [found.variant for name in self._stratum.relations for found in recursive.get(name, ())]
@@ -152,10 +146,6 @@ class _RoundsPlan:
         )
         self._plan = MachinePlan(own, frozenset((*own, *read)), variants, dictionary)
         self._workspace = Workspace()
-
-    def keep(self, relations: Mapping[str, KernelRelation]) -> None:
-        """Tells relations how far they go, if something has interrupted that."""
-        self._plan.keep(relations, self._own)
 
     def _run(
         self,

@@ -76,8 +76,7 @@ class StratumSets(LookAhead):
         self._backward = BackwardSearch(plan, relations, self.own, PHASES[Evaluation.SURVIVING], workspace, watch)
 
     def abandon(self) -> None:
-        """Nothing more will come; what was done will be taken back."""
-        self._plan.keep(self._relations)
+        """What is under way needs nothing but a rollback."""
 
     # --- explicit facts --------------------------------------------------------------------------------------------
 

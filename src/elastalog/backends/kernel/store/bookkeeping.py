@@ -70,6 +70,7 @@ def touch(home, facts, row, count, absent, other):
     fact.marks = UNTOUCHED if value < ABSENT else 0
     facts.level[row] = REFERENCE + home.touched_used
     home.touched_used += 1
+    home.is_settled = 0
 
 
 @inlined

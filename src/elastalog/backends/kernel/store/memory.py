@@ -241,10 +241,12 @@ def _mapping_of(array: Vector) -> mmap.mmap | None:
 
 
 @record
-class Place(Structure):
-    """Where a relation is: its `used` rows and `touched_used` entries, and the arrays that hold them. `changed`: the
+class RelationDescriptor(Structure):
+    """Where a relation is, kept as long as the relation lives: how far it goes, `used` rows and `touched_used` entries,
+    stands here and nowhere else; the arrays that hold them are as written by `KernelRelation.lay_out`. `changed`: the
     entries that strata above hear of in the update under way. `given`: those of explicit facts that it changes in a
-    relation with rules; first `going` of them that are deleted, then `coming` that are inserted."""
+    relation with rules; first `going` of them that are deleted, then `coming` that are inserted. `number`: that of the
+    relation in its program. The others: see `KernelRelation`."""
 
     rows: int
     width: int
@@ -264,14 +266,6 @@ class Place(Structure):
     given: int
     going: int
     coming: int
-
-
-@record
-class RelationDescriptor(Place):
-    """The place of a relation, kept as long as the relation lives: how far it goes here and nowhere else, arrays as
-    written by `KernelRelation.lay_out`. `number`: that of the relation in its program. The others: see
-    `KernelRelation`."""
-
     number: int
     present: int
     lowest: int
