@@ -15,13 +15,13 @@ from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, evalua
 from elastalog.backends.kernel.bootstrap.handover import Begun, Given, Handover, OtherPlace
 from elastalog.backends.kernel.bootstrap.rounds import Workers
 from elastalog.backends.kernel.execution import aggregates, classes
+from elastalog.backends.kernel.execution.bound_variant import Binder
 from elastalog.backends.kernel.machine.run import Workspace
 from elastalog.backends.kernel.relations import KernelFacts
 from elastalog.backends.kernel.store.annotations import DERIVED
 from elastalog.backends.kernel.store.count_vectors import Vectors
 from elastalog.backends.kernel.store.memory import Vector
 from elastalog.backends.kernel.store.relation import KernelRelation, note_levels
-from elastalog.backends.kernel.store.selectivity import KernelStatistics
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.planning.logical import LogicalProgram, LogicalStratum
@@ -46,7 +46,8 @@ if TYPE_CHECKING:
 class StrataContext:
     """What all strata of a program need: the facts that the kernel holds and who runs rounds over them. `is_complete`:
     no `.limitsize` has cut an evaluation short. `variants`: those of the last evaluation, by stratum. `begun`: what has
-    been evaluated in part. `statistics` are for all plans: many strata read the same relations. `known_ranks` is
+    been evaluated in part. `binder`: its
+    statistics are for all plans, since many strata read the same relations. `known_ranks` is
     cleared when relations get another state."""
 
     def __init__(
@@ -65,7 +66,7 @@ class StrataContext:
     def know(self, program: LogicalProgram) -> None:
         """Everything that depends on the program and on nothing else."""
         self.program = program
-        self.statistics = KernelStatistics(self.held.relations)
+        self.binder = Binder(self.held.relations, self.dictionary, program.checked.source)
         self.known_ranks.clear()
         key = "kinds", self.held.annotation
         if key not in program.plans:
@@ -179,9 +180,7 @@ class StratumKind:
     def _set_plan(self) -> SetPlan:
         from elastalog.backends.kernel.sets.set_plan import SetPlan
 
-        context = self.context
-        source = context.program.checked.source
-        return SetPlan(self.stratum, self.plan, self.held.relations, context.dictionary, source)
+        return SetPlan(self.stratum, self.plan, self.context.binder)
 
     @property
     def _has_levels(self) -> bool:
@@ -198,15 +197,10 @@ class StratumKind:
             from elastalog.backends.kernel.levels.plan import MaintenancePlan
 
             context, annotation = self.context, self.held.annotation
+            flat = context.program.flat if annotation.is_global else self.stratum.reads
+            looks_back = annotation.support is not Support.VECTORS
             self._known_plan = MaintenancePlan(
-                self.stratum,
-                context.program.flat if annotation.is_global else self.stratum.reads,
-                context.dictionary,
-                context.program.checked.source,
-                annotation.is_global,
-                context.statistics,
-                annotation.support is not Support.VECTORS,
-                context.program.plans,
+                self.stratum, flat, context.binder, annotation.is_global, looks_back, context.program.plans
             )
         return self._known_plan
 
@@ -221,11 +215,9 @@ class StratumKind:
 
     def _variants(self) -> StratumVariants:
         """Newly planned ones."""
-        context, program = self.context, self.context.program
-        made = context.variants[self.stratum.number] = StratumVariants(
-            self.stratum, self.held.relations, context.dictionary, program.checked.source, context.statistics,
-            program.plans,
-        )  # fmt: skip
+        context = self.context
+        made = StratumVariants(self.stratum, context.binder, context.program.plans)
+        context.variants[self.stratum.number] = made
         return made
 
 
@@ -304,10 +296,9 @@ class Chosen(StratumKind):
     def _choose(self) -> None:
         from elastalog.backends.kernel.bootstrap.chosen import evaluate_chosen
 
-        stratum, context, source = self.stratum, self.context, self.context.program.checked.source
-        variants = StratumVariants(stratum, self.held.relations, context.dictionary, source)
-        context.variants[stratum.number] = variants
-        evaluate_chosen(stratum, variants, self.held.relations, context.program.relations, source, context.watch)
+        stratum, context = self.stratum, self.context
+        variants = context.variants[stratum.number] = StratumVariants(stratum, context.binder)
+        evaluate_chosen(stratum, variants, context.program.relations, context.watch)
 
 
 class Ranked(Chosen):
@@ -390,9 +381,7 @@ class GlobalLevels(Plain):
             raise ElastalogError.of("E0902.limited", relation=self.stratum.relations[0])
         context = self.context
         if context.evaluated_elsewhere(self.stratum) is None:
-            GlobalLevelEvaluation(
-                self.stratum, context.program, self.held.relations, context.dictionary, context.workers, context.watch
-            ).run()
+            GlobalLevelEvaluation(self.stratum, context.program.flat, context.binder, context.workers).run()
 
 
 class Dense(Plain):
@@ -467,9 +456,7 @@ class Merging(Plain):
         if self._known_merging_plan is None:
             from elastalog.backends.kernel.merging.merging_plan import MergingPlan
 
-            context = self.context
-            source = context.program.checked.source
-            self._known_merging_plan = MergingPlan(self.stratum, self.held.relations, context.dictionary, source)
+            self._known_merging_plan = MergingPlan(self.stratum, self.context.binder)
         return self._known_merging_plan
 
     def forget(self) -> None:

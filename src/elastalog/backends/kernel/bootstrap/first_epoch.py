@@ -98,8 +98,6 @@ class FirstEpoch:
         watch.count(drive.derivations, drive.rows)
         watch.rounds += drive.at
         give_workspace_back(workspace)
-        for each in self._strata:
-            each.plan.code.dictionary = None  # which belongs to the session
         watch.step()
         return self._costs(drive.at, time.perf_counter() - began, relations)
 

@@ -10,7 +10,7 @@ Three ways, from cheap to dear:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from elastalog.backends.kernel.bootstrap.bodies import Body, StratumBodies
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, evaluate
@@ -22,16 +22,13 @@ from elastalog.backends.kernel.bootstrap.rounds import (
     Workers,
     first_progress,
 )
-from elastalog.backends.kernel.execution.bound_variant import BoundVariant
+from elastalog.backends.kernel.execution.bound_variant import Binder, BoundVariant
 from elastalog.backends.kernel.machine.run import Workspace
 from elastalog.backends.kernel.store import bookkeeping
 from elastalog.backends.kernel.store.memory import Matrix
 from elastalog.backends.kernel.store.relation import KernelRelation, highest_now, note_levels
-from elastalog.backends.kernel.store.selectivity import KernelStatistics
-from elastalog.backends.watch import Watch
-from elastalog.planning.logical import Clause, LogicalProgram, LogicalStratum
+from elastalog.planning.logical import Clause, LogicalStratum
 from elastalog.planning.variants import plan_full
-from elastalog.relations.words import Dictionary
 
 
 class GlobalLevelEvaluation:
@@ -40,21 +37,17 @@ class GlobalLevelEvaluation:
     def __init__(
         self,
         stratum: LogicalStratum,
-        program: LogicalProgram,
-        relations: Mapping[str, KernelRelation],
-        dictionary: Dictionary,
+        flat: frozenset[str],
+        binder: Binder,
         workers: Workers,
-        watch: Watch,
     ) -> None:
         self.stratum = stratum
-        self.relations = relations
-        self.dictionary = dictionary
-        self.source = program.checked.source
-        self.flat = program.flat
+        self.relations = binder.relations
+        self.binder = binder
+        self.flat = flat
         self.workers = workers
-        self.watch = watch
-        self.names = frozenset(stratum.relations)
-        self.own = [relations[name] for name in stratum.relations]
+        self.watch = workers.watch
+        self.own = [self.relations[name] for name in stratum.relations]
 
     def run(self) -> None:
         """Chooses the way and goes it."""
@@ -83,22 +76,20 @@ class GlobalLevelEvaluation:
         return highest + 1
 
     def _by_clause(self, fires: list[int]) -> None:
-        statistics = KernelStatistics(self.relations)
         for level in sorted(set(fires)):
             before = {relation.name: relation.used for relation in self.own}
             bodies = [
-                Body([BoundVariant(plan_full(clause, statistics), self.dictionary, self.source)])
+                Body([self.binder.bind(plan_full(clause, self.binder.statistics))])
                 for clause, fires_at in zip(self.stratum.clauses, fires, strict=True)
                 if fires_at == level
             ]
-            stratum = StratumBodies(self.stratum.number, list(before), bodies, self.relations, self.dictionary)
+            stratum = StratumBodies(self.stratum.number, list(before), bodies, self.binder)
             self.workers.run_round(stratum, Progress(before, before, level, is_first=True))
 
     def _one_pass(self) -> None:
-        statistics = KernelStatistics(self.relations)
-        planned = (plan_full(clause, statistics) for clause in self.stratum.clauses)
-        bodies = [Body([BoundVariant(plan, self.dictionary, self.source)]) for plan in planned]
-        stratum = StratumBodies(self.stratum.number, self.stratum.relations, bodies, self.relations, self.dictionary)
+        planned = (plan_full(clause, self.binder.statistics) for clause in self.stratum.clauses)
+        bodies = [Body([self.binder.bind(plan)]) for plan in planned]
+        stratum = StratumBodies(self.stratum.number, self.stratum.relations, bodies, self.binder)
 
         def insert(variant: BoundVariant, block: Matrix, used: int) -> None:
             head = self.relations[variant.clause.head]
@@ -110,7 +101,7 @@ class GlobalLevelEvaluation:
         MachineRounds(stratum, self.watch, insert, levels).run(first_progress(self.own))
 
     def _by_level(self) -> None:
-        variants = StratumVariants(self.stratum, self.relations, self.dictionary, self.source)
+        variants = StratumVariants(self.stratum, self.binder)
         workers = _LevelWorkers(self.own, self.stratum.reads, self.workers, self.flat)
         evaluate(self.stratum, variants, self.relations, workers)
 

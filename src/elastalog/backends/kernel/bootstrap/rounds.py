@@ -98,7 +98,7 @@ class MachineRounds:
         self.bodies = sorted(bodies, key=lambda body: start_of(body.variant) not in own)
         self._stratum = stratum.number
         self._own = own
-        self._relations = stratum.relations
+        self._relations = stratum.binder.relations
         self._watch = watch
         self._take = take
         self.carries_levels = global_levels is not None
@@ -112,7 +112,7 @@ class MachineRounds:
         self._task = growth.GrowthTask(carried=carried, hands_on=take is not None, until=until)
         workspace.attach(self._plan, self._task)
         self._run = MachineRun(
-            self._plan, workspace, stratum.relations, own, watch, self._tell, on_block=self._hand_on, has_entries=False
+            self._plan, workspace, self._relations, own, watch, self._tell, on_block=self._hand_on, has_entries=False
         )
         self._told = 0
 
@@ -121,10 +121,10 @@ class MachineRounds:
         self._spare_plans: list[MachinePlan] = stratum.codes.setdefault(key, []) if stratum.key else []
         try:
             plan: MachinePlan = self._spare_plans.pop()
-            plan.code.belong_to(stratum.dictionary)
+            plan.code.belong_to(stratum.binder.dictionary)
         except IndexError:  # there is none, or another thread was faster
             variants = MachineVariants([body.variant for body in self.bodies])
-            plan = MachinePlan(stratum.own, flat | {UNIT}, variants, stratum.dictionary, carried)
+            plan = MachinePlan(stratum.own, flat | {UNIT}, variants, carried)
         return plan
 
     def give_back(self) -> None:
@@ -133,7 +133,6 @@ class MachineRounds:
             give_workspace_back(self._run.workspace)
         code, spare = self._plan.code, self._spare_plans
         if code.is_general and len(spare) < _MOST_SPARE:
-            code.dictionary = None  # which belongs to the session
             spare.append(self._plan)
 
     def run(self, progress: Progress, most_found: int = ONE_ROUND) -> Progress:

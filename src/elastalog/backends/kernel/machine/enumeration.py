@@ -23,7 +23,6 @@ from elastalog.backends.kernel.store.memory import STAMPS, Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.watch import Watch
 from elastalog.late import dataclass
-from elastalog.relations.words import Dictionary
 from elastalog.settings import SETTINGS
 
 
@@ -127,15 +126,8 @@ class Enumerator:
     """One variant of a clause, whose derivations are handed on. `own`: the relations of its stratum, where these are
     seen otherwise. `carried`: how many words bindings carry; without any, relations need no annotations."""
 
-    def __init__(
-        self,
-        variant: BoundVariant,
-        dictionary: Dictionary,
-        own: frozenset[str] = frozenset(),
-        carried: int = LEVELS,
-    ) -> None:
+    def __init__(self, variant: BoundVariant, own: frozenset[str] = frozenset(), carried: int = LEVELS) -> None:
         self.variant = variant
-        self._dictionary = dictionary
         self._own = own
         self._task = EnumerationTask(carried=carried)
         self._handing_on: _HandingOn | None = None
@@ -176,7 +168,7 @@ class Enumerator:
     def _begin(self, setting: Setting) -> _HandingOn:
         """Makes what the variant runs in, for a new setting; the plan is made only once."""
         if self._handing_on is None:
-            plan = MachinePlan((), frozenset(), MachineVariants([self.variant]), self._dictionary, self._task.carried)
+            plan = MachinePlan((), frozenset(), MachineVariants([self.variant]), self._task.carried)
         else:
             plan = self._handing_on.plan
         for name, row in zip(plan.names, plan.relations, strict=True):

@@ -57,7 +57,6 @@ class MachinePlan:
         own: Sequence[str],
         flat: frozenset[str],
         variants: MachineVariants,
-        dictionary: Dictionary,
         carried: int = LEVELS,
     ) -> None:
         starting = [*variants.forks.values(), *variants.forward]
@@ -71,7 +70,7 @@ class MachinePlan:
         wanted = {(p.relation, p.key_columns) for v in laid_out for p in v.probes if is_indexed(p)}
         self.keys = sorted(wanted, key=lambda key: (self.number[key[0]], key[1]))
         places = {key: place for place, key in enumerate(self.keys)}
-        self.code = Code(ordered, variants, self.number, places, dictionary, carried)
+        self.code = Code(ordered, variants, self.number, places, carried)
         self.relations = Table(layout.Relation, len(self.names))
         self.indexes = Table(layout.IndexPlace, len(self.keys))
         self._own = frozenset(own)
@@ -198,13 +197,11 @@ class Code:
         variants: MachineVariants,
         numbers: Mapping[str, int],
         indexes: Mapping[IndexKey, int],
-        dictionary: Dictionary,
         carried: int,
     ) -> None:
         self._numbers = numbers
         self._indexes = indexes
         self._recovering = frozenset(variants.recovering)
-        self.dictionary: Dictionary | None = dictionary
         self._carried = carried
         self._operands: list[int] = []
         self._actions: list[EncodedAction] = []
@@ -238,14 +235,13 @@ class Code:
     def copied(self) -> Code:
         """A copy that shares the code, which must be general; counts of variants and ids are its own."""
         other = copy(self)
-        other.variants, other.dictionary = self.variants.copied(), None
+        other.variants = self.variants.copied()
         if self._constants:
             other.actions = self.actions.copied()
         return other
 
     def belong_to(self, dictionary: Dictionary) -> None:
         """General code is run for another session."""
-        self.dictionary = dictionary
         for place, constant in self._constants:
             self.actions[place].second = dictionary.encode_value(constant.base, constant.value)
 
@@ -341,7 +337,7 @@ class Code:
         first = len(self._actions)
         if not step.actions:
             return first, first
-        encoded = [self._encode_action(action, step.slots) for action in step.actions]
+        encoded = [_encode_action(action, step.slots, variant.dictionary) for action in step.actions]
         known = [code for codes in encoded for code in codes]
         if not all(encoded) or not _can_run_again(known):
             self._put_transform(layout.IN_PYTHON, variant.transform(step), width)
@@ -359,31 +355,28 @@ class Code:
         self._actions.append((kind, len(self.transforms), 0, False, _NOWHERE))
         self.transforms.append((transform, width))
 
-    def _encode_action(self, action: Action, slots: Mapping[str, int]) -> list[EncodedAction]:
-        """The code of an action; nothing if it is to be run in Python."""
-        match action:
-            case Fill(slot, constant):
-                return [(layout.COPY, slot, self._word(constant), True, slot)]
-            case Copy(origin, slot):
-                return [(layout.COPY, slot, origin, False, slot)]
-            case KeepEqual(left, right):
-                return [(layout.KEEP_EQUAL, left, right, False, _NOWHERE)]
-            case KeepConstant(slot, constant):
-                return [(layout.KEEP_EQUAL, slot, self._word(constant), True, _NOWHERE)]
-            case Compute(slot, Apply() as expression):
-                return _encode_expression(expression, slots, slot)
-            case Keep("!=", _, Variable() as left, Variable() as right):
-                return [(layout.KEEP_UNEQUAL, slots[left.name], slots[right.name], False, _NOWHERE)]
-            case Keep(operator, Base.NUMBER, left, right) if operator in _ORDERS:
-                if isinstance(left, Constant):
-                    operator, left, right = REVERSED[operator], right, left
-                if isinstance(left, Variable):
-                    return _encode_numbers(_ORDERS[operator], slots[left.name], right, slots, _NOWHERE)
-        return []
 
-    def _word(self, constant: Constant) -> int:
-        assert self.dictionary is not None
-        return self.dictionary.encode_value(constant.base, constant.value)
+def _encode_action(action: Action, slots: Mapping[str, int], dictionary: Dictionary) -> list[EncodedAction]:
+    """The code of an action; nothing if it is to be run in Python."""
+    match action:
+        case Fill(slot, constant):
+            return [(layout.COPY, slot, dictionary.encode_value(constant.base, constant.value), True, slot)]
+        case Copy(origin, slot):
+            return [(layout.COPY, slot, origin, False, slot)]
+        case KeepEqual(left, right):
+            return [(layout.KEEP_EQUAL, left, right, False, _NOWHERE)]
+        case KeepConstant(slot, constant):
+            return [(layout.KEEP_EQUAL, slot, dictionary.encode_value(constant.base, constant.value), True, _NOWHERE)]
+        case Compute(slot, Apply() as expression):
+            return _encode_expression(expression, slots, slot)
+        case Keep("!=", _, Variable() as left, Variable() as right):
+            return [(layout.KEEP_UNEQUAL, slots[left.name], slots[right.name], False, _NOWHERE)]
+        case Keep(operator, Base.NUMBER, left, right) if operator in _ORDERS:
+            if isinstance(left, Constant):
+                operator, left, right = REVERSED[operator], right, left
+            if isinstance(left, Variable):
+                return _encode_numbers(_ORDERS[operator], slots[left.name], right, slots, _NOWHERE)
+    return []
 
 
 def _is_own_word(constant: Constant) -> bool:

@@ -10,7 +10,7 @@ from ctypes import Structure
 import numpy as np
 
 from elastalog.backends.kernel.compile.signatures import address_of
-from elastalog.backends.kernel.execution.bound_variant import BoundVariant
+from elastalog.backends.kernel.execution.bound_variant import Binder, BoundVariant
 from elastalog.backends.kernel.levels.plan import MaintenancePlan
 from elastalog.backends.kernel.machine import layout, set_rounds
 from elastalog.backends.kernel.machine.enumeration import Enumerator, Setting
@@ -19,33 +19,21 @@ from elastalog.backends.kernel.machine.run import MachineRun, Workspace
 from elastalog.backends.kernel.store.annotations import DELTA, DELTA_LIST, MARKS
 from elastalog.backends.kernel.store.memory import Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.kernel.store.selectivity import KernelStatistics
 from elastalog.backends.sets import Facts, Propagation, Rules
 from elastalog.backends.watch import Watch
-from elastalog.diagnostics.source import Source
 from elastalog.planning.logical import Absent, Clause, LogicalStratum
 from elastalog.planning.variants import plan_backward, plan_from_goal, plan_full
-from elastalog.relations.words import Dictionary
 
 
 class SetPlan:
     """The plans of `MaintenancePlan`, and backwards with body facts. `flat`: all relations; their facts count as level
     0. `rows_of_everything`: how many rows the last enumeration of a clause went through."""
 
-    def __init__(
-        self,
-        stratum: LogicalStratum,
-        plan: MaintenancePlan,
-        relations: Mapping[str, KernelRelation],
-        dictionary: Dictionary,
-        source: Source,
-    ) -> None:
-        self.flat = frozenset(relations)
+    def __init__(self, stratum: LogicalStratum, plan: MaintenancePlan, binder: Binder) -> None:
+        self.flat = frozenset(binder.relations)
         self._setting: Setting | None = None
         self._stratum = stratum
-        self._relations = relations
-        self._dictionary = dictionary
-        self._source = source
+        self._binder = binder
         self.forward = self._by_rules(plan.forward)
         self.backward = self._by_rules(plan.backward)
         self._with_bodies: dict[str, list[Enumerator]] | None = None
@@ -64,7 +52,7 @@ class SetPlan:
         return last
 
     def _enumerator(self, variant: BoundVariant) -> Enumerator:
-        return Enumerator(variant, self._dictionary, frozenset(self._stratum.relations))
+        return Enumerator(variant, frozenset(self._stratum.relations))
 
     def _by_rules(
         self, variants: Mapping[str, Sequence[BoundVariant]]
@@ -79,11 +67,11 @@ class SetPlan:
         stratum was evaluated first."""
         variants = self._everything.get(clause.number)
         if variants is None:
-            statistics = KernelStatistics(self._relations)
+            statistics = self._binder.statistics
             planned = [plan_from_goal(clause, goal, statistics, with_rows=True) for goal in clause.recursive_goals] or [
                 plan_full(clause, statistics)
             ]
-            variants = [self._enumerator(BoundVariant(one, self._dictionary, self._source)) for one in planned]
+            variants = [self._enumerator(self._binder.bind(one)) for one in planned]
             self._everything[clause.number] = variants
         return variants
 
@@ -91,7 +79,7 @@ class SetPlan:
     def propagation(self) -> PropagationPlan:
         """The recursive variants that start at facts of the stratum; laid out when first used."""
         if self._propagation is None:
-            self._propagation = PropagationPlan(self._stratum.relations, self._propagation_variants(), self._dictionary)
+            self._propagation = PropagationPlan(self._stratum.relations, self._propagation_variants())
         return self._propagation
 
     @property
@@ -99,9 +87,7 @@ class SetPlan:
         """The plain rounds, and `with_bodies`; laid out when first used."""
         if self._plain_rounds is None:
             backward = [found.variant for some in self.with_bodies.values() for found in some]
-            self._plain_rounds = PlainRoundsPlan(
-                self._stratum.relations, self._propagation_variants(), backward, self._dictionary
-            )
+            self._plain_rounds = PlainRoundsPlan(self._stratum.relations, self._propagation_variants(), backward)
         return self._plain_rounds
 
     def _propagation_variants(self) -> list[BoundVariant]:
@@ -114,11 +100,11 @@ class SetPlan:
         first used."""
         if self._with_bodies is None:
             self._with_bodies = {}
-            statistics = KernelStatistics(self._relations)
+            statistics = self._binder.statistics
             for clause in self._stratum.clauses:
                 if clause.is_recursive:
                     planned = plan_backward(clause, statistics, with_rows=True)
-                    variant = BoundVariant(planned, self._dictionary, self._source)
+                    variant = self._binder.bind(planned)
                     self._with_bodies.setdefault(clause.head, []).append(self._enumerator(variant))
         return self._with_bodies
 
@@ -138,13 +124,13 @@ def _among(variants: Sequence[Enumerator], rules: Rules) -> tuple[Enumerator, ..
 class _RoundsPlan:
     """Variants of a stratum that start at its own facts, as the machine runs rounds of them."""
 
-    def __init__(self, own: Sequence[str], variants: MachineVariants, dictionary: Dictionary) -> None:
+    def __init__(self, own: Sequence[str], variants: MachineVariants) -> None:
         self._own = own
         # No level matters of what variants read, nor of the stratum.
         read = (
             probe.relation for some in (variants.forward, variants.backward) for one in some for probe in one.probes
         )
-        self._plan = MachinePlan(own, frozenset((*own, *read)), variants, dictionary)
+        self._plan = MachinePlan(own, frozenset((*own, *read)), variants)
         self._workspace = Workspace()
 
     def _run(
@@ -183,8 +169,8 @@ class _RoundsPlan:
 class PropagationPlan(_RoundsPlan):
     """The recursive variants."""
 
-    def __init__(self, own: Sequence[str], variants: Sequence[BoundVariant], dictionary: Dictionary) -> None:
-        super().__init__(own, MachineVariants(variants), dictionary)
+    def __init__(self, own: Sequence[str], variants: Sequence[BoundVariant]) -> None:
+        super().__init__(own, MachineVariants(variants))
 
     def run(
         self,
@@ -215,14 +201,8 @@ class PlainRoundsPlan(_RoundsPlan):
     """The variants of a `PropagationPlan`, and those that look for the derivations of given heads with their body
     facts."""
 
-    def __init__(
-        self,
-        own: Sequence[str],
-        forward: Sequence[BoundVariant],
-        backward: Sequence[BoundVariant],
-        dictionary: Dictionary,
-    ) -> None:
-        super().__init__(own, MachineVariants(forward, backward, backward), dictionary)
+    def __init__(self, own: Sequence[str], forward: Sequence[BoundVariant], backward: Sequence[BoundVariant]) -> None:
+        super().__init__(own, MachineVariants(forward, backward, backward))
         self._forward = len(forward)
         bodies = [[scan.relation for scan in variant.clause.scans] for variant in backward]
         self._most_scans = max(map(len, bodies), default=0)
