@@ -13,16 +13,22 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, evaluate
 from elastalog.backends.kernel.bootstrap.rounds import SettlingWorkers
 from elastalog.backends.kernel.compile.signatures import INT, MATRIX, STATE, WORDS, operator, types
 from elastalog.backends.kernel.execution.bound_variant import BoundVariant
 from elastalog.backends.kernel.levels.scheduler import StratumUpdate, UpdateScheduler
-from elastalog.backends.kernel.store import bookkeeping
 from elastalog.backends.kernel.store.annotations import COUNT, IS, MARKS, NEW, ROW, facts_of
 from elastalog.backends.kernel.store.bookkeeping import LISTED
 from elastalog.backends.kernel.store.count_vectors import Vectors
-from elastalog.backends.kernel.store.memory import NO_WORDS, Matrix, Vector, relation_descriptor_at, state_vector
+from elastalog.backends.kernel.store.memory import (
+    NO_WORDS,
+    Matrix,
+    Vector,
+    longer,
+    relation_descriptor_at,
+    state_vector,
+    with_room,
+)
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.set_table import add_row, find_row
 from elastalog.backends.kernel.store.transaction import StratumDelta
@@ -31,22 +37,8 @@ from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.planning.logical import LogicalStratum
 
 
-def evaluate_dense(
-    stratum: LogicalStratum,
-    variants: StratumVariants,
-    relations: Mapping[str, KernelRelation],
-    watch: Watch,
-    limits: Mapping[str, int] | None,
-) -> tuple[dict[str, Vectors], bool]:
-    """Evaluates a stratum like `fixpoint.evaluate`; returns the vectors of the stratum's relations too. The counts of
-    the last iteration are kept, though it found no new fact."""
-    workers = _DenseWorkers(stratum, relations, watch)
-    is_complete = evaluate(stratum, variants, relations, workers, limits)
-    return workers.vectors(), is_complete
-
-
-class _DenseWorkers(SettlingWorkers):
-    """Counts derivations by head and iteration."""
+class DenseWorkers(SettlingWorkers):
+    """Counts derivations by head and iteration, those of the last one too, though it finds no new fact."""
 
     def __init__(self, stratum: LogicalStratum, relations: Mapping[str, KernelRelation], watch: Watch) -> None:
         super().__init__(relations, watch)
@@ -63,7 +55,7 @@ class _DenseWorkers(SettlingWorkers):
         return self.before
 
     def vectors(self) -> dict[str, Vectors]:
-        """All that was counted."""
+        """All that was counted, by relation."""
         return {name: hits.vectors() for name, hits in self._hits.items()}
 
 
@@ -86,10 +78,8 @@ class _Hits:
         relation, state = self.relation, self._state
         relation.reserve(relation.used + used)
         if len(self._hits) < len(relation.rows):
-            wider = np.zeros(len(relation.rows), np.int32)
-            wider[: len(self._hits)] = self._hits
-            self._hits = wider
-        self._list = bookkeeping.room(self._list, int(state[LISTED]) + used)
+            self._hits = longer(self._hits, len(relation.rows), 0)
+        self._list = with_room(self._list, int(state[LISTED]) + used)
         count_heads(relation.home, block, used, self._hits, self._list, state)
 
     def end_iteration(self, iteration: int) -> None:

@@ -168,7 +168,7 @@ class KernelEvaluation(StrataContext):
             if each is stratum or all(map(is_shareable, variants.once)):
                 together[each.number] = each
                 self.variants[each.number] = variants
-        self._ahead |= evaluate_together(together, self.variants, self.held.relations, self.workers, self.watch)
+        self._ahead |= evaluate_together(together, self.variants, self.workers)
 
     def evaluate(self, stratum: LogicalStratum, variants: StratumVariants | None = None) -> int:
         """Brings a stratum, whose relations hold their explicit facts, to its fixpoint; with the variants of an

@@ -14,7 +14,8 @@ from elastalog.backends.annotation import Support
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, evaluate
 from elastalog.backends.kernel.bootstrap.handover import Begun, Given, Handover, OtherPlace
 from elastalog.backends.kernel.bootstrap.rounds import Workers
-from elastalog.backends.kernel.execution import aggregates, classes
+from elastalog.backends.kernel.execution import classes
+from elastalog.backends.kernel.execution.aggregates import Folding
 from elastalog.backends.kernel.execution.bound_variant import Binder
 from elastalog.backends.kernel.machine.run import Workspace
 from elastalog.backends.kernel.relations import KernelFacts
@@ -224,23 +225,19 @@ class StratumKind:
 class Aggregate(StratumKind):
     """An aggregate over relations below."""
 
+    def __init__(self, stratum: LogicalStratum, context: StrataContext) -> None:
+        super().__init__(stratum, context)
+        held, rule = self.held, stratum.aggregate
+        assert rule is not None
+        self._folding = Folding(rule, held.relations, context.dictionary, context.program, held.annotation.is_global)
+
     def evaluate(self, variants: StratumVariants | None) -> None:
-        assert self.stratum.aggregate is not None
-        context = self.context
-        elsewhere = None if context.place is None else partial(context.place.fold, self.stratum)
-        aggregates.evaluate(
-            self.stratum.aggregate, self.held.relations, context.dictionary, context.program,
-            self.held.annotation.is_global, elsewhere,
-        )  # fmt: skip
+        place = self.context.place
+        self._folding.evaluate(None if place is None else partial(place.fold, self.stratum))
 
     def refold(self, changed: Mapping[str, Vector]) -> tuple[str, Vector]:
-        aggregate, context = self.stratum.aggregate, self.context
-        assert aggregate is not None
         below = {name: changed[name] for name in self.stratum.reads if name in changed}
-        found = aggregates.refold(
-            aggregate, below, self.held.relations, context.dictionary, context.program, self.held.annotation.is_global
-        )
-        return aggregate.relation, found
+        return self._folding.rule.relation, self._folding.refold(below)
 
 
 class Classes(StratumKind):
@@ -353,7 +350,7 @@ class Plain(StratumKind):
             return begun.is_complete
         limits = context.program.limits
         handover = context.handover(self.stratum) if begun is None and not self.is_limited else None
-        return evaluate(self.stratum, variants, self.held.relations, context.workers, limits, begun, handover)
+        return evaluate(self.stratum, variants, context.workers, limits, begun, handover)
 
     def prepare(self) -> tuple[ModuleType, ...]:
         self.plan.prepare(self.held.relations)
@@ -388,13 +385,11 @@ class Dense(Plain):
     """A stratum whose facts have a count for every level."""
 
     def _reach_fixpoint(self, variants: StratumVariants) -> bool:
-        from elastalog.backends.kernel.dense import evaluate_dense
+        from elastalog.backends.kernel.dense import DenseWorkers
 
-        context = self.context
-        vectors, is_complete = evaluate_dense(
-            self.stratum, variants, self.held.relations, context.watch, context.program.limits
-        )
-        self.held.vectors.update(vectors)
+        workers = DenseWorkers(self.stratum, self.held.relations, self.context.watch)
+        is_complete = evaluate(self.stratum, variants, workers, self.context.program.limits)
+        self.held.vectors.update(workers.vectors())
         return is_complete
 
     def begin(self, stratum_delta: StratumDelta, place: int, scheduler: UpdateScheduler) -> AnyMaintenance:
@@ -411,12 +406,11 @@ class Counted(Plain):
             super().evaluate(variants)
 
     def _reach_fixpoint(self, variants: StratumVariants) -> bool:
-        from elastalog.backends.kernel.sets.set_fixpoint import evaluate_counted
+        from elastalog.backends.kernel.sets.set_fixpoint import CountingWorkers
 
-        context, support = self.context, self.held.annotation.support
-        return evaluate_counted(
-            self.stratum, variants, self.held.relations, support, context.watch, context.program.limits
-        )
+        held = self.held
+        workers = CountingWorkers(self.stratum, held.relations, self.context.watch, held.annotation.support)
+        return evaluate(self.stratum, variants, workers, self.context.program.limits)
 
 
 class Merging(Plain):
@@ -436,7 +430,7 @@ class Merging(Plain):
         relations, annotation, context = self.held.relations, self.held.annotation, self.context
         explicit = {name: relations[name].used for name in self.stratum.relations}
         workers = MergingWorkers(self.stratum.merges, relations, context.watch)
-        is_complete = evaluate(self.stratum, variants, relations, workers, context.program.limits)
+        is_complete = evaluate(self.stratum, variants, workers, context.program.limits)
         for name, rows in workers.finished().items():
             relations[name] = KernelRelation(name, rows.shape[1], annotation.is_kept, self.held.crew)
             relations[name].load(rows)

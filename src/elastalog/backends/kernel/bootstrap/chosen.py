@@ -29,7 +29,7 @@ from elastalog.backends.kernel.bootstrap.rounds import SettlingWorkers
 from elastalog.backends.kernel.execution.bound_variant import Binder, BoundVariant
 from elastalog.backends.kernel.machine.enumeration import Enumerator, Setting
 from elastalog.backends.kernel.machine.run import Workspace
-from elastalog.backends.kernel.store.memory import Matrix, Vector
+from elastalog.backends.kernel.store.memory import Matrix, Vector, longer
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
 from elastalog.backends.rows import are_in
@@ -145,9 +145,7 @@ class Dominance:
         """Which rows are of facts that have left. There is always one row more, so that -1 means none of them."""
         has_left, used = self._has_left[name], self._relations[name].used
         if len(has_left) <= used:
-            longer = np.zeros(used + used // 2 + 64, np.bool_)
-            longer[: len(has_left)] = has_left
-            has_left = self._has_left[name] = longer
+            has_left = self._has_left[name] = longer(has_left, used + used // 2 + 64, fill=False)
         return has_left
 
     def _drop_rows(self, relation: KernelRelation, entering: Matrix) -> None:
@@ -322,10 +320,10 @@ class BestValues:
         keys[:, column] = 0
         self._keys.insert(keys, 0, len(keys), 0)
         if self._keys.used > len(self._best):
-            more = self._keys.used + self._keys.used // 2 - len(self._best)
-            self._best = np.concatenate((self._best, np.full(more, _WORST)))
-            self._is_known = np.concatenate((self._is_known, np.zeros(more, np.bool_)))
-            self._row = np.concatenate((self._row, np.full(more, _NO_ROW, np.int32)))
+            size = self._keys.used + self._keys.used // 2
+            self._best = longer(self._best, size, _WORST)
+            self._is_known = longer(self._is_known, size, fill=False)
+            self._row = longer(self._row, size, _NO_ROW)
         return self._keys.find(keys), self.values(facts)
 
 
@@ -346,7 +344,7 @@ def evaluate_chosen(
         for relation in own
         if stored[relation.name].choices
     }
-    evaluate(stratum, variants, relations, _ChoosingWorkers(own, relations, watch, dominance, choosers))
+    evaluate(stratum, variants, _ChoosingWorkers(own, relations, watch, dominance, choosers))
 
 
 class _ChoosingWorkers(SettlingWorkers):

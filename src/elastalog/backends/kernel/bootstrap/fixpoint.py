@@ -19,7 +19,6 @@ from elastalog.backends.kernel.bootstrap.rounds import ONE_ROUND, SettlingWorker
 from elastalog.backends.kernel.execution.bound_variant import Binder, BoundVariant
 from elastalog.backends.kernel.machine.plan import MachinePlan, start_of
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.watch import Watch
 from elastalog.planning.logical import Clause, LogicalStratum
 from elastalog.planning.order import Statistics
 from elastalog.planning.steps import Variant
@@ -167,7 +166,6 @@ class StratumVariants:
 def evaluate(
     stratum: LogicalStratum,
     variants: StratumVariants,
-    relations: Mapping[str, KernelRelation],
     workers: Workers,
     limits: Mapping[str, int] | None = None,
     begun: Begun | None = None,
@@ -177,7 +175,7 @@ def evaluate(
     bootstraps do. Compiled code runs rounds, and is left to make plans anew, to settle what a round has found, or to
     ask another place whether it goes on, by `handover`. False if it stopped before, because a relation has as many
     facts as `limits` allows it (`.limitsize`)."""
-    own = [relations[name] for name in stratum.relations]
+    own = [workers.relations[name] for name in stratum.relations]
     settling = workers if isinstance(workers, SettlingWorkers) else None
     if settling is not None:
         settling.settle(0)
@@ -231,14 +229,11 @@ def strata_beside(strata: Sequence[LogicalStratum], is_plain: Callable[[LogicalS
 
 
 def evaluate_together(
-    strata: Mapping[int, LogicalStratum],
-    variants: Mapping[int, StratumVariants],
-    relations: Mapping[str, KernelRelation],
-    workers: Workers,
-    watch: Watch,
+    strata: Mapping[int, LogicalStratum], variants: Mapping[int, StratumVariants], workers: Workers
 ) -> dict[int, int]:
     """Brings plain strata, whose relations hold their explicit facts and have no annotations, to their fixpoints.
     Returns the derivations of each, by number."""
+    relations, watch = workers.relations, workers.watch
     own = [relations[name] for stratum in strata.values() for name in stratum.relations]
     before = {relation.name: relation.used for relation in own}
     bodies = [Body([variant]) for number in strata for variant in variants[number].once]

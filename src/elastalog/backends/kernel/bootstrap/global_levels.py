@@ -103,7 +103,7 @@ class GlobalLevelEvaluation:
     def _by_level(self) -> None:
         variants = StratumVariants(self.stratum, self.binder)
         workers = _LevelWorkers(self.own, self.stratum.reads, self.workers, self.flat)
-        evaluate(self.stratum, variants, self.relations, workers)
+        evaluate(self.stratum, variants, workers)
 
 
 class _LevelWorkers(Workers):

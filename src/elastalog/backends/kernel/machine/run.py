@@ -14,7 +14,7 @@ from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.layout import BLOCK, SOUGHT_BITS, Frame, Machine, Node
 from elastalog.backends.kernel.machine.plan import MachinePlan
 from elastalog.backends.kernel.store.count_vectors import MOST_STEPS, Vectors
-from elastalog.backends.kernel.store.memory import Matrix, Vector, sparse_bits
+from elastalog.backends.kernel.store.memory import Matrix, Vector, longer, sparse_bits
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.watch import Watch
 from elastalog.settings import SETTINGS
@@ -213,9 +213,7 @@ class Workspace:
         """Makes room for more facts in the queue."""
         used = self.machine.nodes_used
         size = max(used + more, 2 * len(self._nodes))
-        nodes, words = np.empty(size, self._nodes.dtype), np.empty((size, self._words.shape[1]), np.int32)
-        nodes[:used], words[:used] = self._nodes[:used], self._words[:used]
-        self._take_nodes(nodes, words)
+        self._take_nodes(longer(self._nodes, size), longer(self._words, size))
 
     def _take_levels(self, waiting: Vector, heap: Vector) -> None:
         machine, room = self.machine, len(waiting)
@@ -226,11 +224,8 @@ class Workspace:
 
     def reserve_levels(self, highest: int) -> None:
         """Makes room for higher levels in the queue."""
-        known = len(self._waiting)
-        size = max(highest + 1, 2 * known)
-        waiting, heap = np.full(size, -1, np.int32), np.empty(size, np.int32)
-        waiting[:known], heap[:known] = self._waiting, self._heap
-        self._take_levels(waiting, heap)
+        size = max(highest + 1, 2 * len(self._waiting))
+        self._take_levels(longer(self._waiting, size, -1), longer(self._heap, size))
 
     def clear(self) -> None:
         """Empties the queue."""

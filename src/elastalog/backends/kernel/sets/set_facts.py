@@ -23,8 +23,8 @@ from elastalog.backends.kernel.sets.set_operators import (
 )
 from elastalog.backends.kernel.store import bookkeeping
 from elastalog.backends.kernel.store.annotations import COUNT, DERIVED, IS, NEW, REFERENCE, ROW, WAS
-from elastalog.backends.kernel.store.bookkeeping import LISTED, room
-from elastalog.backends.kernel.store.memory import NO_WORDS, Matrix, Vector, state_vector
+from elastalog.backends.kernel.store.bookkeeping import LISTED
+from elastalog.backends.kernel.store.memory import NO_WORDS, Matrix, Vector, state_vector, with_room
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.transaction import touch
 from elastalog.backends.sets import NO_MARK, Evaluation, Facts, Mark
@@ -114,7 +114,7 @@ class EntryLists:
         relation.is_settled = False
         relation.reserve_touched(used)
         listed = self._listed.get(relation.name, 0)
-        array = room(self._lists.get(relation.name, NO_WORDS), listed + used)
+        array = with_room(self._lists.get(relation.name, NO_WORDS), listed + used)
         self._lists[relation.name] = array
         self.state[LISTED] = listed
         self._begun = relation.name

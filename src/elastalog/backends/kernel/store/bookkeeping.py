@@ -375,15 +375,6 @@ def rollback(touched, used, level):
         level[fact.row] = fact.old if fact.marks & WAS else ABSENT
 
 
-def room(array: np.ndarray, used: int) -> np.ndarray:
-    """The array, or a longer copy if it has no `used` places."""
-    if used <= len(array):
-        return array
-    wider = np.empty((max(used, 2 * len(array)), *array.shape[1:]), array.dtype)
-    wider[: len(array)] = array
-    return wider
-
-
 @operator(types.void, INT, MATRIX, INT, _FLAGS)
 def _find_below(address, block, above, found):
     """Which facts are present at a level below `above`; without annotations, which are present."""

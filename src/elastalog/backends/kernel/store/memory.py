@@ -136,9 +136,21 @@ def slots_at_once(rows: int) -> tuple[int, int]:
 def grown(array: Vector, used: int, size: int) -> Vector:
     """A longer copy of an array, its first `used` entries kept."""
     take(size * (array.nbytes // max(len(array), 1)) - array.nbytes)
+    return longer(array[:used], size)
+
+
+def longer(array: Vector, size: int, fill: Any = None) -> Vector:
+    """A longer copy of an array; what is new in it is `fill`, or of any value."""
     wider = np.empty((size, *array.shape[1:]), array.dtype)
-    wider[:used] = array[:used]
+    wider[: len(array)] = array
+    if fill is not None:
+        wider[len(array) :] = fill
     return wider
+
+
+def with_room(array: Vector, size: int) -> Vector:
+    """The array, or a longer copy if it is not of this size."""
+    return array if size <= len(array) else longer(array, max(size, 2 * len(array)))
 
 
 _MOST = 1 << 30
