@@ -12,7 +12,9 @@ from dataclasses import replace
 import numpy as np
 
 from elastalog.backends.annotation import Support
+from elastalog.backends.kernel.compile.signatures import address_of
 from elastalog.backends.kernel.execution.level_views import BOTH_EPOCHS, GAINS, Phase
+from elastalog.backends.kernel.machine import layout, set_rounds
 from elastalog.backends.kernel.machine.enumeration import Sink
 from elastalog.backends.kernel.machine.run import Workspace
 from elastalog.backends.kernel.sets import set_operators
@@ -112,12 +114,15 @@ class StratumSets(LookAhead):
         while delta := self._next_delta(found, how):
             if len(deltas) >= SETTINGS.set_machine_after and not is_noting:
                 column, step = self._counted(change, is_recursive=True)
-                rest, self._stamp = self._plan.propagation.run(
-                    delta, how, is_new=is_new, column=column, step=step, stamp=self._stamp + 1,
-                    relations=self._relations, watch=self._watch,
+                task = set_rounds.PropagationTask(
+                    column, step, is_new, self._stamp + 1, int(how.required) | int(how.excluded), int(how.required),
+                    how.is_unsupported, int(how.added), int(how.removed),
                 )  # fmt: skip
+                phase = layout.GAINING if is_new else layout.SURVIVING
+                rounds, relations, watch = self._plan.propagation, self._relations, self._watch
+                deltas.append(rounds.run(set_rounds.propagate, task, phase, delta, relations, watch))
+                self._stamp = task.stamp
                 self._extend_indexes()
-                deltas.append(rest)
                 break
             found = self.heads(evaluation, delta, Rules.RECURSIVE, change)
             self._mark(delta, 0, int(how.removed))
@@ -158,10 +163,15 @@ class StratumSets(LookAhead):
         is_plain = not self.having(fresh, Mark.DELAYED) and not self.with_nonrecursive_support(fresh)
         if not is_plain or not self._backward.is_easy:
             return queries, 0
-        rest, number, self._stamp = self._plan.plain_rounds.run(
-            candidates, self._stamp + 1, self._relations, self._watch
-        )
-        return rest, number
+        rounds, forward, scans = self._plan.plain_rounds
+        task = set_rounds.PlainRoundsTask(
+            stamp=self._stamp + 1, is_backward_half=True, forward=forward, scans=address_of(scans),
+            scans_size=scans.size, most_scans=scans.shape[1],
+        )  # fmt: skip
+        operator, phase, relations = set_rounds.delete_plainly, layout.SURVIVING, self._relations
+        rest = rounds.run(operator, task, phase, candidates, relations, self._watch, is_left=True)
+        self._stamp = task.stamp
+        return rest, task.deletions
 
     def end(self) -> Facts:
         """The entries of the stratum's relations that changed."""
