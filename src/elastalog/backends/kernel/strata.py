@@ -47,9 +47,8 @@ if TYPE_CHECKING:
 class StrataContext:
     """What all strata of a program need: the facts that the kernel holds and who runs rounds over them. `is_complete`:
     no `.limitsize` has cut an evaluation short. `variants`: those of the last evaluation, by stratum. `begun`: what has
-    been evaluated in part. `binder`: its
-    statistics are for all plans, since many strata read the same relations. `known_ranks` is
-    cleared when relations get another state."""
+    been evaluated in part. `binder`: its statistics are for all plans, since many strata read the same relations.
+    `known_ranks` is cleared when relations get another state."""
 
     def __init__(
         self, held: KernelFacts, dictionary: Dictionary, watch: Watch, workers: Workers, place: OtherPlace | None
@@ -376,9 +375,10 @@ class GlobalLevels(Plain):
 
         if self.is_limited:
             raise ElastalogError.of("E0902.limited", relation=self.stratum.relations[0])
-        context = self.context
-        if context.evaluated_elsewhere(self.stratum) is None:
-            GlobalLevelEvaluation(self.stratum, context.program.flat, context.binder, context.workers).run()
+        stratum, context = self.stratum, self.context
+        if context.evaluated_elsewhere(stratum) is None:
+            variants = context.variants[stratum.number] = StratumVariants(stratum, context.binder)
+            GlobalLevelEvaluation(stratum, variants, context.program.flat, context.workers).run()
 
 
 class Dense(Plain):

@@ -22,28 +22,23 @@ from elastalog.backends.kernel.bootstrap.rounds import (
     Workers,
     first_progress,
 )
-from elastalog.backends.kernel.execution.bound_variant import Binder, BoundVariant
+from elastalog.backends.kernel.execution.bound_variant import BoundVariant
 from elastalog.backends.kernel.machine.run import Workspace
 from elastalog.backends.kernel.store import bookkeeping
 from elastalog.backends.kernel.store.memory import Matrix
 from elastalog.backends.kernel.store.relation import KernelRelation, highest_now, note_levels
 from elastalog.planning.logical import Clause, LogicalStratum
-from elastalog.planning.variants import plan_full
 
 
 class GlobalLevelEvaluation:
     """Brings the relations of a stratum, which hold their explicit facts, to the fixpoint with global levels."""
 
     def __init__(
-        self,
-        stratum: LogicalStratum,
-        flat: frozenset[str],
-        binder: Binder,
-        workers: Workers,
+        self, stratum: LogicalStratum, variants: StratumVariants, flat: frozenset[str], workers: Workers
     ) -> None:
         self.stratum = stratum
-        self.relations = binder.relations
-        self.binder = binder
+        self.variants = variants
+        self.relations = workers.relations
         self.flat = flat
         self.workers = workers
         self.watch = workers.watch
@@ -52,9 +47,9 @@ class GlobalLevelEvaluation:
     def run(self) -> None:
         """Chooses the way and goes it."""
         if self.stratum.is_recursive:
-            self._by_level()
+            evaluate(self.stratum, self.variants, _LevelWorkers(self.own, self.stratum.reads, self.workers, self.flat))
         else:
-            fires = [self._uniform_level(clause) for clause in self.stratum.clauses]
+            fires = [self._uniform_level(variant.clause) for variant in self.variants.once]
             if all(level is not None for level in fires):
                 self._by_clause([level or 0 for level in fires])
             else:
@@ -78,19 +73,11 @@ class GlobalLevelEvaluation:
     def _by_clause(self, fires: list[int]) -> None:
         for level in sorted(set(fires)):
             before = {relation.name: relation.used for relation in self.own}
-            bodies = [
-                Body([self.binder.bind(plan_full(clause, self.binder.statistics))])
-                for clause, fires_at in zip(self.stratum.clauses, fires, strict=True)
-                if fires_at == level
-            ]
-            stratum = StratumBodies(self.stratum.number, list(before), bodies, self.binder)
+            bodies = [Body([one]) for one, at in zip(self.variants.once, fires, strict=True) if at == level]
+            stratum = StratumBodies(self.stratum.number, list(before), bodies, self.variants.binder)
             self.workers.run_round(stratum, Progress(before, before, level, is_first=True))
 
     def _one_pass(self) -> None:
-        planned = (plan_full(clause, self.binder.statistics) for clause in self.stratum.clauses)
-        bodies = [Body([self.binder.bind(plan)]) for plan in planned]
-        stratum = StratumBodies(self.stratum.number, self.stratum.relations, bodies, self.binder)
-
         def insert(variant: BoundVariant, block: Matrix, used: int) -> None:
             head = self.relations[variant.clause.head]
             head.reserve(head.used + used)
@@ -98,12 +85,7 @@ class GlobalLevelEvaluation:
             self.watch.derived(used)
 
         levels = GlobalLevels(self.flat, Workspace(), NO_LIMIT)
-        MachineRounds(stratum, self.watch, insert, levels).run(first_progress(self.own))
-
-    def _by_level(self) -> None:
-        variants = StratumVariants(self.stratum, self.binder)
-        workers = _LevelWorkers(self.own, self.stratum.reads, self.workers, self.flat)
-        evaluate(self.stratum, variants, workers)
+        MachineRounds(self.variants.laid_out, self.watch, insert, levels).run(first_progress(self.own))
 
 
 class _LevelWorkers(Workers):

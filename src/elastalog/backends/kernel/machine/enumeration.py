@@ -189,8 +189,10 @@ class _HandingOn(MachineRun):
         self._stamp = -1
 
     def refresh(self) -> None:
-        """Writes down where relations and indexes are."""
-        self.plan.refresh(self.relations)
+        """Writes down where relations and indexes are, if anything has moved since, or a relation was replaced."""
+        if self._stamp != STAMPS.last:
+            self.plan.refresh_relations(self.relations)
+        self.plan.refresh_indexes(self.relations)
         self._stamp = STAMPS.last  # last: a set table may have been made
 
     def enumerate(self, sink: Sink, most: int) -> int:

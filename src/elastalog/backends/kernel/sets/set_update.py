@@ -22,7 +22,6 @@ from elastalog.backends.kernel.sets.heads_backward import BackwardSearch
 from elastalog.backends.kernel.sets.set_facts import EXPECTED, LookAhead
 from elastalog.backends.kernel.sets.set_operators import IF_CERTAIN, NOTHING, RECURSIVE
 from elastalog.backends.kernel.sets.set_plan import SetPlan, has_negation
-from elastalog.backends.kernel.store import bookkeeping
 from elastalog.backends.kernel.store.annotations import COUNT, DELTA, DERIVED, IS, NEW, OTHER, PENDING, WAS, view
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
@@ -176,17 +175,15 @@ class StratumSets(LookAhead):
     def end(self) -> Facts:
         """The entries of the stratum's relations that changed."""
         changed = {}
-        state = self._lists.state
         for name in self.own:
             relation = self._relations[name]
             if relation.touched_used:
                 entries = np.empty(relation.touched_used, np.int32)
-                faults = set_operators.finish(
-                    relation.touched, relation.touched_used, self._has_nonrecursive, self._has_recursive, entries, state
+                number = set_operators.finish(
+                    relation.touched, relation.touched_used, self._has_nonrecursive, self._has_recursive, entries
                 )
-                if faults:
-                    raise InternalError("maintenance", f"{faults} facts of `{name}` have impossible counters")
-                number = int(state[bookkeeping.LISTED])
+                if number < 0:
+                    raise InternalError("maintenance", f"{-number} facts of `{name}` have impossible counters")
                 if number:
                     changed[name] = entries[:number]
         return changed
@@ -240,11 +237,11 @@ class StratumSets(LookAhead):
         def sink(block: Matrix, used: int) -> None:
             if is_new:
                 head.reserve(head.used + used)
-            listed, state = self._lists.begin(head, used)
-            set_operators.apply_heads(
-                head.home, block, used, column, step, is_new, is_gain, noted, self._stamp, listed, state
+            entries, listed = self._lists.begin(head, used)
+            listed = set_operators.apply_heads(
+                head.home, block, used, column, step, is_new, is_gain, noted, self._stamp, entries, listed
             )
-            self._lists.finish(used)
+            self._lists.finish(head, listed, used)
 
         return sink
 
@@ -259,9 +256,9 @@ class StratumSets(LookAhead):
         is_marking = self._noted != NOTHING
 
         def sink(block: Matrix, used: int) -> None:
-            listed, state = self._lists.begin(head, used)
-            set_operators.list_entries(block, used, head.touched, is_marking, self._stamp, listed, state)
-            self._lists.finish(used)
+            entries, listed = self._lists.begin(head, used)
+            listed = set_operators.list_entries(block, used, head.touched, is_marking, self._stamp, entries, listed)
+            self._lists.finish(head, listed, used)
 
         return sink
 
@@ -271,9 +268,9 @@ class StratumSets(LookAhead):
 
         def sink(block: Matrix, used: int) -> None:
             for word, relation in own:
-                listed, state = self._lists.begin(relation, used)
-                set_operators.list_rows(relation.home, block, used, word, self._stamp, listed, state)
-                self._lists.finish(0)
+                entries, listed = self._lists.begin(relation, used)
+                listed = set_operators.list_rows(relation.home, block, used, word, self._stamp, entries, listed)
+                self._lists.finish(relation, listed, 0)
             self._watch.derived(used)
 
         return sink

@@ -44,9 +44,6 @@ from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.set_table import add_row, find_in_turn, find_row
 from elastalog.backends.protocol import GONE
 
-# A field of the state vector.
-LISTED = 2  # entries in the list that the operator appends to
-
 # Fields of the state vector of a commit.
 GROWN, LOWEST, HIGHEST = range(3)
 

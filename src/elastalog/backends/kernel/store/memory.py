@@ -54,9 +54,6 @@ NO_WORDS: Vector = np.zeros(0, np.int32)
 NO_TABLE: Vector = np.zeros(0, np.uint32)
 
 
-STATE_SIZE = 8
-
-
 class Stamps:
     """Numbers, none of which is given twice; `last` is the one given last."""
 
@@ -73,12 +70,6 @@ class Stamps:
 STAMPS = Stamps()
 """The owner of arrays takes a number from here before one of them is replaced or moves, so that those who have written
 down where they are see that they must look again. Before, since Ctrl-C may come in between; no number comes twice."""
-
-
-def state_vector(size: int = STATE_SIZE) -> Vector:
-    """What operators note of their work from call to call; those who do name its fields (see `set_table`, `postings`,
-    `bookkeeping`)."""
-    return np.zeros(size, np.int64)
 
 
 def cleared(shape: int | tuple[int, ...], dtype: Any) -> Vector:
