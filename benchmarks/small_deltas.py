@@ -44,7 +44,7 @@ def microseconds(size: int) -> list[float]:
         planned = plan_from_goal(clause, 0, KernelStatistics(backend.held.relations))
         variant = BoundVariant(planned, session._dictionary, session.program.checked.source)
         variant.prepare(backend.held.relations)
-        enumerator = Enumerator(variant, session._dictionary, carried=0)
+        enumerator = Enumerator(variant, carried=0)
         setting = Setting(backend.held.relations, frozenset(), Workspace(), Watch())
         rng = np.random.default_rng(1)
         cost = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
@@ -13,8 +13,7 @@ import pytest
 
 import elastalog
 from elastalog.backends.kernel.levels import scheduler
-from elastalog.backends.kernel.machine.plan import MachinePlan
-from elastalog.backends.kernel.machine.run import Workspace
+from elastalog.backends.kernel.machine.run import MachineRun, Workspace
 from elastalog.backends.kernel.store import postings, transaction
 from elastalog.backends.kernel.store.count_vectors import Vectors
 from elastalog.backends.kernel.store.index import Index
@@ -108,42 +107,27 @@ def test_ctrl_c_after_any_operator(strategy: str, budget: Budget, monkeypatch: p
         assert interrupted > 10
 
 
-class Countdown:
-    """How many times relations may still be told how far they go before Ctrl-C comes."""
-
-    left = -1
-
-
-def interrupt_keeping(monkeypatch: pytest.MonkeyPatch) -> Countdown:
-    countdown = Countdown()
-    keep = MachinePlan.keep
-
-    def interrupted(plan: MachinePlan, relations: Mapping[str, KernelRelation], own: Sequence[str]) -> None:
-        countdown.left -= 1
-        if countdown.left == 0:
-            raise KeyboardInterrupt
-        keep(plan, relations, own)
-
-    monkeypatch.setattr(MachinePlan, "keep", interrupted)
-    return countdown
-
-
 @pytest.mark.parametrize("strategy", ["dred", "dredc", "bfc"])
-def test_ctrl_c_while_machines_tell_relations_of_sets(strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_when_a_machine_has_maintained_sets(strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it has touched is known without being told."""
+
+    def interrupted(machine_run: MachineRun) -> None:
+        raise KeyboardInterrupt
+
     program = """
     .decl e(x: number, y: number)
     .decl r, first(x: number)
     r(x) :- first(x).
     r(y) :- r(x), e(x, y).
     """
-    countdown = interrupt_keeping(monkeypatch)
     chain = [(i, i + 1) for i in range(100)]
     with elastalog.open(program, facts={"e": chain, "first": [(0,)]}, strategy=strategy, engine="local") as db:
         for deleted, inserted in (({"e": chain[2:3]}, {}), ({}, {"e": chain[2:3]})):
             before = set(db["r"])
-            countdown.left = 1
-            with pytest.raises(KeyboardInterrupt):
-                db.apply(deleted=deleted, inserted=inserted)
+            with monkeypatch.context() as patched:
+                patched.setattr(MachineRun, "_count", interrupted)
+                with pytest.raises(KeyboardInterrupt):
+                    db.apply(deleted=deleted, inserted=inserted)
             assert set(db["r"]) == before
             db.apply(deleted=deleted, inserted=inserted)
             assert set(db["r"]) == {(i,) for i in range(3 if deleted else 101)}

@@ -11,7 +11,7 @@ import pytest
 
 import elastalog
 from elastalog.backends.kernel.bootstrap import rebuild
-from elastalog.backends.kernel.execution import aggregates
+from elastalog.backends.kernel.execution.aggregates import Folding
 from elastalog.backends.kernel.levels.scheduler import StratumUpdate, UpdateScheduler
 from elastalog.backends.kernel.machine.plan import MachinePlan
 from elastalog.backends.kernel.machine.run import MachineRun
@@ -60,7 +60,7 @@ STAGES: list[tuple[Any, str]] = [
     (KernelRelation, "reserve_touched"),
     (KernelRelation, "extend_indexes"),
     (Index, "extend"),
-    (aggregates, "refold"),
+    (Folding, "refold"),
     (rebuild, "adopt"),
     (rebuild, "successor"),
 ]

@@ -107,7 +107,7 @@ def test_an_index_that_is_extended_where_it_is_is_known_as_a_whole() -> None:
         (clause,) = (clause for stratum in evaluation.program.strata for clause in stratum.clauses)
         planned = plan_from_goal(clause, 0, KernelStatistics(relations))
         variant = BoundVariant(planned, evaluation.dictionary, evaluation.program.checked.source)
-        enumerator = Enumerator(variant, evaluation.dictionary, carried=0)
+        enumerator = Enumerator(variant, carried=0)
         setting = Setting(relations, frozenset(), Workspace(), Watch())
         found: list[list[int]] = []
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from elastalog.backends.kernel.execution.bound_variant import BoundVariant
+from elastalog.backends.kernel.execution.bound_variant import Binder
 from elastalog.backends.kernel.machine.enumeration import Enumerator, Setting
 from elastalog.backends.kernel.machine.run import Workspace
 from elastalog.backends.kernel.store.memory import Matrix, Vector
@@ -48,13 +48,12 @@ class BackwardEvaluation:
         self, program: LogicalProgram, relations: Mapping[str, KernelRelation], dictionary: Dictionary, watch: Watch
     ) -> None:
         self._relations = relations
-        self._dictionary = dictionary
-        self._source = program.checked.source
+        statistics = KernelStatistics(relations, _SAMPLE)
+        self._binder = Binder(relations, dictionary, program.checked.source, statistics)
         self._clauses: dict[str, list[Clause]] = {}
         for stratum in program.strata:
             for clause in (clause for clause in stratum.clauses if not clause.is_handing_on):
                 self._clauses.setdefault(clause.head, []).append(clause)
-        self._statistics = KernelStatistics(relations, _SAMPLE)
         self._enumerators: dict[int, Enumerator] = {}
         self._heads = _Heads(relations)
         self._setting = Setting(self._heads, frozenset(), Workspace(), watch)
@@ -92,10 +91,9 @@ class BackwardEvaluation:
         none."""
         enumerator = self._enumerators.get(clause.number)
         if enumerator is None:
-            planned = plan_backward(clause, self._statistics, with_rows=True)
+            planned = plan_backward(clause, self._binder.statistics, with_rows=True)
             planned = replace(planned, gather=replace(planned.gather, relation=_HEADS + clause.head))
-            variant = BoundVariant(planned, self._dictionary, self._source)
-            enumerator = self._enumerators[clause.number] = Enumerator(variant, self._dictionary, carried=0)
+            enumerator = self._enumerators[clause.number] = Enumerator(self._binder.bind(planned), carried=0)
         width = len(clause.scans) + 1
         blocks: list[Matrix] = []
 

@@ -13,16 +13,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, evaluate
 from elastalog.backends.kernel.bootstrap.rounds import SettlingWorkers
-from elastalog.backends.kernel.compile.signatures import INT, MATRIX, STATE, WORDS, operator, types
+from elastalog.backends.kernel.compile.signatures import INT, MATRIX, WORDS, operator
 from elastalog.backends.kernel.execution.bound_variant import BoundVariant
 from elastalog.backends.kernel.levels.scheduler import StratumUpdate, UpdateScheduler
-from elastalog.backends.kernel.store import bookkeeping
 from elastalog.backends.kernel.store.annotations import COUNT, IS, MARKS, NEW, ROW, facts_of
-from elastalog.backends.kernel.store.bookkeeping import LISTED
 from elastalog.backends.kernel.store.count_vectors import Vectors
-from elastalog.backends.kernel.store.memory import NO_WORDS, Matrix, Vector, relation_descriptor_at, state_vector
+from elastalog.backends.kernel.store.memory import NO_WORDS, Matrix, Vector, longer, relation_descriptor_at, with_room
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.set_table import add_row, find_row
 from elastalog.backends.kernel.store.transaction import StratumDelta
@@ -31,22 +28,8 @@ from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.planning.logical import LogicalStratum
 
 
-def evaluate_dense(
-    stratum: LogicalStratum,
-    variants: StratumVariants,
-    relations: Mapping[str, KernelRelation],
-    watch: Watch,
-    limits: Mapping[str, int] | None,
-) -> tuple[dict[str, Vectors], bool]:
-    """Evaluates a stratum like `fixpoint.evaluate`; returns the vectors of the stratum's relations too. The counts of
-    the last iteration are kept, though it found no new fact."""
-    workers = _DenseWorkers(stratum, relations, watch)
-    is_complete = evaluate(stratum, variants, relations, workers, limits)
-    return workers.vectors(), is_complete
-
-
-class _DenseWorkers(SettlingWorkers):
-    """Counts derivations by head and iteration."""
+class DenseWorkers(SettlingWorkers):
+    """Counts derivations by head and iteration, those of the last one too, though it finds no new fact."""
 
     def __init__(self, stratum: LogicalStratum, relations: Mapping[str, KernelRelation], watch: Watch) -> None:
         super().__init__(relations, watch)
@@ -63,7 +46,7 @@ class _DenseWorkers(SettlingWorkers):
         return self.before
 
     def vectors(self) -> dict[str, Vectors]:
-        """All that was counted."""
+        """All that was counted, by relation."""
         return {name: hits.vectors() for name, hits in self._hits.items()}
 
 
@@ -78,25 +61,23 @@ class _Hits:
         self.counts: list[Vector] = [np.ones(explicit, np.int32)]
         self._hits: Vector = np.zeros(len(relation.rows), np.int32)
         self._list: Vector = NO_WORDS
-        self._state: Vector = state_vector()
+        self._listed = 0
         self._known = explicit
 
     def count(self, block: Matrix, used: int) -> None:
         """Counts derivations."""
-        relation, state = self.relation, self._state
+        relation = self.relation
         relation.reserve(relation.used + used)
         if len(self._hits) < len(relation.rows):
-            wider = np.zeros(len(relation.rows), np.int32)
-            wider[: len(self._hits)] = self._hits
-            self._hits = wider
-        self._list = bookkeeping.room(self._list, int(state[LISTED]) + used)
-        count_heads(relation.home, block, used, self._hits, self._list, state)
+            self._hits = longer(self._hits, len(relation.rows), 0)
+        self._list = with_room(self._list, self._listed + used)
+        self._listed = count_heads(relation.home, block, used, self._hits, self._list, self._listed)
 
     def end_iteration(self, iteration: int) -> None:
-        rows = self._list[: int(self._state[LISTED])].copy()
+        rows = self._list[: self._listed].copy()
         counts = self._hits[rows]
         self._hits[rows] = 0
-        self._state[LISTED] = 0
+        self._listed = 0
         fresh = rows >= self._known
         self.relation.count[rows[fresh]] = counts[fresh]
         self._known = self.relation.used
@@ -111,12 +92,12 @@ class _Hits:
         )
 
 
-@operator(types.void, INT, MATRIX, INT, WORDS, WORDS, STATE)
-def count_heads(address, block, used, hits, listed_rows, state):
-    """Inserts heads and counts, for every row, how often it was met; lists each row that was met once."""
+@operator(INT, INT, MATRIX, INT, WORDS, WORDS, INT)
+def count_heads(address, block, used, hits, listed_rows, listed):
+    """Inserts heads and counts, for every row, how often it was met; lists each row that was met once, behind those
+    that are `listed`, and returns how many are now."""
     home = relation_descriptor_at(address, 0)
     facts = facts_of(home)
-    listed = state[LISTED]
     for i in range(used):
         row = find_row(block, i, facts)
         if row < 0:
@@ -128,7 +109,7 @@ def count_heads(address, block, used, hits, listed_rows, state):
             listed_rows[listed] = row
             listed += 1
         hits[row] += 1
-    state[LISTED] = listed
+    return listed
 
 
 class DenseUpdate(StratumUpdate):

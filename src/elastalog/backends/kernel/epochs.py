@@ -13,6 +13,7 @@ from elastalog.backends.kernel.backward import BackwardEvaluation
 from elastalog.backends.kernel.bootstrap.chosen import Leaving, evaluate_chosen
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants
 from elastalog.backends.kernel.evaluation import KernelEvaluation
+from elastalog.backends.kernel.execution.bound_variant import Binder
 from elastalog.backends.kernel.store import transaction
 from elastalog.backends.kernel.store.annotations import ABSENT
 from elastalog.backends.kernel.store.memory import Matrix
@@ -110,10 +111,10 @@ class KernelReplays:
             fresh = relations[name] = KernelRelation(name, old.width, is_annotated=True)
             if name not in evaluation.program.given:
                 fresh.load(old.rows[: old.used][held.explicit_rows(old)])
-        program, source = evaluation.program, evaluation.program.checked.source
-        variants = StratumVariants(stratum, relations, evaluation.dictionary, source)
+        program = evaluation.program
+        variants = StratumVariants(stratum, Binder(relations, evaluation.dictionary, program.checked.source))
         left = Leaving()
-        evaluate_chosen(stratum, variants, relations, program.relations, source, evaluation.watch, left)
+        evaluate_chosen(stratum, variants, program.relations, evaluation.watch, left)
         for name, facts in left.facts.items():
             _return(relations[name], facts)
         backward = BackwardEvaluation(program, relations, evaluation.dictionary, evaluation.watch)

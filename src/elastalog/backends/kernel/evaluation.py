@@ -117,7 +117,7 @@ class KernelEvaluation(StrataContext):
         # A backend that holds the kernel may evaluate some strata itself.
         is_here = self.place is None and type(held.relations) is dict and self.watch.on_progress is None
         if is_simple and is_here and held.annotation.has_levels_only:
-            key = self.statistics.small_sizes(self.program.relations)
+            key = self.binder.statistics.small_sizes(self.program.relations)
         self._first_key = key
         try:
             first: FirstEpoch = self.program.plans["first", key].pop()
@@ -161,15 +161,14 @@ class KernelEvaluation(StrataContext):
         beside = strata_beside(left, lambda other: kinds[other.number].is_one_round)
         if len(beside) < 2 or beside[0] is not stratum:
             return
-        relations, source = self.held.relations, self.program.checked.source
         together = {}
         for each in beside:
-            variants = StratumVariants(each, relations, self.dictionary, source, self.statistics)
+            variants = StratumVariants(each, self.binder)
             # New texts get their ids in the order of strata.
             if each is stratum or all(map(is_shareable, variants.once)):
                 together[each.number] = each
                 self.variants[each.number] = variants
-        self._ahead |= evaluate_together(together, self.variants, relations, self.workers, self.watch)
+        self._ahead |= evaluate_together(together, self.variants, self.workers)
 
     def evaluate(self, stratum: LogicalStratum, variants: StratumVariants | None = None) -> int:
         """Brings a stratum, whose relations hold their explicit facts, to its fixpoint; with the variants of an

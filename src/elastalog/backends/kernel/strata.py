@@ -14,14 +14,15 @@ from elastalog.backends.annotation import Support
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, evaluate
 from elastalog.backends.kernel.bootstrap.handover import Begun, Given, Handover, OtherPlace
 from elastalog.backends.kernel.bootstrap.rounds import Workers
-from elastalog.backends.kernel.execution import aggregates, classes
+from elastalog.backends.kernel.execution import classes
+from elastalog.backends.kernel.execution.aggregates import Folding
+from elastalog.backends.kernel.execution.bound_variant import Binder
 from elastalog.backends.kernel.machine.run import Workspace
 from elastalog.backends.kernel.relations import KernelFacts
 from elastalog.backends.kernel.store.annotations import DERIVED
 from elastalog.backends.kernel.store.count_vectors import Vectors
 from elastalog.backends.kernel.store.memory import Vector
 from elastalog.backends.kernel.store.relation import KernelRelation, note_levels
-from elastalog.backends.kernel.store.selectivity import KernelStatistics
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.planning.logical import LogicalProgram, LogicalStratum
@@ -46,8 +47,8 @@ if TYPE_CHECKING:
 class StrataContext:
     """What all strata of a program need: the facts that the kernel holds and who runs rounds over them. `is_complete`:
     no `.limitsize` has cut an evaluation short. `variants`: those of the last evaluation, by stratum. `begun`: what has
-    been evaluated in part. `statistics` are for all plans: many strata read the same relations. `known_ranks` is
-    cleared when relations get another state."""
+    been evaluated in part. `binder`: its statistics are for all plans, since many strata read the same relations.
+    `known_ranks` is cleared when relations get another state."""
 
     def __init__(
         self, held: KernelFacts, dictionary: Dictionary, watch: Watch, workers: Workers, place: OtherPlace | None
@@ -65,7 +66,7 @@ class StrataContext:
     def know(self, program: LogicalProgram) -> None:
         """Everything that depends on the program and on nothing else."""
         self.program = program
-        self.statistics = KernelStatistics(self.held.relations)
+        self.binder = Binder(self.held.relations, self.dictionary, program.checked.source)
         self.known_ranks.clear()
         key = "kinds", self.held.annotation
         if key not in program.plans:
@@ -179,9 +180,7 @@ class StratumKind:
     def _set_plan(self) -> SetPlan:
         from elastalog.backends.kernel.sets.set_plan import SetPlan
 
-        context = self.context
-        source = context.program.checked.source
-        return SetPlan(self.stratum, self.plan, self.held.relations, context.dictionary, source)
+        return SetPlan(self.stratum, self.plan, self.context.binder)
 
     @property
     def _has_levels(self) -> bool:
@@ -198,15 +197,10 @@ class StratumKind:
             from elastalog.backends.kernel.levels.plan import MaintenancePlan
 
             context, annotation = self.context, self.held.annotation
+            flat = context.program.flat if annotation.is_global else self.stratum.reads
+            looks_back = annotation.support is not Support.VECTORS
             self._known_plan = MaintenancePlan(
-                self.stratum,
-                context.program.flat if annotation.is_global else self.stratum.reads,
-                context.dictionary,
-                context.program.checked.source,
-                annotation.is_global,
-                context.statistics,
-                annotation.support is not Support.VECTORS,
-                context.program.plans,
+                self.stratum, flat, context.binder, annotation.is_global, looks_back, context.program.plans
             )
         return self._known_plan
 
@@ -221,34 +215,28 @@ class StratumKind:
 
     def _variants(self) -> StratumVariants:
         """Newly planned ones."""
-        context, program = self.context, self.context.program
-        made = context.variants[self.stratum.number] = StratumVariants(
-            self.stratum, self.held.relations, context.dictionary, program.checked.source, context.statistics,
-            program.plans,
-        )  # fmt: skip
+        context = self.context
+        made = StratumVariants(self.stratum, context.binder, context.program.plans)
+        context.variants[self.stratum.number] = made
         return made
 
 
 class Aggregate(StratumKind):
     """An aggregate over relations below."""
 
+    def __init__(self, stratum: LogicalStratum, context: StrataContext) -> None:
+        super().__init__(stratum, context)
+        held, rule = self.held, stratum.aggregate
+        assert rule is not None
+        self._folding = Folding(rule, held.relations, context.dictionary, context.program, held.annotation.is_global)
+
     def evaluate(self, variants: StratumVariants | None) -> None:
-        assert self.stratum.aggregate is not None
-        context = self.context
-        elsewhere = None if context.place is None else partial(context.place.fold, self.stratum)
-        aggregates.evaluate(
-            self.stratum.aggregate, self.held.relations, context.dictionary, context.program,
-            self.held.annotation.is_global, elsewhere,
-        )  # fmt: skip
+        place = self.context.place
+        self._folding.evaluate(None if place is None else partial(place.fold, self.stratum))
 
     def refold(self, changed: Mapping[str, Vector]) -> tuple[str, Vector]:
-        aggregate, context = self.stratum.aggregate, self.context
-        assert aggregate is not None
         below = {name: changed[name] for name in self.stratum.reads if name in changed}
-        found = aggregates.refold(
-            aggregate, below, self.held.relations, context.dictionary, context.program, self.held.annotation.is_global
-        )
-        return aggregate.relation, found
+        return self._folding.rule.relation, self._folding.refold(below)
 
 
 class Classes(StratumKind):
@@ -304,10 +292,9 @@ class Chosen(StratumKind):
     def _choose(self) -> None:
         from elastalog.backends.kernel.bootstrap.chosen import evaluate_chosen
 
-        stratum, context, source = self.stratum, self.context, self.context.program.checked.source
-        variants = StratumVariants(stratum, self.held.relations, context.dictionary, source)
-        context.variants[stratum.number] = variants
-        evaluate_chosen(stratum, variants, self.held.relations, context.program.relations, source, context.watch)
+        stratum, context = self.stratum, self.context
+        variants = context.variants[stratum.number] = StratumVariants(stratum, context.binder)
+        evaluate_chosen(stratum, variants, context.program.relations, context.watch)
 
 
 class Ranked(Chosen):
@@ -362,7 +349,7 @@ class Plain(StratumKind):
             return begun.is_complete
         limits = context.program.limits
         handover = context.handover(self.stratum) if begun is None and not self.is_limited else None
-        return evaluate(self.stratum, variants, self.held.relations, context.workers, limits, begun, handover)
+        return evaluate(self.stratum, variants, context.workers, limits, begun, handover)
 
     def prepare(self) -> tuple[ModuleType, ...]:
         self.plan.prepare(self.held.relations)
@@ -388,24 +375,21 @@ class GlobalLevels(Plain):
 
         if self.is_limited:
             raise ElastalogError.of("E0902.limited", relation=self.stratum.relations[0])
-        context = self.context
-        if context.evaluated_elsewhere(self.stratum) is None:
-            GlobalLevelEvaluation(
-                self.stratum, context.program, self.held.relations, context.dictionary, context.workers, context.watch
-            ).run()
+        stratum, context = self.stratum, self.context
+        if context.evaluated_elsewhere(stratum) is None:
+            variants = context.variants[stratum.number] = StratumVariants(stratum, context.binder)
+            GlobalLevelEvaluation(stratum, variants, context.program.flat, context.workers).run()
 
 
 class Dense(Plain):
     """A stratum whose facts have a count for every level."""
 
     def _reach_fixpoint(self, variants: StratumVariants) -> bool:
-        from elastalog.backends.kernel.dense import evaluate_dense
+        from elastalog.backends.kernel.dense import DenseWorkers
 
-        context = self.context
-        vectors, is_complete = evaluate_dense(
-            self.stratum, variants, self.held.relations, context.watch, context.program.limits
-        )
-        self.held.vectors.update(vectors)
+        workers = DenseWorkers(self.stratum, self.held.relations, self.context.watch)
+        is_complete = evaluate(self.stratum, variants, workers, self.context.program.limits)
+        self.held.vectors.update(workers.vectors())
         return is_complete
 
     def begin(self, stratum_delta: StratumDelta, place: int, scheduler: UpdateScheduler) -> AnyMaintenance:
@@ -422,12 +406,11 @@ class Counted(Plain):
             super().evaluate(variants)
 
     def _reach_fixpoint(self, variants: StratumVariants) -> bool:
-        from elastalog.backends.kernel.sets.set_fixpoint import evaluate_counted
+        from elastalog.backends.kernel.sets.set_fixpoint import CountingWorkers
 
-        context, support = self.context, self.held.annotation.support
-        return evaluate_counted(
-            self.stratum, variants, self.held.relations, support, context.watch, context.program.limits
-        )
+        held = self.held
+        workers = CountingWorkers(self.stratum, held.relations, self.context.watch, held.annotation.support)
+        return evaluate(self.stratum, variants, workers, self.context.program.limits)
 
 
 class Merging(Plain):
@@ -447,7 +430,7 @@ class Merging(Plain):
         relations, annotation, context = self.held.relations, self.held.annotation, self.context
         explicit = {name: relations[name].used for name in self.stratum.relations}
         workers = MergingWorkers(self.stratum.merges, relations, context.watch)
-        is_complete = evaluate(self.stratum, variants, relations, workers, context.program.limits)
+        is_complete = evaluate(self.stratum, variants, workers, context.program.limits)
         for name, rows in workers.finished().items():
             relations[name] = KernelRelation(name, rows.shape[1], annotation.is_kept, self.held.crew)
             relations[name].load(rows)
@@ -467,9 +450,7 @@ class Merging(Plain):
         if self._known_merging_plan is None:
             from elastalog.backends.kernel.merging.merging_plan import MergingPlan
 
-            context = self.context
-            source = context.program.checked.source
-            self._known_merging_plan = MergingPlan(self.stratum, self.held.relations, context.dictionary, source)
+            self._known_merging_plan = MergingPlan(self.stratum, self.context.binder)
         return self._known_merging_plan
 
     def forget(self) -> None:

@@ -18,6 +18,7 @@ import numpy as np
 
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants
 from elastalog.backends.kernel.bootstrap.rounds import MachineRounds, Progress, Workers
+from elastalog.backends.kernel.execution.bound_variant import Binder
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.protocol import Matrix, Vector
 from elastalog.backends.spark.consensus import IdConsensus
@@ -184,8 +185,8 @@ class ExchangingEvaluation(ExchangingTask):
             else:
                 self.restore(copy, self.saved)
         self.empty_heads()
-        source = self.program.checked.source
-        self.variants = StratumVariants(self.program.strata[0], self.relations, self.dictionary, source)
+        binder = Binder(self.relations, self.dictionary, self.program.checked.source)
+        self.variants = StratumVariants(self.program.strata[0], binder)
         self.workers = Workers(self.relations, self.watch)
         self.rounds: MachineRounds | None = None
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from elastalog.backends.kernel.execution.bound_variant import BoundVariant
+from elastalog.backends.kernel.execution.bound_variant import Binder, BoundVariant
 from elastalog.backends.kernel.execution.level_views import GAINS, LOSSES, Phase
 from elastalog.backends.kernel.levels.plan import MaintenancePlan
 from elastalog.backends.kernel.machine.enumeration import Enumerator, Setting, Sink
@@ -37,7 +37,6 @@ from elastalog.backends.kernel.store.annotations import (
 )
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.kernel.store.selectivity import KernelStatistics
 from elastalog.backends.protocol import StateChanges
 from elastalog.backends.spark.exchange import ExchangingTask, head_name, together
 from elastalog.backends.spark.messages import Message, Messages, Outgoing
@@ -96,15 +95,8 @@ class ExchangingUpdate(ExchangingTask):
         self.below = self._received(spec)
         self.deleted, self.inserted = self._explicit_changes()
         flat = frozenset(copy.name for copy in base.plan.copies if copy.relation not in self.own)
-        source = self.program.checked.source
-        self.plan = MaintenancePlan(
-            self.program.strata[0],
-            flat,
-            self.dictionary,
-            source,
-            is_global=False,
-            statistics=KernelStatistics(self.relations),
-        )
+        binder = Binder(self.relations, self.dictionary, self.program.checked.source)
+        self.plan = MaintenancePlan(self.program.strata[0], flat, binder, is_global=False)
         self.setting = Setting(self.relations, flat, Workspace(), self.watch)
         self.enumerators: dict[BoundVariant, Enumerator] = {}
         self.lost: dict[str, list[Matrix]] = {name: [] for name in self.own}
@@ -297,7 +289,7 @@ class ExchangingUpdate(ExchangingTask):
 
     def _enumerate(self, variant: BoundVariant, entries: Vector, phase: Phase, sink: Sink) -> None:
         if variant not in self.enumerators:
-            self.enumerators[variant] = Enumerator(variant, self.dictionary)
+            self.enumerators[variant] = Enumerator(variant)
         self.enumerators[variant].of_entries(self.setting, entries, phase, sink)
 
     def _sink(self, phase: Phase, found: Found) -> Sink:

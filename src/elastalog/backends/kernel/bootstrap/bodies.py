@@ -7,31 +7,16 @@ takes its own. Some bodies may be run by several threads at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import field
 from typing import Any, assert_never
 
 from elastalog.analysis.draft import is_constructor
 from elastalog.analysis.program import Apply, Base, Constant, Expression, Variable
-from elastalog.backends.kernel.execution.bound_variant import BoundVariant
-from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.kernel.execution.bound_variant import Binder, BoundVariant
 from elastalog.late import dataclass
-from elastalog.planning.logical import Clause
-from elastalog.planning.order import Statistics
-from elastalog.planning.steps import (
-    Action,
-    Compute,
-    Copy,
-    Fill,
-    Generate,
-    Keep,
-    KeepConstant,
-    KeepEqual,
-    TakeApart,
-    Variant,
-)
+from elastalog.planning.steps import Action, Compute, Copy, Fill, Generate, Keep, KeepConstant, KeepEqual, TakeApart
 from elastalog.planning.variants import plan_heads
-from elastalog.relations.words import Dictionary
 
 
 class Body:
@@ -42,53 +27,55 @@ class Body:
 
     def __init__(self, members: Sequence[BoundVariant], variant: BoundVariant | None = None) -> None:
         self.members = members
-        self.variant = members[0] if variant is None else variant
+        self.variant = variant or members[0]
 
 
 @dataclass(frozen=True, slots=True)
 class StratumBodies:
-    """The bodies of a stratum, whose relations are `own`, and all relations that they read and derive. `number`: of the
+    """The bodies of a stratum, whose relations are `own`, and what they are bound to. `number`: of the
     stratum; -1 if the caller tells how far it is. `codes`: code that evaluations have left, of other sessions too,
     by what its bodies are known by; `key`: by what these are, None if only this session has such."""
 
     number: int
     own: Sequence[str]
     bodies: Sequence[Body]
-    relations: Mapping[str, KernelRelation]
-    dictionary: Dictionary
+    binder: Binder
     codes: dict[Any, Any] = field(default_factory=dict)
     key: object = None
 
 
-def bodies_of(
-    variants: Sequence[BoundVariant],
-    statistics: Statistics,
-    bind: Callable[[Variant], BoundVariant],
-    before: Iterable[Body] = (),
-) -> list[Body]:
+def bodies_of(variants: Sequence[BoundVariant], binder: Binder, before: Iterable[Body] = ()) -> list[Body]:
     """Variants that follow a delta, in order, but that those which share a body stand where the first of them did.
     Bodies that there were `before` of the same variants are as they were."""
-    groups: dict[object, list[BoundVariant]] = {}
-    for variant in variants:
-        groups.setdefault(what_is_shared(variant), []).append(variant)
     known = {tuple(body.members): body for body in before}
     bodies: list[Body] = []
-    for members in groups.values():
+    for members in sharing(variants):
         if (body := known.get(tuple(members))) is not None:
             bodies.append(body)
-        elif len(members) == 1:
-            bodies.append(Body(members))
         else:
-            goal = members[0].gather.goal
-            assert goal is not None
-            clauses: tuple[Clause, ...] = tuple(member.clause for member in members)
-            shared = bind(plan_heads(clauses, goal, statistics))
-            shared.clauses = clauses
-            bodies.append(Body(members, shared))
+            bodies.append(Body(members, for_all_heads(members, binder)))
     return bodies
 
 
-def what_is_shared(variant: BoundVariant) -> object:
+def sharing(variants: Iterable[BoundVariant]) -> Iterable[list[BoundVariant]]:
+    """Variants in order, those together that may be run as one."""
+    groups: dict[object, list[BoundVariant]] = {}
+    for variant in variants:
+        groups.setdefault(_what_is_shared(variant), []).append(variant)
+    return groups.values()
+
+
+def for_all_heads(members: Sequence[BoundVariant], binder: Binder) -> BoundVariant:
+    """The variant that is run for some which differ in their heads only."""
+    goal = members[0].gather.goal
+    if len(members) == 1:
+        return members[0]
+    assert goal is not None
+    clauses = [member.clause for member in members]
+    return binder.bind(plan_heads(clauses, goal, binder.statistics), clauses)
+
+
+def _what_is_shared(variant: BoundVariant) -> object:
     """Equal for variants that may be run as one."""
     clause = variant.clause
     if clause.rule is None or clause.rule.plan or not clause.head_terms:

@@ -26,15 +26,14 @@ from elastalog.analysis.program import Base
 from elastalog.analysis.subsumptions import MARK
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, evaluate
 from elastalog.backends.kernel.bootstrap.rounds import SettlingWorkers
-from elastalog.backends.kernel.execution.bound_variant import BoundVariant
+from elastalog.backends.kernel.execution.bound_variant import Binder, BoundVariant
 from elastalog.backends.kernel.machine.enumeration import Enumerator, Setting
 from elastalog.backends.kernel.machine.run import Workspace
-from elastalog.backends.kernel.store.memory import Matrix, Vector
+from elastalog.backends.kernel.store.memory import Matrix, Vector, longer
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
 from elastalog.backends.rows import are_in
 from elastalog.backends.watch import Watch
-from elastalog.diagnostics.source import Source
 from elastalog.planning.logical import Clause, LogicalStratum, Scan, StoredRelation
 from elastalog.planning.ranked import Comparison, comparison_of
 from elastalog.planning.variants import plan_from_goal
@@ -51,13 +50,12 @@ class Dominance:
     def __init__(
         self,
         stratum: LogicalStratum,
-        relations: Mapping[str, KernelRelation],
+        binder: Binder,
         stored: Mapping[str, StoredRelation],
-        dictionary: Dictionary,
-        source: Source,
         watch: Watch,
         record: Leaving | None = None,
     ) -> None:
+        relations, dictionary = binder.relations, binder.dictionary
         self._record = record
         self._relations = relations
         self._stored = stored
@@ -77,9 +75,7 @@ class Dominance:
         }
         statistics = KernelStatistics({**relations, **{name + _NEW: relations[name] for name in stratum.relations}})
         self._enumerators = [
-            Enumerator(
-                BoundVariant(plan_from_goal(clause, goal, statistics), dictionary, source), dictionary, carried=0
-            )
+            Enumerator(binder.bind(plan_from_goal(clause, goal, statistics)), carried=0)
             for whole in stratum.dominance
             if whole.head.removesuffix(MARK) not in self._best
             for clause, goal in _readings(whole)
@@ -149,9 +145,7 @@ class Dominance:
         """Which rows are of facts that have left. There is always one row more, so that -1 means none of them."""
         has_left, used = self._has_left[name], self._relations[name].used
         if len(has_left) <= used:
-            longer = np.zeros(used + used // 2 + 64, np.bool_)
-            longer[: len(has_left)] = has_left
-            has_left = self._has_left[name] = longer
+            has_left = self._has_left[name] = longer(has_left, used + used // 2 + 64, fill=False)
         return has_left
 
     def _drop_rows(self, relation: KernelRelation, entering: Matrix) -> None:
@@ -326,32 +320,31 @@ class BestValues:
         keys[:, column] = 0
         self._keys.insert(keys, 0, len(keys), 0)
         if self._keys.used > len(self._best):
-            more = self._keys.used + self._keys.used // 2 - len(self._best)
-            self._best = np.concatenate((self._best, np.full(more, _WORST)))
-            self._is_known = np.concatenate((self._is_known, np.zeros(more, np.bool_)))
-            self._row = np.concatenate((self._row, np.full(more, _NO_ROW, np.int32)))
+            size = self._keys.used + self._keys.used // 2
+            self._best = longer(self._best, size, _WORST)
+            self._is_known = longer(self._is_known, size, fill=False)
+            self._row = longer(self._row, size, _NO_ROW)
         return self._keys.find(keys), self.values(facts)
 
 
 def evaluate_chosen(
     stratum: LogicalStratum,
     variants: StratumVariants,
-    relations: Mapping[str, KernelRelation],
     stored: Mapping[str, StoredRelation],
-    source: Source,
     watch: Watch,
     record: Leaving | None = None,
 ) -> None:
     """Brings the relations of a stratum, which hold their explicit facts, to the fixpoint. `record` is told of every
     fact that leaves."""
-    dominance = Dominance(stratum, relations, stored, variants.dictionary, source, watch, record)
+    relations, dictionary = variants.binder.relations, variants.binder.dictionary
+    dominance = Dominance(stratum, variants.binder, stored, watch, record)
     own = [relations[name] for name in stratum.relations]
     choosers = {
-        relation.name: _Chooser(stored[relation.name], relation, variants.dictionary)
+        relation.name: _Chooser(stored[relation.name], relation, dictionary)
         for relation in own
         if stored[relation.name].choices
     }
-    evaluate(stratum, variants, relations, _ChoosingWorkers(own, relations, watch, dominance, choosers))
+    evaluate(stratum, variants, _ChoosingWorkers(own, relations, watch, dominance, choosers))
 
 
 class _ChoosingWorkers(SettlingWorkers):

@@ -91,8 +91,6 @@ class FirstEpoch:
         machine.drive, machine.task, machine.part = addressof(drive), addressof(self._task), layout.TO_ENTER
         while (reason := growth.grow(workspace.address)) != layout.DONE:
             each = self._strata[drive.at]
-            each.plan.is_ahead = True
-            each.plan.keep(relations, each.stratum.relations)
             if reason == layout.LARGE:
                 watch.count(machine.derived, machine.work)
                 break
@@ -100,8 +98,6 @@ class FirstEpoch:
         watch.count(drive.derivations, drive.rows)
         watch.rounds += drive.at
         give_workspace_back(workspace)
-        for each in self._strata:
-            each.plan.code.dictionary = None  # which belongs to the session
         watch.step()
         return self._costs(drive.at, time.perf_counter() - began, relations)
 

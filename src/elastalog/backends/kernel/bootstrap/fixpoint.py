@@ -16,18 +16,13 @@ from typing import Any
 from elastalog.backends.kernel.bootstrap.bodies import Body, StratumBodies, bodies_of
 from elastalog.backends.kernel.bootstrap.handover import Begun, Handover
 from elastalog.backends.kernel.bootstrap.rounds import ONE_ROUND, SettlingWorkers, Workers, first_progress
-from elastalog.backends.kernel.execution.bound_variant import BoundVariant
+from elastalog.backends.kernel.execution.bound_variant import Binder, BoundVariant
 from elastalog.backends.kernel.machine.plan import MachinePlan, start_of
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.kernel.store.selectivity import KernelStatistics
-from elastalog.backends.watch import Watch
-from elastalog.diagnostics.quota import look
-from elastalog.diagnostics.source import Source
 from elastalog.planning.logical import Clause, LogicalStratum
 from elastalog.planning.order import Statistics
 from elastalog.planning.steps import Variant
 from elastalog.planning.variants import plan_again, plan_from_goal, plan_full
-from elastalog.relations.words import Dictionary
 from elastalog.settings import SETTINGS
 
 
@@ -52,28 +47,19 @@ class StratumVariants:
     will hold is not known beforehand, so its plans are made anew as it grows, but for those which do not depend on
     that: `_provisional` are the places of the others among those that follow a delta."""
 
-    def __init__(
-        self,
-        stratum: LogicalStratum,
-        relations: Mapping[str, KernelRelation],
-        dictionary: Dictionary,
-        source: Source,
-        statistics: KernelStatistics | None = None,
-        plans: dict[Any, Any] | None = None,
-    ) -> None:
+    def __init__(self, stratum: LogicalStratum, binder: Binder, plans: dict[Any, Any] | None = None) -> None:
         """`plans`: those that were made for like sizes, also in other sessions of the program."""
         self._stratum = stratum
-        self._relations = relations
-        self.dictionary = dictionary
-        self._source = source
-        statistics = self._statistics = statistics or KernelStatistics(relations)
+        self._relations = binder.relations
+        self.binder = binder
+        self._statistics = binder.statistics
         self._plans: dict[Any, Any] = {} if plans is None else plans
-        sizes = statistics.small_sizes((*stratum.relations, *sorted(stratum.reads)))
+        sizes = binder.statistics.small_sizes((*stratum.relations, *sorted(stratum.reads)))
         # Of the plans, and of the code of the bodies as long as these are planned so.
         self._key = None if sizes is None else (stratum.number, sizes)
         once, by_delta, self._provisional = self._planned()
-        self.once = [self._bind(plan) for plan in once]
-        self.by_delta = [self._bind(plan) for plan in by_delta]
+        self.once = [binder.bind(plan) for plan in once]
+        self.by_delta = [binder.bind(plan) for plan in by_delta]
         self._bodies = [Body([variant]) for variant in self.once]
         self._are_bodies_old = True
         self._planned_size = self._size()
@@ -106,7 +92,7 @@ class StratumVariants:
     def bodies(self) -> list[Body]:
         """All variants; those that follow a delta and differ in their heads only as one."""
         if self._are_bodies_old:
-            shared = bodies_of(self.by_delta, self._statistics, self._bind, self._bodies)
+            shared = bodies_of(self.by_delta, self.binder, self._bodies)
             self._bodies = [*self._bodies[: len(self.once)], *shared]
             self._are_bodies_old = False
         return self._bodies
@@ -115,7 +101,7 @@ class StratumVariants:
     def laid_out(self) -> StratumBodies:
         """The bodies for the machine."""
         number, own = self._stratum.number, self._stratum.relations
-        return StratumBodies(number, own, self.bodies, self._relations, self.dictionary, self._plans, self._key)
+        return StratumBodies(number, own, self.bodies, self.binder, self._plans, self._key)
 
     def left_code(self) -> tuple[list[list[Clause]], MachinePlan] | None:
         """A plan that the last evaluation has left, if others can use it, and the clauses of its bodies, in their
@@ -126,10 +112,6 @@ class StratumVariants:
         own = self._stratum.relations
         bodies = sorted(self.bodies, key=lambda body: start_of(body.variant) not in own)
         return [[member.clause for member in body.members] for body in bodies], left[-1].copied()
-
-    def _bind(self, planned: Variant) -> BoundVariant:
-        look()
-        return BoundVariant(planned, self.dictionary, self._source)
 
     def _size(self) -> int:
         return sum(self._relations[name].used for name in self._stratum.relations)
@@ -169,7 +151,7 @@ class StratumVariants:
             variant = self.by_delta[i]
             planned = plan_again(variant.planned, self._statistics)
             if planned is not variant.planned:
-                renewed = self.by_delta[i] = self._bind(planned)
+                renewed = self.by_delta[i] = self.binder.bind(planned)
                 renewed.derivations, renewed.rows = variant.derivations, variant.rows
                 renewed.start_rows, renewed.seconds = variant.start_rows, variant.seconds
                 self._are_bodies_old, self._key = True, None
@@ -184,7 +166,6 @@ class StratumVariants:
 def evaluate(
     stratum: LogicalStratum,
     variants: StratumVariants,
-    relations: Mapping[str, KernelRelation],
     workers: Workers,
     limits: Mapping[str, int] | None = None,
     begun: Begun | None = None,
@@ -194,7 +175,7 @@ def evaluate(
     bootstraps do. Compiled code runs rounds, and is left to make plans anew, to settle what a round has found, or to
     ask another place whether it goes on, by `handover`. False if it stopped before, because a relation has as many
     facts as `limits` allows it (`.limitsize`)."""
-    own = [relations[name] for name in stratum.relations]
+    own = [workers.relations[name] for name in stratum.relations]
     settling = workers if isinstance(workers, SettlingWorkers) else None
     if settling is not None:
         settling.settle(0)
@@ -248,19 +229,16 @@ def strata_beside(strata: Sequence[LogicalStratum], is_plain: Callable[[LogicalS
 
 
 def evaluate_together(
-    strata: Mapping[int, LogicalStratum],
-    variants: Mapping[int, StratumVariants],
-    relations: Mapping[str, KernelRelation],
-    workers: Workers,
-    watch: Watch,
+    strata: Mapping[int, LogicalStratum], variants: Mapping[int, StratumVariants], workers: Workers
 ) -> dict[int, int]:
     """Brings plain strata, whose relations hold their explicit facts and have no annotations, to their fixpoints.
     Returns the derivations of each, by number."""
+    relations, watch = workers.relations, workers.watch
     own = [relations[name] for stratum in strata.values() for name in stratum.relations]
     before = {relation.name: relation.used for relation in own}
     bodies = [Body([variant]) for number in strata for variant in variants[number].once]
-    dictionary = variants[next(iter(strata))].dictionary
-    workers.run_round(StratumBodies(-1, list(before), bodies, relations, dictionary), first_progress(own))
+    binder = variants[next(iter(strata))].binder
+    workers.run_round(StratumBodies(-1, list(before), bodies, binder), first_progress(own))
     watch.rounds += len(strata) - 1  # as if each had had its own
     for number, stratum in strata.items():
         watch.tell(number, 1, sum(relations[name].used - before[name] for name in stratum.relations))

@@ -10,7 +10,7 @@ Three ways, from cheap to dear:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from elastalog.backends.kernel.bootstrap.bodies import Body, StratumBodies
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, evaluate
@@ -27,41 +27,29 @@ from elastalog.backends.kernel.machine.run import Workspace
 from elastalog.backends.kernel.store import bookkeeping
 from elastalog.backends.kernel.store.memory import Matrix
 from elastalog.backends.kernel.store.relation import KernelRelation, highest_now, note_levels
-from elastalog.backends.kernel.store.selectivity import KernelStatistics
-from elastalog.backends.watch import Watch
-from elastalog.planning.logical import Clause, LogicalProgram, LogicalStratum
-from elastalog.planning.variants import plan_full
-from elastalog.relations.words import Dictionary
+from elastalog.planning.logical import Clause, LogicalStratum
 
 
 class GlobalLevelEvaluation:
     """Brings the relations of a stratum, which hold their explicit facts, to the fixpoint with global levels."""
 
     def __init__(
-        self,
-        stratum: LogicalStratum,
-        program: LogicalProgram,
-        relations: Mapping[str, KernelRelation],
-        dictionary: Dictionary,
-        workers: Workers,
-        watch: Watch,
+        self, stratum: LogicalStratum, variants: StratumVariants, flat: frozenset[str], workers: Workers
     ) -> None:
         self.stratum = stratum
-        self.relations = relations
-        self.dictionary = dictionary
-        self.source = program.checked.source
-        self.flat = program.flat
+        self.variants = variants
+        self.relations = workers.relations
+        self.flat = flat
         self.workers = workers
-        self.watch = watch
-        self.names = frozenset(stratum.relations)
-        self.own = [relations[name] for name in stratum.relations]
+        self.watch = workers.watch
+        self.own = [self.relations[name] for name in stratum.relations]
 
     def run(self) -> None:
         """Chooses the way and goes it."""
         if self.stratum.is_recursive:
-            self._by_level()
+            evaluate(self.stratum, self.variants, _LevelWorkers(self.own, self.stratum.reads, self.workers, self.flat))
         else:
-            fires = [self._uniform_level(clause) for clause in self.stratum.clauses]
+            fires = [self._uniform_level(variant.clause) for variant in self.variants.once]
             if all(level is not None for level in fires):
                 self._by_clause([level or 0 for level in fires])
             else:
@@ -83,23 +71,13 @@ class GlobalLevelEvaluation:
         return highest + 1
 
     def _by_clause(self, fires: list[int]) -> None:
-        statistics = KernelStatistics(self.relations)
         for level in sorted(set(fires)):
             before = {relation.name: relation.used for relation in self.own}
-            bodies = [
-                Body([BoundVariant(plan_full(clause, statistics), self.dictionary, self.source)])
-                for clause, fires_at in zip(self.stratum.clauses, fires, strict=True)
-                if fires_at == level
-            ]
-            stratum = StratumBodies(self.stratum.number, list(before), bodies, self.relations, self.dictionary)
+            bodies = [Body([one]) for one, at in zip(self.variants.once, fires, strict=True) if at == level]
+            stratum = StratumBodies(self.stratum.number, list(before), bodies, self.variants.binder)
             self.workers.run_round(stratum, Progress(before, before, level, is_first=True))
 
     def _one_pass(self) -> None:
-        statistics = KernelStatistics(self.relations)
-        planned = (plan_full(clause, statistics) for clause in self.stratum.clauses)
-        bodies = [Body([BoundVariant(plan, self.dictionary, self.source)]) for plan in planned]
-        stratum = StratumBodies(self.stratum.number, self.stratum.relations, bodies, self.relations, self.dictionary)
-
         def insert(variant: BoundVariant, block: Matrix, used: int) -> None:
             head = self.relations[variant.clause.head]
             head.reserve(head.used + used)
@@ -107,12 +85,7 @@ class GlobalLevelEvaluation:
             self.watch.derived(used)
 
         levels = GlobalLevels(self.flat, Workspace(), NO_LIMIT)
-        MachineRounds(stratum, self.watch, insert, levels).run(first_progress(self.own))
-
-    def _by_level(self) -> None:
-        variants = StratumVariants(self.stratum, self.relations, self.dictionary, self.source)
-        workers = _LevelWorkers(self.own, self.stratum.reads, self.workers, self.flat)
-        evaluate(self.stratum, variants, self.relations, workers)
+        MachineRounds(self.variants.laid_out, self.watch, insert, levels).run(first_progress(self.own))
 
 
 class _LevelWorkers(Workers):

@@ -98,7 +98,7 @@ class MachineRounds:
         self.bodies = sorted(bodies, key=lambda body: start_of(body.variant) not in own)
         self._stratum = stratum.number
         self._own = own
-        self._relations = stratum.relations
+        self._relations = stratum.binder.relations
         self._watch = watch
         self._take = take
         self.carries_levels = global_levels is not None
@@ -112,7 +112,7 @@ class MachineRounds:
         self._task = growth.GrowthTask(carried=carried, hands_on=take is not None, until=until)
         workspace.attach(self._plan, self._task)
         self._run = MachineRun(
-            self._plan, workspace, stratum.relations, own, watch, self._tell, on_block=self._hand_on, has_entries=False
+            self._plan, workspace, self._relations, own, watch, self._tell, on_block=self._hand_on, has_entries=False
         )
         self._told = 0
 
@@ -121,10 +121,10 @@ class MachineRounds:
         self._spare_plans: list[MachinePlan] = stratum.codes.setdefault(key, []) if stratum.key else []
         try:
             plan: MachinePlan = self._spare_plans.pop()
-            plan.code.belong_to(stratum.dictionary)
+            plan.code.belong_to(stratum.binder.dictionary)
         except IndexError:  # there is none, or another thread was faster
             variants = MachineVariants([body.variant for body in self.bodies])
-            plan = MachinePlan(stratum.own, flat | {UNIT}, variants, stratum.dictionary, carried)
+            plan = MachinePlan(stratum.own, flat | {UNIT}, variants, carried)
         return plan
 
     def give_back(self) -> None:
@@ -133,7 +133,6 @@ class MachineRounds:
             give_workspace_back(self._run.workspace)
         code, spare = self._plan.code, self._spare_plans
         if code.is_general and len(spare) < _MOST_SPARE:
-            code.dictionary = None  # which belongs to the session
             spare.append(self._plan)
 
     def run(self, progress: Progress, most_found: int = ONE_ROUND) -> Progress:
@@ -143,8 +142,8 @@ class MachineRounds:
         plan, task = self._plan, self._task
         plan.refresh(self._relations)
         for name, row in zip(plan.names, plan.relations, strict=True):
-            row.is_checked = name != UNIT and not self._relations[name].is_settled
-            row.delta, row.delta_end = start.get(name, 0), stop.get(name, row.used if progress.is_first else 0)
+            used = 1 if name == UNIT else self._relations[name].used
+            row.delta, row.delta_end = start.get(name, 0), stop.get(name, used if progress.is_first else 0)
         task.iteration, task.most_found, task.most_work = progress.iteration, most_found, NO_LIMIT
         self._told = sum(stop[name] for name in self._own)
         self._watch.rounds += 1
@@ -180,8 +179,7 @@ class MachineRounds:
         variant = self.bodies[number].variant
         self._take(variant, block, used)
         self._plan.code.variants[number].made += used
-        head = variant.clause.head
-        self._plan.refresh_relation(self._plan.number[head], self._relations[head])
+        self._relations[variant.clause.head].lay_out()
 
     def _tell(self) -> None:
         if self._stratum >= 0 and self._watch.on_progress is not None:

@@ -142,7 +142,7 @@ class SharedGrowth(MachineRounds):
     def _share(self) -> int:
         """Runs rounds in all threads; returns why no further one: see `machine.shares`. When a relation is full all
         threads leave off where they are, and go on there when it has room."""
-        plan, sharing = self._plan, self._shared.record
+        sharing = self._shared.record
         for body, work in zip(self.bodies, self._shared.bodies, strict=True):
             member = body.members[0]
             work.started, work.made, work.looked = member.start_rows, member.derivations, member.rows
@@ -155,15 +155,12 @@ class SharedGrowth(MachineRounds):
             machine.served = machine.derived = machine.work = 0
         self._is_stopped = False
         self._task.sharing = self._shared.address
-        plan.is_ahead = True
         try:
             self._crew.do(self._work, self._stop)
             while self._full:
                 self._make_room()
                 self._crew.do(self._work, self._stop)
-            plan.keep(self._relations, self._own)
         except BaseException:
-            plan.keep(self._relations, self._own)
             # Which rows they hold now is not known.
             for name in self._own:
                 self._relations[name].drop_outdated_indexes()
@@ -195,15 +192,14 @@ class SharedGrowth(MachineRounds):
 
     def _give_out(self, name: str, turn: int) -> None:
         """From now on threads are given rows behind those that there are, a `turn` at a time."""
-        relation, number = self._relations[name], self._plan.number[name]
-        give_out(self._shared.turns[number], relation.used, turn)
-        self._plan.refresh_relation(number, relation)
+        relation = self._relations[name]
+        give_out(self._shared.turns[self._plan.number[name]], relation.used, turn)
+        relation.lay_out()
 
     def _make_room(self) -> None:
         """Makes rows dense, and room for more, where there was none."""
         for name in self._full:
             relation, turns = self._relations[name], self._shared.turns[self._plan.number[name]]
-            self._know_rows(name)
             close_gaps(relation.home, turns)
             turn = int(turns[TURN])
             least = max(relation.used // 4, SETTINGS.least_shared_room, 2 * self._threads * turn)
@@ -231,7 +227,7 @@ class SharedGrowth(MachineRounds):
                 index = self._relations[name].index_to_extend(columns)
                 assert index is not None
                 index.divide(self._threads)
-                self._plan.refresh_index(place, index)
+                index.lay_out()
 
     def _work(self, thread: int) -> None:
         """What one thread does of shared rounds, until they end or a relation is full."""
@@ -248,19 +244,13 @@ class SharedGrowth(MachineRounds):
             if sharing.reason != layout.GO_ON:
                 break
             match reason:
-                case layout.NO_ROOM if self._tasks[thread].is_solo:
-                    self._know_rows(self._plan.names[machine.full])
-                    machine_run.serve(reason)
-                case layout.NO_ROOM:
+                case layout.NO_ROOM if not self._tasks[thread].is_solo:
                     self._full.add(self._plan.names[machine.full])
                     self._call_back()
                 case layout.CHECK:
                     self._count(thread)
                 case layout.NO_INDEX if machine.stage == layout.REOPENING:
                     self._give_room(machine.full_index)
-                case layout.NO_INDEX:
-                    self._know_rows(self._plan.keys[machine.full_index][0])
-                    machine_run.serve(reason)
                 case _:
                     machine_run.serve(reason)
         self._count(thread)
@@ -270,21 +260,16 @@ class SharedGrowth(MachineRounds):
         self._is_stopped = True
         self._call_back()
 
-    def _know_rows(self, name: str) -> None:
-        """Tells a relation how far the machines have come with it."""
-        self._relations[name].used = self._rows[name].used
-
     def _give_room(self, place: int) -> None:
         """An index is full that all threads extend, which wait now."""
         plan = self._plan
         name, columns = plan.keys[place]
-        self._know_rows(name)
         relation = self._relations[name]
         index = relation.index_to_extend(columns)
         assert index is not None
         if not index.make_room(relation.rows, relation.used):
             index.extend(relation.rows, relation.used)
-        plan.refresh_index(place, index)
+        index.lay_out()
 
     def _allow(self, thread: int) -> None:
         machine = self._runs[thread].workspace.machine

@@ -45,114 +45,146 @@ _ONE_GROUP: Matrix = np.zeros((1, 1), np.int32)
 _NO_GROUPS: Matrix = np.zeros((1, 0), np.int32)
 
 
-def evaluate(
-    rule: AggregateRule,
-    relations: MutableMapping[str, KernelRelation],
-    dictionary: Dictionary,
-    program: LogicalProgram,
-    is_global: bool,
-    elsewhere: FoldElsewhere | None = None,
-) -> None:
-    """Fills the aggregate's relation, which is empty, but for numbers that were given before. `elsewhere` may fold it
-    in another place."""
-    members, target = relations[rule.members], relations[rule.relation]
-    rows = slice(0, members.used) if members.is_settled else present_now(members)
-    if rule.is_numbering:
-        number_all(rule, members.rows[rows], relations, dictionary, program)
-        return
-    results, levels = _folded(rule, members, rows, dictionary, program, is_global, elsewhere)
-    empty = _NO_GROUPS
-    if rule.domain is not None:
-        domain = relations[rule.domain]
-        empty = domain.rows[present_now(domain)]
-    defaults = _defaults(rule, empty, results, dictionary)
-    target.load(np.concatenate((results, defaults)))
-    if target.is_annotated:
-        target.level[: target.used] = _with_defaults(levels, len(defaults), is_global)
-        note_levels(target)
+class Folding:
+    """An aggregate over relations that the kernel holds. `is_global`: levels are heights of proofs across strata."""
+
+    def __init__(
+        self,
+        rule: AggregateRule,
+        relations: MutableMapping[str, KernelRelation],
+        dictionary: Dictionary,
+        program: LogicalProgram,
+        is_global: bool,
+    ) -> None:
+        self.rule = rule
+        self._relations = relations
+        self._dictionary = dictionary
+        self._program = program
+        self._is_global = is_global
+
+    def evaluate(self, elsewhere: FoldElsewhere | None = None) -> None:
+        """Fills its relation, which is empty, but for numbers that were given before. `elsewhere` may fold it in
+        another place."""
+        rule, relations = self.rule, self._relations
+        members, target = relations[rule.members], relations[rule.relation]
+        rows = slice(0, members.used) if members.is_settled else present_now(members)
+        if rule.is_numbering:
+            # What it holds already are numbers that were given before.
+            results = self._numbered(members.rows[rows], target.rows[: target.used])
+            levels = np.ones(len(results), np.int32)
+            target = relations[rule.relation] = KernelRelation(target.name, target.width, target.is_annotated)
+        else:
+            results, levels = self._folded(members, rows, elsewhere)
+            empty = _NO_GROUPS
+            if rule.domain is not None:
+                domain = relations[rule.domain]
+                empty = domain.rows[present_now(domain)]
+            results, levels = self._with_defaults(results, levels, empty)
+        target.load(results)
+        if target.is_annotated:
+            target.level[: target.used] = levels
+            note_levels(target)
+
+    def _folded(
+        self, members: KernelRelation, rows: Vector | slice, elsewhere: FoldElsewhere | None = None
+    ) -> tuple[Matrix, Vector]:
+        """The results of all groups that have members, and their levels; 1 where none are kept."""
+        words, has_levels, found = members.rows[rows], self._is_global and members.is_annotated, None
+        if elsewhere is not None:
+            found = elsewhere(words, levels_now(members, rows) if has_levels else None)
+        if found is None:
+            results = fold(self.rule, words, self._dictionary, self._program.checked.source)
+            found = Folded(results, self._levels(members, rows, results) if has_levels else None)
+        return found.rows, np.ones(len(found.rows), np.int32) if found.levels is None else found.levels
+
+    def refold(self, changed: Mapping[str, Vector]) -> Vector:
+        """Folds the groups again of which members, or whether there is such a group, have changed: `changed` are
+        entries by relation. Returns the entries of its relation that changed."""
+        rule, relations = self.rule, self._relations
+        members, target = relations[rule.members], relations[rule.relation]
+        columns = tuple(range(rule.groups))
+        groups = _ONE_GROUP
+        if rule.groups:
+            touched = [_touched(relations[name], entries)[:, : rule.groups] for name, entries in changed.items()]
+            all_touched = np.concatenate(touched)
+            groups = np.ascontiguousarray(all_touched[distinct_in_order(all_touched)[0]])
+        rows = rows_of_keys(members, columns, groups)
+        old_rows = rows_of_keys(target, columns, groups)
+        if rule.is_numbering:
+            results = self._numbered(members.rows[rows], target.rows[old_rows])
+            levels = np.ones(len(results), np.int32)
+        else:
+            results, levels = self._folded(members, rows)
+        if rule.is_total:
+            empty = _NO_GROUPS if rule.domain is None else groups[_are_present(relations[rule.domain], groups)]
+            results, levels = self._with_defaults(results, levels, empty)
+
+        new_rows = transaction.add_rows(target, results) if len(results) else NO_WORDS
+        gone = transaction.touch(target, np.setdiff1d(old_rows, new_rows).astype(np.int32))
+        transaction.set_annotation(target, gone, 0, is_present=False)
+        before = levels_now(target, new_rows)
+        is_other = before != levels
+        came = transaction.touch(target, new_rows[is_other])
+        transaction.set_annotation(target, came, levels[is_other], is_present=True)
+        return transaction.changed_entries(target, self._is_global)
+
+    def _with_defaults(self, results: Matrix, levels: Vector, groups: Matrix) -> tuple[Matrix, Vector]:
+        """Results and levels, followed by the facts of those groups that have no result, if it has such facts: these
+        rest on nothing."""
+        rule = self.rule
+        if not rule.is_total:
+            return results, levels
+        if rule.groups:
+            groups = groups[_places(results, rule.groups).find(np.ascontiguousarray(groups)) < 0]
+        elif len(results):
+            groups = groups[:0]
+        found = np.empty((len(groups), rule.groups + 1), np.int32)
+        found[:, : rule.groups] = groups
+        default = 0.0 if rule.result_base is Base.FLOAT else 0
+        found[:, rule.groups] = self._dictionary.encode_value(rule.result_base, default)
+        level = np.full(len(found), 0 if self._is_global else 1, np.int32)
+        return np.concatenate((results, found)), np.concatenate((levels, level))
+
+    def _levels(self, members: KernelRelation, rows: Vector | slice, results: Matrix) -> Vector:
+        """The level of each result: one more than the highest of its members."""
+        levels, groups = levels_now(members, rows) + 1, self.rule.groups
+        if groups == 0:
+            return np.full(len(results), levels.max() if len(levels) else 1, np.int32)
+        highest = np.zeros(len(results), np.int32)
+        places = _places(results, groups).find(np.ascontiguousarray(members.rows[rows][:, :groups]))
+        np.maximum.at(highest, places, levels)
+        return highest
+
+    def _numbered(self, members: Matrix, known: Matrix) -> Matrix:
+        """The facts that some derivations have: those `known` of them, and for the others new ones."""
+        groups, dictionary = self.rule.groups, self._dictionary
+        kept = known[_places(members, groups).find(np.ascontiguousarray(known[:, :groups])) >= 0]
+        new = members[_places(kept, groups).find(members) < 0]
+        bases = self._program.relations[self.rule.members].bases
+        order = sorted(range(len(new)), key=lambda i: order_of(new[i].tolist(), bases, dictionary))
+        first = self._next_number()
+        found = np.empty((len(new), groups + 1), np.int32)
+        found[:, :groups] = new[order]
+        found[:, groups] = dictionary.from_integers(np.arange(first, first + len(new), dtype=np.int64))
+        return np.concatenate((kept, found))
+
+    def _next_number(self) -> int:
+        """One above the greatest number in use by any rule."""
+        greatest = -1
+        for stratum in self._program.strata:
+            if (rule := stratum.numbering) is not None:
+                relation = self._relations[rule.relation]
+                words = relation.rows[present_now(relation), -1]
+                if len(words):
+                    greatest = max(greatest, int(self._dictionary.integers(words).max()))
+        return greatest + 1
 
 
-def _folded(
-    rule: AggregateRule,
-    members: KernelRelation,
-    rows: Vector | slice,
-    dictionary: Dictionary,
-    program: LogicalProgram,
-    is_global: bool,
-    elsewhere: FoldElsewhere | None,
-) -> tuple[Matrix, Vector]:
-    """The results of all groups that have members, and their levels; 1 where none are kept."""
-    is_global = is_global and members.is_annotated
-    words = members.rows[rows]
-    found = None
-    if elsewhere is not None:
-        found = elsewhere(words, levels_now(members, rows) if is_global else None)
-    if found is None:
-        results = fold(rule, words, dictionary, program.checked.source)
-        return results, _levels(rule, members, rows, results, is_global)
-    return found.rows, np.ones(len(found.rows), np.int32) if found.levels is None else found.levels
-
-
-def refold(
-    rule: AggregateRule,
-    changed: Mapping[str, Vector],
-    relations: Mapping[str, KernelRelation],
-    dictionary: Dictionary,
-    program: LogicalProgram,
-    is_global: bool,
-) -> Vector:
-    """Folds the groups again of which members, or whether there is such a group, have changed: `changed` are entries by
-    relation. Returns the entries of the aggregate's relation that changed."""
-    members, target = relations[rule.members], relations[rule.relation]
-    columns = tuple(range(rule.groups))
-    groups = _ONE_GROUP
-    if rule.groups:
-        touched = [_touched(relations[name], entries)[:, : rule.groups] for name, entries in changed.items()]
-        all_touched = np.concatenate(touched)
-        groups = np.ascontiguousarray(all_touched[distinct_in_order(all_touched)[0]])
-    rows = rows_of_keys(members, columns, groups)
-    old_rows = rows_of_keys(target, columns, groups)
-    if rule.is_numbering:
-        results = numbered(rule, members.rows[rows], target.rows[old_rows], relations, dictionary, program)
-        levels = np.ones(len(results), np.int32)
-    else:
-        results = fold(rule, members.rows[rows], dictionary, program.checked.source)
-        levels = _levels(rule, members, rows, results, is_global)
-    if rule.is_total:
-        empty = _NO_GROUPS if rule.domain is None else groups[_are_present(relations[rule.domain], groups)]
-        defaults = _defaults(rule, empty, results, dictionary)
-        results = np.concatenate((results, defaults))
-        levels = _with_defaults(levels, len(defaults), is_global)
-
-    new_rows = transaction.add_rows(target, results) if len(results) else NO_WORDS
-    gone = transaction.touch(target, np.setdiff1d(old_rows, new_rows).astype(np.int32))
-    transaction.set_annotation(target, gone, 0, is_present=False)
-    before = levels_now(target, new_rows)
-    is_other = before != levels
-    came = transaction.touch(target, new_rows[is_other])
-    transaction.set_annotation(target, came, levels[is_other], is_present=True)
-    return transaction.changed_entries(target, is_global)
-
-
-def _defaults(rule: AggregateRule, groups: Matrix, results: Matrix, dictionary: Dictionary) -> Matrix:
-    """The facts of those groups that have no result, if the aggregate has such facts."""
-    if not rule.is_total:
-        return results[:0]
-    if rule.groups:
-        lookup = KernelRelation("", rule.groups, is_annotated=False)
-        lookup.load(np.ascontiguousarray(results[:, : rule.groups]))
-        groups = groups[lookup.find(np.ascontiguousarray(groups)) < 0]
-    elif len(results):
-        groups = groups[:0]
-    found = np.empty((len(groups), rule.groups + 1), np.int32)
-    found[:, : rule.groups] = groups
-    found[:, rule.groups] = dictionary.encode_value(rule.result_base, 0.0 if rule.result_base is Base.FLOAT else 0)
+def _places(facts: Matrix, columns: int) -> KernelRelation:
+    """The first columns of some facts, each row once, in their order."""
+    found = KernelRelation("", columns, is_annotated=False)
+    found.load(np.ascontiguousarray(facts[:, :columns]))
     return found
-
-
-def _with_defaults(levels: Vector, number: int, is_global: bool) -> Vector:
-    """The levels of results, followed by those of `number` facts of empty groups, which rest on nothing."""
-    return np.concatenate((levels, np.full(number, 0 if is_global else 1, np.int32)))
 
 
 def _touched(relation: KernelRelation, entries: Vector) -> Matrix:
@@ -194,82 +226,3 @@ def rows_by_key(relation: KernelRelation, columns: tuple[int, ...], wanted: Matr
 @cache
 def _every(columns: int) -> Vector:
     return np.arange(columns)
-
-
-def _levels(
-    rule: AggregateRule, members: KernelRelation, rows: Vector | slice, results: Matrix, is_global: bool
-) -> Vector:
-    """The level of each result."""
-    if not is_global:
-        return np.ones(len(results), np.int32)
-    levels = levels_now(members, rows) + 1
-    if rule.groups == 0:
-        return np.full(len(results), levels.max() if len(levels) else 1, np.int32)
-    lookup = KernelRelation("", rule.groups, is_annotated=False)
-    lookup.load(np.ascontiguousarray(results[:, : rule.groups]))
-    highest = np.zeros(len(results), np.int32)
-    np.maximum.at(highest, lookup.find(np.ascontiguousarray(members.rows[rows][:, : rule.groups])), levels)
-    return highest
-
-
-def number_all(
-    rule: AggregateRule,
-    members: Matrix,
-    relations: MutableMapping[str, KernelRelation],
-    dictionary: Dictionary,
-    program: LogicalProgram,
-) -> None:
-    """Fills the relation of numbers. What it holds already are numbers that were given before."""
-    before = relations[rule.relation]
-    facts = numbered(rule, members, before.rows[: before.used], relations, dictionary, program)
-    target = relations[rule.relation] = KernelRelation(before.name, before.width, before.is_annotated)
-    target.load(facts)
-    if target.is_annotated:
-        target.level[: target.used] = 1
-
-
-def numbered(
-    rule: AggregateRule,
-    members: Matrix,
-    known: Matrix,
-    relations: Mapping[str, KernelRelation],
-    dictionary: Dictionary,
-    program: LogicalProgram,
-) -> Matrix:
-    """The facts that some derivations have: those `known` of them, and for the others new ones."""
-    groups = KernelRelation("", rule.groups, is_annotated=False)
-    groups.load(members)
-    kept = known[groups.find(np.ascontiguousarray(known[:, : rule.groups])) >= 0]
-    first = _next_number(relations, dictionary, program)
-    return np.concatenate((kept, _new_numbers(rule, members, kept, first, dictionary, program)))
-
-
-def _new_numbers(
-    rule: AggregateRule,
-    members: Matrix,
-    known: Matrix,
-    first: int,
-    dictionary: Dictionary,
-    program: LogicalProgram,
-) -> Matrix:
-    lookup = KernelRelation("", rule.groups, is_annotated=False)
-    lookup.load(np.ascontiguousarray(known[:, : rule.groups]))
-    new = members[lookup.find(members) < 0]
-    bases = program.relations[rule.members].bases
-    order = sorted(range(len(new)), key=lambda i: order_of(new[i].tolist(), bases, dictionary))
-    found = np.empty((len(new), rule.groups + 1), np.int32)
-    found[:, : rule.groups] = new[order]
-    found[:, rule.groups] = dictionary.from_integers(np.arange(first, first + len(new), dtype=np.int64))
-    return found
-
-
-def _next_number(relations: Mapping[str, KernelRelation], dictionary: Dictionary, program: LogicalProgram) -> int:
-    """One above the greatest number in use by any rule."""
-    greatest = -1
-    for stratum in program.strata:
-        if (rule := stratum.numbering) is not None:
-            relation = relations[rule.relation]
-            words = relation.rows[present_now(relation), -1]
-            if len(words):
-                greatest = max(greatest, int(dictionary.integers(words).max()))
-    return greatest + 1

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from elastalog.backends.kernel.expressions.actions import Run, compile_actions
 from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.kernel.store.selectivity import KernelStatistics
+from elastalog.diagnostics.quota import look
 from elastalog.diagnostics.source import Source
 from elastalog.planning.logical import Absent, Clause
 from elastalog.planning.steps import Gather, Probe, Variant
@@ -29,20 +31,42 @@ class BoundVariant:
         self.rows = 0
         self.start_rows = 0
         self.seconds = 0.0
-        self._dictionary = dictionary
+        self.dictionary = dictionary
         self._source = source
         goal = planned.gather.goal
         self.is_negated_start = goal is not None and isinstance(planned.clause.goals[goal], Absent)
 
     def transform(self, step: Gather | Probe) -> Run:
         """The actions of a step as one function."""
-        return compile_actions(step.actions, step.slots, self._dictionary, self._source)
+        return compile_actions(step.actions, step.slots, self.dictionary, self._source)
 
     def prepare(self, relations: Mapping[str, KernelRelation]) -> None:
         """Makes the indexes this variant needs."""
         for probe in self.probes:
             if is_indexed(probe):
                 relations[probe.relation].index(probe.key_columns)
+
+
+class Binder:
+    """What variants are planned by and bound to: relations and their `statistics`, the dictionary of their words, the
+    program that errors point to."""
+
+    def __init__(
+        self,
+        relations: Mapping[str, KernelRelation],
+        dictionary: Dictionary,
+        source: Source,
+        statistics: KernelStatistics | None = None,
+    ) -> None:
+        self.relations = relations
+        self.dictionary = dictionary
+        self.statistics = statistics or KernelStatistics(relations)
+        self._source = source
+
+    def bind(self, planned: Variant, clauses: Sequence[Clause] = ()) -> BoundVariant:
+        """A planned variant, which may be run for several clauses."""
+        look()
+        return BoundVariant(planned, self.dictionary, self._source, clauses)
 
 
 def is_indexed(probe: Probe) -> bool:

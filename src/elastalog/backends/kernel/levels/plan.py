@@ -8,21 +8,18 @@ from operator import itemgetter
 from types import ModuleType
 from typing import Any
 
-from elastalog.backends.kernel.bootstrap.bodies import what_is_shared
-from elastalog.backends.kernel.execution.bound_variant import BoundVariant, is_indexed
+from elastalog.backends.kernel.bootstrap.bodies import for_all_heads, sharing
+from elastalog.backends.kernel.execution.bound_variant import Binder, BoundVariant, is_indexed
 from elastalog.backends.kernel.machine import drive as machine_drive
 from elastalog.backends.kernel.machine import inputs as machine_inputs
 from elastalog.backends.kernel.machine import stratum_update
 from elastalog.backends.kernel.machine.plan import IndexKey, MachinePlan, MachineVariants
 from elastalog.backends.kernel.store import bookkeeping, transaction
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.kernel.store.selectivity import KernelStatistics
-from elastalog.diagnostics.source import Source
 from elastalog.jit.operators import Operator
 from elastalog.planning.logical import Clause, LogicalStratum, Scan, Test
 from elastalog.planning.steps import Gather, Generate, Probe
-from elastalog.planning.variants import other_ways, plan_backward, plan_from_goal, plan_heads
-from elastalog.relations.words import Dictionary
+from elastalog.planning.variants import other_ways, plan_backward, plan_from_goal
 from elastalog.settings import SETTINGS
 
 
@@ -41,22 +38,19 @@ class MaintenancePlan:
         self,
         stratum: LogicalStratum,
         flat: frozenset[str],
-        dictionary: Dictionary,
-        source: Source,
+        binder: Binder,
         is_global: bool,
-        statistics: KernelStatistics,
         looks_back: bool = True,
         kept: dict[Any, Any] | None = None,
     ) -> None:
-        self._statistics = statistics
+        self._binder = binder
+        self._statistics = binder.statistics
         self.flat = flat
         self.is_global = is_global
-        self._dictionary = dictionary
-        self._source = source
         self._own = stratum.relations
         self._stratum = stratum
         self._clauses = stratum.clauses if looks_back else ()
-        sizes = None if kept is None else statistics.small_sizes((*self._own, *sorted(stratum.reads)))
+        sizes = None if kept is None else self._statistics.small_sizes((*self._own, *sorted(stratum.reads)))
         self._kept = {} if kept is None or sizes is None else kept
         self._key = stratum.number, is_global, looks_back, sizes
         self._machine: MachinePlan | None = None
@@ -73,7 +67,7 @@ class MaintenancePlan:
             for position, goal in enumerate(clause.goals):
                 if not isinstance(goal, Test):
                     planned = plan_from_goal(clause, position, self._statistics)
-                    found.setdefault(goal.relation, []).append(BoundVariant(planned, self._dictionary, self._source))
+                    found.setdefault(goal.relation, []).append(self._binder.bind(planned))
         return found
 
     @cached_property
@@ -86,7 +80,7 @@ class MaintenancePlan:
         return found
 
     def _backwards(self, clause: Clause) -> BoundVariant:
-        return BoundVariant(plan_backward(clause, self._statistics), self._dictionary, self._source)
+        return self._binder.bind(plan_backward(clause, self._statistics))
 
     @cached_property
     def backward(self) -> dict[str, list[BoundVariant]]:
@@ -114,7 +108,7 @@ class MaintenancePlan:
         if self._machine is None:
             if self._key in self._kept and not self._looks_for_explicit:
                 self._machine = self._kept[self._key].copied()
-                self._machine.code.belong_to(self._dictionary)
+                self._machine.code.belong_to(self._binder.dictionary)
                 return self._machine
             recovering = _listed(self.recovering)
             if not self._laid_out:
@@ -124,26 +118,17 @@ class MaintenancePlan:
                 self.forks = self._find_forks(self._laid_out, recovering)
             backward = _listed(self.backward) if self._looks_for_explicit else recovering
             variants = MachineVariants(self._laid_out, backward, recovering, self._whole, self.forks)
-            made = self._machine = MachinePlan(self._own, self.flat, variants, self._dictionary)
+            made = self._machine = MachinePlan(self._own, self.flat, variants)
             if made.code.is_general and not self._looks_for_explicit and self._key[-1] is not None:
                 self._kept[self._key] = made.copied()
         return self._machine
 
     def _shared(self, forward: Sequence[BoundVariant]) -> list[BoundVariant]:
         """Variants of rules with several heads, one for all heads."""
-        groups: dict[object, list[BoundVariant]] = {}
-        for variant in forward:
-            groups.setdefault(what_is_shared(variant), []).append(variant)
         found: list[BoundVariant] = []
-        for members in groups.values():
-            is_alone = len(members) == 1 or _may_widen(members[0])
-            found += members if is_alone else [self._for_all_heads(members)]
+        for members in sharing(forward):
+            found += members if _may_widen(members[0]) else [for_all_heads(members, self._binder)]
         return found
-
-    def _for_all_heads(self, members: Sequence[BoundVariant]) -> BoundVariant:
-        clauses, goal = [member.clause for member in members], members[0].gather.goal
-        assert goal is not None
-        return BoundVariant(plan_heads(clauses, goal, self._statistics), self._dictionary, self._source, clauses)
 
     def _find_forks(
         self, forward: Sequence[BoundVariant], recovering: Sequence[BoundVariant]
@@ -156,7 +141,7 @@ class MaintenancePlan:
             if usual.clauses:
                 continue
             for planned in other_ways(usual.planned, self._statistics):
-                other = BoundVariant(planned, self._dictionary, self._source)
+                other = self._binder.bind(planned)
                 share, more = SETTINGS.fork_index_share, _indexes(other) - there
                 if all(share * self._statistics.rows(name) <= size for name, _ in more):
                     found[usual] = other

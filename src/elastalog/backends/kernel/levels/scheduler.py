@@ -296,7 +296,7 @@ class UpdateScheduler:
     def abandon(self) -> None:
         """Forgets the stratum under way; its marks are taken off the relations below it."""
         if self.is_within:
-            self._runs[self._record.at].plan.refresh_touched(self._relations)
+            self._runs[self._record.at].plan.refresh_relations(self._relations)
             machine_inputs.unmark(self._workspace.address)
             self._workspace.machine.part = layout.TO_ENTER
             self._workspace.clear()

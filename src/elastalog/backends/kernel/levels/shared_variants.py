@@ -135,7 +135,7 @@ class SharedVariants:
                 relation.reserve_touched(more)
                 if machine.phase == layout.GAINING:
                     relation.reserve(relation.used + more)
-                served.plan.refresh_relation(head, relation)
+                relation.lay_out()
             give_out(self._entries, relation.touched_used, turn)
             give_out(self._rows, relation.used, turn)
             try:

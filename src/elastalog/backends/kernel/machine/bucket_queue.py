@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from elastalog.backends.kernel.compile.signatures import int64, matrix_at, np_int32, piece, words_at
 from elastalog.backends.kernel.execution.level_views import LEVELS
-from elastalog.backends.kernel.machine.layout import DONE, NO_LEVELS, NO_NODES, facts_of, node_at, relation_at
+from elastalog.backends.kernel.machine.layout import DONE, NO_LEVELS, NO_NODES, facts_of, home_of, node_at, relation_at
 from elastalog.backends.kernel.store.set_table import add_row, find_row
 from elastalog.jit.operators import view
 
@@ -156,16 +156,17 @@ def insert_due(machine, level):
     while number >= 0:
         machine.full = node_at(machine.nodes, number).relation
         relation = relation_at(machine.relations, machine.full)
-        if relation.used >= relation.room:
+        home = home_of(relation)
+        if home.used >= home.room:
             waiting[level] = number
             return False
         facts = facts_of(relation)
         row = find_row(words, number, facts)
         if row < 0:
-            add_row(words, number, -1 - row, facts, relation.used)
-            facts.count[relation.used] = 1
-            facts.level[relation.used] = np_int32(level)
-            relation.used += 1
+            add_row(words, number, -1 - row, facts, home.used)
+            facts.count[home.used] = 1
+            facts.level[home.used] = np_int32(level)
+            home.used += 1
         elif row >= relation.delta_end:
             facts.count[row] += 1
         number = _free(machine, number)

@@ -1,8 +1,6 @@
 """A drive: from stratum to stratum of an update, or of a first epoch, in compiled code.
 
-Only strata are entered that hear of a change below them. What they read and derive is copied from its descriptor when
-they are entered, and how far it goes is written back whenever the machine returns. An index is used where its
-descriptor says it is.
+Only strata are entered that hear of a change below them. Relations and indexes are where their descriptors say.
 """
 
 from __future__ import annotations
@@ -24,10 +22,18 @@ from elastalog.backends.kernel.compile.signatures import (
 )
 from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.inputs import begin_relation
-from elastalog.backends.kernel.machine.layout import Relation, index_at, index_of, machine_at, relation_at, touched_of
+from elastalog.backends.kernel.machine.layout import (
+    Tables,
+    home_of,
+    index_at,
+    index_of,
+    machine_at,
+    relation_at,
+    touched_of,
+)
 from elastalog.backends.kernel.store.annotations import entry_of
 from elastalog.backends.kernel.store.bookkeeping import change_facts
-from elastalog.backends.kernel.store.memory import Place, relation_descriptor_at
+from elastalog.backends.kernel.store.memory import relation_descriptor_at
 from elastalog.backends.protocol import DRIVEN
 from elastalog.backends.watch import ROWS_A_DERIVATION
 
@@ -40,26 +46,13 @@ MOVED = 4
 _NUMBER = 8
 """Bytes of a number."""
 
-_SHARED = sizeof(Place) // _NUMBER
-_RELATION = sizeof(Relation)
-
 
 @record
-class Stratum(Structure):
-    """What the machine works on in a stratum: see the fields of `Machine` from `relations` on. `laid_out`: the stamp at
-    which all this was written, see `Drive`, and where the descriptors of its relations and indexes are."""
+class Stratum(Tables):
+    """What the machine works on in a stratum. `laid_out`: the stamp at which all this was written, see `Drive`, and
+    where the descriptors of its relations and indexes are."""
 
     laid_out: int
-    indexes_number: int
-    relations: int
-    relations_number: int
-    indexes: int
-    variants: int
-    variants_number: int
-    probes: int
-    actions: int
-    operands: int
-    own_variants: int
 
 
 @record
@@ -108,8 +101,7 @@ class Drive(Structure):
 
 def lay_out(stratum: Stratum, plan: MachinePlan) -> None:
     """Writes down what the machine works on in a stratum."""
-    memmove(addressof(stratum) + Stratum.relations.offset, plan.places, sizeof(plan.places))  # type: ignore[attr-defined]
-    stratum.indexes_number = len(plan.keys)
+    memmove(addressof(stratum), addressof(plan.tables), sizeof(plan.tables))
 
 
 drive_at = record_at(Drive)
@@ -230,7 +222,7 @@ def enter_next(machine):
     machine.work = 0
     machine.work_allowed = drive.work_allowed
     machine.nodes_used = 0
-    drive.changes = _copy_relations(stratum)
+    drive.changes = _begin_relations(stratum)
     _look_at_indexes(stratum)
     machine.part = layout.TO_LOSE
     return layout.GO_ON
@@ -243,8 +235,7 @@ def enter_to_grow(machine):
     if reason == layout.GO_ON:
         for r in range(machine.relations_number):
             relation = relation_at(machine.relations, r)
-            relation.is_checked = 0
-            relation.delta_end = relation.used
+            relation.delta_end = home_of(relation).used
         machine.stage = layout.OPENING
         machine.served = 0
     return reason
@@ -254,11 +245,10 @@ def enter_to_grow(machine):
 def leave_grown(machine):
     """A stratum of a first epoch is done."""
     drive = drive_at(machine.drive, 0)
-    write_back(machine)
     for r in range(machine.relations_number):
         relation = relation_at(machine.relations, r)
         if relation.is_own:
-            relation_descriptor_at(relation.home, 0).present = relation.used
+            home_of(relation).present = home_of(relation).used
     drive.derivations += machine.derived
     drive.rows += machine.work
     drive.at += 1
@@ -266,21 +256,17 @@ def leave_grown(machine):
 
 
 @piece
-def _copy_relations(stratum):
-    """Relations are as they are now, and have no delta. Returns how many facts have changed in them."""
+def _begin_relations(stratum):
+    """Relations have no delta. Returns how many facts have changed in them."""
     changes = 0
     for r in range(stratum.relations_number):
         relation = relation_at(stratum.relations, r)
-        home = numbers_at(relation.home, _SHARED)
-        copy = numbers_at(stratum.relations + r * _RELATION, _SHARED)
-        for i in range(_SHARED):
-            copy[i] = home[i]
-        relation.used_before = relation.used
+        home = home_of(relation)
+        relation.used_before = home.used
         begin_relation(relation)
-        if not relation.is_own:
-            relation.going = 0
-            relation.coming = 0
-        changes += relation.changed_number + relation.going + relation.coming
+        relation.going = home.going if relation.is_own else 0
+        relation.coming = home.coming if relation.is_own else 0
+        changes += home.changed_number + relation.going + relation.coming
     return changes
 
 
@@ -289,19 +275,8 @@ def _look_at_indexes(stratum):
     """An index that is not there, or lacks rows, is missing, and caught up with if it is asked for."""
     for i in range(stratum.indexes_number):
         place = index_at(stratum.indexes, i)
-        used = relation_at(stratum.relations, place.relation).used
+        used = home_of(relation_at(stratum.relations, place.relation)).used
         place.is_missing = 1 if place.home == 0 or index_of(place).added < used else 0
-
-
-@piece
-def write_back(machine):
-    """Relations of the stratum go as far as the machine has brought them."""
-    for r in range(machine.relations_number):
-        relation = relation_at(machine.relations, r)
-        if relation.is_own:
-            home = relation_descriptor_at(relation.home, 0)
-            home.used = relation.used
-            home.touched_used = relation.touched_used
 
 
 @piece
@@ -316,12 +291,11 @@ def leave(machine):
     if drive.lists_used + changed > drive.lists_room:
         machine.highest = changed
         return layout.NO_LISTS
-    write_back(machine)
     touched = 0
     for r in range(machine.relations_number):
         relation = relation_at(machine.relations, r)
-        if relation.is_own and relation.touched_used > 0:
-            touched += relation.touched_used
+        if relation.is_own and home_of(relation).touched_used > 0:
+            touched += home_of(relation).touched_used
             _note_changes(drive, relation)
     numbers_at(drive.reached, drive.strata_number)[drive.at] = 0
     done = numbers_at(_done_at(drive, drive.at), DRIVEN)
@@ -345,8 +319,8 @@ def _note_changes(drive, relation):
     entries = words_at(drive.lists + 4 * drive.lists_used, relation.delta_end)
     for i in range(relation.delta_end):
         entries[i] = np_int32(entry_of(touched, i).deltas)
-    home = relation_descriptor_at(relation.home, 0)
-    _tell_of_list(drive, home, relation.delta_end, relation.used - relation.used_before)
+    home = home_of(relation)
+    _tell_of_list(drive, home, relation.delta_end, home.used - relation.used_before)
 
 
 @piece

@@ -13,7 +13,7 @@ from elastalog.backends.kernel.execution.bound_variant import BoundVariant
 from elastalog.backends.kernel.execution.level_views import GAINS, LEVELS, Phase
 from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.growth import gather_rows, probe_rows
-from elastalog.backends.kernel.machine.layout import BLOCK, machine_at, relation_at
+from elastalog.backends.kernel.machine.layout import BLOCK, home_of, machine_at, relation_at
 from elastalog.backends.kernel.machine.level_steps import gather_heads, gather_listed, probe_levels
 from elastalog.backends.kernel.machine.plan import UNIT, MachinePlan, MachineVariants, start_of
 from elastalog.backends.kernel.machine.rounds import driver, has_delta, has_more, runner
@@ -23,7 +23,6 @@ from elastalog.backends.kernel.store.memory import STAMPS, Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.watch import Watch
 from elastalog.late import dataclass
-from elastalog.relations.words import Dictionary
 from elastalog.settings import SETTINGS
 
 
@@ -80,9 +79,9 @@ def _probe(machine, probe, frame, following):
     relation = relation_at(machine.relations, probe.relation)
     task = _task_at(machine.task, 0)
     if task.carried == 0:
-        return probe_rows(machine, probe, frame, following, relation.used)
+        return probe_rows(machine, probe, frame, following, home_of(relation).used)
     seen = _seen(task, relation, probe.is_negated != 0, probe.is_before != 0)
-    return probe_levels(machine, probe, frame, following, seen, task.is_loss != 0, relation.used)
+    return probe_levels(machine, probe, frame, following, seen, task.is_loss != 0, home_of(relation).used)
 
 
 @piece
@@ -127,15 +126,8 @@ class Enumerator:
     """One variant of a clause, whose derivations are handed on. `own`: the relations of its stratum, where these are
     seen otherwise. `carried`: how many words bindings carry; without any, relations need no annotations."""
 
-    def __init__(
-        self,
-        variant: BoundVariant,
-        dictionary: Dictionary,
-        own: frozenset[str] = frozenset(),
-        carried: int = LEVELS,
-    ) -> None:
+    def __init__(self, variant: BoundVariant, own: frozenset[str] = frozenset(), carried: int = LEVELS) -> None:
         self.variant = variant
-        self._dictionary = dictionary
         self._own = own
         self._task = EnumerationTask(carried=carried)
         self._handing_on: _HandingOn | None = None
@@ -176,7 +168,7 @@ class Enumerator:
     def _begin(self, setting: Setting) -> _HandingOn:
         """Makes what the variant runs in, for a new setting; the plan is made only once."""
         if self._handing_on is None:
-            plan = MachinePlan((), frozenset(), MachineVariants([self.variant]), self._dictionary, self._task.carried)
+            plan = MachinePlan((), frozenset(), MachineVariants([self.variant]), self._task.carried)
         else:
             plan = self._handing_on.plan
         for name, row in zip(plan.names, plan.relations, strict=True):
@@ -195,28 +187,13 @@ class _HandingOn(MachineRun):
         self._sink: Sink | None = None
         self._left = 0
         self._stamp = -1
-        self._read: list[tuple[str, KernelRelation, layout.Relation]] = []
 
     def refresh(self) -> None:
-        """Writes down where relations and indexes are; if nothing has moved since, only how far they go."""
-        plan, relations = self.plan, self.relations
-        if self._stamp != STAMPS.last or not self._goes_on():
-            plan.refresh(relations)
-            pairs = zip(plan.names, plan.relations, strict=True)
-            self._read = [(name, relations[name], row) for name, row in pairs if name != UNIT]
-            self._goes_on()
-            self._stamp = STAMPS.last  # last: a set table may have been made
-            return
-        plan.refresh_indexes(relations)
-
-    def _goes_on(self) -> bool:
-        """Writes down how far relations go, if they are still the same."""
-        for name, relation, row in self._read:
-            if self.relations[name] is not relation:
-                return False
-            held = relation.descriptor
-            row.used, row.touched_used, row.is_checked = held.used, held.touched_used, not held.is_settled
-        return True
+        """Writes down where relations and indexes are, if anything has moved since, or a relation was replaced."""
+        if self._stamp != STAMPS.last:
+            self.plan.refresh_relations(self.relations)
+        self.plan.refresh_indexes(self.relations)
+        self._stamp = STAMPS.last  # last: a set table may have been made
 
     def enumerate(self, sink: Sink, most: int) -> int:
         """Runs to the end, or until it has gone through more than `most` rows. Returns through how many it went."""
@@ -228,10 +205,8 @@ class _HandingOn(MachineRun):
         assert self._sink is not None
         self._sink(block, used)
         if self._stamp != STAMPS.last:  # a relation may have moved
+            self.plan.refresh_relations(self.relations)
             self._stamp = STAMPS.last
-            for number, name in enumerate(self.plan.names):
-                if name != UNIT:
-                    self.plan.refresh_relation(number, self.relations[name])
 
     def _work_allowed(self) -> int:
         return min(SETTINGS.work_between_checks, self._left)

@@ -35,6 +35,7 @@ from elastalog.backends.kernel.machine.layout import (
     facts_of,
     frame_at,
     goal_of,
+    home_of,
     machine_at,
     operands,
     relation_at,
@@ -122,7 +123,7 @@ def gather_rows(machine, variant, frame, seen, stop, carried):
     relation = relation_at(machine.relations, variant.start)
     facts = facts_of(relation)
     taken = taken_of(machine, variant, frame, BLOCK)
-    is_checked = relation.is_checked != 0
+    is_checked = home_of(relation).is_settled == 0
     row = machine.at
     filled = int64(0)
     while row < stop and filled < BLOCK:
@@ -140,7 +141,7 @@ def gather_rows(machine, variant, frame, seen, stop, carried):
 def _probe(machine, probe, frame, following):
     """Joins what is left of a step's block with the relation of the next step, until the block of that is full."""
     relation = relation_at(machine.relations, probe.relation)
-    limit = relation.used
+    limit = home_of(relation).used
     if relation.is_own:
         limit = relation.delta if probe.is_before else relation.delta_end
     if limit == 0 and not probe.is_negated:
@@ -162,8 +163,9 @@ def probe_rows(machine, probe, frame, following, limit):
 @view
 def _noted_of(head, iteration):
     """What is noted of facts that an iteration inserts."""
-    size = head.room if head.is_annotated else 0
-    return Noted(words_at(head.count, size), head.delta_end, words_at(head.level, size), iteration)
+    home = home_of(head)
+    size = home.room if home.is_annotated else 0
+    return Noted(words_at(home.count, size), head.delta_end, words_at(home.level, size), iteration)
 
 
 @piece
@@ -176,7 +178,7 @@ def _insert_rows(machine, task, number, block, start, stop):
         sharing = sharing_at(task.sharing, 0)
         noted = _noted_of(head, _task_at(sharing.task, 0).iteration)
         return insert_together(facts, noted, block, start, stop, turns_at(sharing, number), task.thread)
-    return insert_alone(head, facts, _noted_of(head, task.iteration), block, start, stop)
+    return insert_alone(home_of(head), facts, _noted_of(head, task.iteration), block, start, stop)
 
 
 @piece
@@ -185,7 +187,7 @@ def _insert_later(machine, variant, frame, task):
     head = relation_at(machine.relations, variant.head)
     block = block_of(frame)
     before = frame.end
-    reason = put_off(machine, block, frame.begun, before, task.iteration, variant.head, head.width)
+    reason = put_off(machine, block, frame.begun, before, task.iteration, variant.head, home_of(head).width)
     if reason != layout.DONE:
         return reason
     frame.end = frame.begun + machine.kept
@@ -284,7 +286,7 @@ def _settle(machine):
         relation = relation_at(machine.relations, r)
         if relation.is_own:
             relation.delta = relation.delta_end
-            relation.delta_end = relation.used
+            relation.delta_end = home_of(relation).used
             found += relation.delta_end - relation.delta
         else:
             relation.delta = relation.delta_end  # what the stratum reads is new in the first iteration

@@ -27,13 +27,12 @@ from elastalog.backends.kernel.machine.layout import (
     NO_NODES,
     facts_of,
     given_of,
+    home_of,
     index_at,
     index_of,
-    levels_of,
     operands,
     probe_at,
     relation_at,
-    table_of,
     touched_of,
 )
 from elastalog.backends.kernel.machine.together import offer_together
@@ -56,7 +55,8 @@ def fetch_ahead(machine, head, block, i):
         at += 2 + number[1]
         if probe.kind == MEMBER:
             relation = relation_at(machine.relations, probe.relation)
-            prefetch(table_of(relation), int64(hash_columns(block, i, columns) >> uint64(relation.shift)))
+            facts = facts_of(relation)
+            prefetch(facts.table, int64(hash_columns(block, i, columns) >> uint64(facts.shift)))
         elif probe.kind == INDEXED and not index_at(machine.indexes, probe.index).is_missing:
             index = index_of(index_at(machine.indexes, probe.index))
             if index.kind == DIRECT:
@@ -89,7 +89,7 @@ def lose(block, used, head, machine):
         if value < REFERENCE:
             if value != fires:
                 continue
-            touch(head, facts, row, facts.count[row], ABSENT, ABSENT)
+            touch(home_of(head), facts, row, facts.count[row], ABSENT, ABSENT)
         entry = facts.level[row] - REFERENCE
         fact = entry_of(facts.touched, entry)
         if fact.marks & (LOST | DELTA | FIXED) or fact.old != fires:
@@ -121,7 +121,7 @@ def gain(block, used, relation, head, machine):
         if is_dense and fires == before:
             continue
         if row < 0:
-            row = add_absent(head, facts, block, i, -1 - row)
+            row = add_absent(home_of(head), facts, block, i, -1 - row)
         if is_dense:
             if before < ABSENT:
                 change(vectors, row, np_int32(before), np_int32(-1))
@@ -133,7 +133,7 @@ def gain(block, used, relation, head, machine):
                 continue
             # A level that falls is counted anew, so that the old count need not be looked at.
             known = facts.count[row] if value == fires else np_int32(0)
-            touch(head, facts, row, known, ABSENT, ABSENT)
+            touch(home_of(head), facts, row, known, ABSENT, ABSENT)
         entry = facts.level[row] - REFERENCE
         if offer(entry_of(facts.touched, entry), fires, before):
             wait(machine, relation, entry, fires)
@@ -213,7 +213,7 @@ def wait_for_counts(machine):
         relation = relation_at(machine.relations, r)
         if relation.vectors != 0:
             machine.full = r
-            if not has_counts(relation, relation.used, 0):
+            if not has_counts(relation, home_of(relation).used, 0):
                 return NO_COUNTS
             sought += relation.losses + relation.going
             for i in range(relation.losses + relation.going):
@@ -232,7 +232,7 @@ def wait_for_counts(machine):
                 if level >= 0:
                     fact.other = np_int32(level)
                     fact.marks |= PENDING
-                    wait(machine, r, levels_of(relation)[fact.row] - REFERENCE, level)
+                    wait(machine, r, facts_of(relation).level[fact.row] - REFERENCE, level)
     return DONE
 
 

@@ -8,6 +8,7 @@ from elastalog.backends.kernel.machine.layout import (
     AGAINST,
     FORWARDS,
     given_of,
+    home_of,
     inputs_of,
     machine_at,
     relation_at,
@@ -48,7 +49,7 @@ def look_at_inputs(machine):
     concerned = 0
     for r in range(machine.relations_number):
         relation = relation_at(machine.relations, r)
-        if relation.changed_number == 0:
+        if home_of(relation).changed_number == 0:
             continue
         touched = touched_of(relation)
         entries = inputs_of(relation)
@@ -147,7 +148,7 @@ def set_gains(machine):
         given = given_of(relation)
         for i in range(relation.coming):
             entry_of(touched, i).deltas = given[relation.going + i]
-        _set_delta(relation, relation.changed_number + relation.coming)
+        _set_delta(relation, home_of(relation).changed_number + relation.coming)
 
 
 @piece

@@ -21,28 +21,48 @@ from elastalog.backends.kernel.execution.join import Copied, Goal
 from elastalog.backends.kernel.execution.join import Frame as Frame
 from elastalog.backends.kernel.execution.join import block_of as block_of
 from elastalog.backends.kernel.execution.join import frame_at as frame_at
-from elastalog.backends.kernel.store.annotations import counts_of as counts_of
-from elastalog.backends.kernel.store.annotations import facts_of as facts_of
-from elastalog.backends.kernel.store.annotations import levels_of as levels_of
-from elastalog.backends.kernel.store.annotations import rows_of as rows_of
-from elastalog.backends.kernel.store.annotations import table_of as table_of
-from elastalog.backends.kernel.store.annotations import touched_of as touched_of
-from elastalog.backends.kernel.store.memory import Place, index_descriptor_at
+from elastalog.backends.kernel.store.annotations import facts_of as _facts_at
+from elastalog.backends.kernel.store.annotations import rows_of as _rows_at
+from elastalog.backends.kernel.store.annotations import touched_of as _touched_at
+from elastalog.backends.kernel.store.memory import index_descriptor_at, relation_descriptor_at
 from elastalog.backends.kernel.store.postings import SLOT_WIDTH, Postings, postings_of
 from elastalog.jit.intrinsics import require
 from elastalog.jit.operators import view
 
 
 @view
+def home_of(relation):
+    """The descriptor of a relation."""
+    return relation_descriptor_at(relation.home, 0)
+
+
+@view
+def facts_of(relation):
+    """The arrays of a relation."""
+    return _facts_at(home_of(relation))
+
+
+@view
+def rows_of(relation):
+    return _rows_at(home_of(relation))
+
+
+@view
+def touched_of(relation):
+    return _touched_at(home_of(relation))
+
+
+@view
 def inputs_of(relation):
     """The changed entries of a relation below the stratum."""
-    return words_at(relation.changed, relation.changed_number)
+    home = home_of(relation)
+    return words_at(home.changed, home.changed_number)
 
 
 @view
 def given_of(relation):
     """The entries of explicit facts that go and come in a relation of the stratum."""
-    return words_at(relation.given, relation.going + relation.coming)
+    return words_at(home_of(relation).given, relation.going + relation.coming)
 
 
 @view
@@ -75,7 +95,7 @@ def goal_of(machine, probe, following, limit):
     keep = operands(machine, probe.keep, probe.kept)
     kept = Copied(keep, operands(machine, probe.keep + probe.kept, probe.kept), taken.out)
     # Without an index these are never read.
-    nothing = relation.rows
+    nothing = machine.operands
     index = Postings(
         probe.kind,
         keys_at(nothing, 0),
@@ -93,7 +113,7 @@ def goal_of(machine, probe, following, limit):
         index,
         facts_of(relation),
         limit,
-        relation.is_checked != 0,
+        home_of(relation).is_settled == 0,
         probe.is_negated != 0,
         relation.is_flat != 0,
         kept,
@@ -145,7 +165,23 @@ IF_NARROW comes before such, and says what is run in Python on a block that has,
 
 
 @record
-class Machine(Structure):
+class Tables(Structure):
+    """What a machine works on in a stratum: relations, indexes, and the code of variants."""
+
+    relations: int
+    relations_number: int
+    indexes: int
+    indexes_number: int
+    variants: int
+    variants_number: int
+    probes: int
+    actions: int
+    operands: int
+    own_variants: int
+
+
+@record
+class Machine(Tables):
     """Where a run is, where its tables are, and its queue. `drive`: the record of the drive that it is on, 0 if it is
     on none. `part`: how far the course of an update is; `may_gain`: inputs bring something; `is_marked`: they have
     marks, to be taken off in the end. `at`: the next place in the delta that a variant starts at, -1 if it has not
@@ -182,15 +218,6 @@ class Machine(Structure):
     action: int
     highest: int
 
-    relations: int
-    relations_number: int
-    indexes: int
-    variants: int
-    variants_number: int
-    probes: int
-    actions: int
-    operands: int
-    own_variants: int
     frames: int
     task: int
     sought: int
@@ -210,29 +237,29 @@ class Machine(Structure):
 
 
 @record
-class Relation(Place):
-    """A relation that variants read or derive.
+class Relation(Structure):
+    """A relation that variants read or derive, whose descriptor is at `home`.
 
     [first_index, indexes_end): the indexes of a relation of the stratum, which grow with it. The delta is
     [delta, delta_end) of the touched table's column `listed_in`; in growth, of rows. `losses`: facts in the list of
-    losses. `changed`: the entries of a relation below the stratum. `starts`: FORWARDS and its like.
-    `is_checked`: some rows hold facts that are not there. `vectors`: those of the dense strategy, 0 if there are
-    none. `used_before`: the rows it had when a drive came to the stratum, for which `home` is its descriptor.
-    [ahead, ahead_end): in the operands, probes that a fact of it will need if it gets into the delta, as far as they
-    are known: of each its number, how many columns it looks for, and which."""
+    losses. `going` and `coming`: explicit facts of a relation of the stratum. `starts`: FORWARDS and its like.
+    `vectors`: those of the dense strategy, 0 if there are none. `used_before`: the rows it had when a drive came to the
+    stratum. [ahead, ahead_end): in the operands, probes that a fact of it will need if it gets into the delta, as far
+    as they are known: of each its number, how many columns it looks for, and which."""
 
+    home: int
     is_flat: int
     is_own: int
-    is_checked: int
     first_index: int
     indexes_end: int
     starts: int
     vectors: int
     used_before: int
-    home: int
     ahead: int
     ahead_end: int
 
+    going: int
+    coming: int
     may_lose: int
     may_gain: int
     listed_in: int

@@ -9,7 +9,16 @@ from elastalog.backends.kernel.execution import level_views
 from elastalog.backends.kernel.execution.join import copy_columns
 from elastalog.backends.kernel.execution.join_levels import join_levels, join_one
 from elastalog.backends.kernel.execution.level_views import copy_entry
-from elastalog.backends.kernel.machine.layout import BLOCK, LOSING, goal_of, relation_at, rows_of, taken_of, touched_of
+from elastalog.backends.kernel.machine.layout import (
+    BLOCK,
+    LOSING,
+    goal_of,
+    home_of,
+    relation_at,
+    rows_of,
+    taken_of,
+    touched_of,
+)
 from elastalog.backends.kernel.machine.rounds import goes_here
 from elastalog.backends.kernel.store.annotations import ABSENT, TOUCHED_WIDTH, entry_of
 
@@ -115,6 +124,6 @@ def probe_levels(machine, probe, frame, following, seen, is_loss, limit):
 def probe_seen(machine, probe, frame, following):
     """Joins with all rows, as the phase sees them."""
     phase = machine.phase
-    limit = relation_at(machine.relations, probe.relation).used
+    limit = home_of(relation_at(machine.relations, probe.relation)).used
     seen = VIEWS[phase, (2 if probe.is_negated else 0) + probe.is_before]
     return probe_levels(machine, probe, frame, following, seen, phase == LOSING, limit)

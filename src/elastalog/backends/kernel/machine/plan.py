@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
-from ctypes import addressof, c_int64, memmove
+from ctypes import addressof
 from dataclasses import field
 from functools import cache
 from typing import Final, TypeAlias
@@ -19,8 +19,7 @@ from elastalog.backends.kernel.execution.level_views import LEVELS
 from elastalog.backends.kernel.expressions.actions import REVERSED, Run
 from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.store.annotations import DELTA_LIST, LOSS_LIST
-from elastalog.backends.kernel.store.index import Index
-from elastalog.backends.kernel.store.memory import STAMPS, Place, Vector
+from elastalog.backends.kernel.store.memory import STAMPS, Vector
 from elastalog.backends.kernel.store.postings import EVERY
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.diagnostics.diagnostic import InternalError
@@ -32,9 +31,6 @@ from elastalog.relations.words import Dictionary
 
 UNIT: Final = ""
 """The relation of one fact, without columns, at which variants start whose clauses have no goal to start at."""
-
-_WHEREABOUTS: int = Place.changed.offset  # type: ignore[attr-defined]
-"""Bytes that the record of a relation begins with: where it is, and how far it goes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +49,14 @@ class MachineVariants:
 
 class MachinePlan:
     """The code of a stratum, and its tables, which are brought up to date before every update. `flat`: relations whose
-    facts count as level 0. `places`: where the tables lie, in the order of the fields of `Machine` from `relations` on.
-    `carried`: words that rows of bindings have behind their slots. `keys`: those of its indexes. `is_ahead`: the
-    machine has run, and relations may go further than they know."""
+    facts count as level 0. `tables`: where these lie. `carried`: words that rows of bindings have behind their slots.
+    `keys`: those of its indexes."""
 
     def __init__(
         self,
         own: Sequence[str],
         flat: frozenset[str],
         variants: MachineVariants,
-        dictionary: Dictionary,
         carried: int = LEVELS,
     ) -> None:
         starting = [*variants.forks.values(), *variants.forward]
@@ -76,7 +70,7 @@ class MachinePlan:
         wanted = {(p.relation, p.key_columns) for v in laid_out for p in v.probes if is_indexed(p)}
         self.keys = sorted(wanted, key=lambda key: (self.number[key[0]], key[1]))
         places = {key: place for place, key in enumerate(self.keys)}
-        self.code = Code(ordered, variants, self.number, places, dictionary, carried)
+        self.code = Code(ordered, variants, self.number, places, carried)
         self.relations = Table(layout.Relation, len(self.names))
         self.indexes = Table(layout.IndexPlace, len(self.keys))
         self._own = frozenset(own)
@@ -89,12 +83,13 @@ class MachinePlan:
 
     def begin(self) -> None:
         """The machine has not run."""
-        code, own_variants = self.code, self._own_variants
-        tables = self.relations.address, len(self.names), self.indexes.address, *code.places, own_variants
-        self.places = (c_int64 * len(tables))(*tables)
-        self.is_ahead = False
-        self._stamps = [-1] * len(self.names)
-        self._index_stamps = [-1] * len(self.keys)
+        code = self.code
+        self.tables = layout.Tables(
+            relations=self.relations.address, relations_number=len(self.names), indexes=self.indexes.address,
+            indexes_number=len(self.keys), variants=code.variants.address, variants_number=len(code.variants),
+            probes=code.probes.address, actions=code.actions.address, operands=address_of(code.operands),
+            own_variants=self._own_variants,
+        )  # fmt: skip
         self._verified = -1
 
     def copied(self) -> MachinePlan:
@@ -121,9 +116,14 @@ class MachinePlan:
 
     def refresh(self, relations: Mapping[str, KernelRelation]) -> None:
         """Writes where relations and indexes are now."""
-        for number, name in enumerate(self.names):
-            self.refresh_relation(number, relations[name] if name != UNIT else unit())
+        self.refresh_relations(relations)
         self.refresh_indexes(relations)
+
+    def refresh_relations(self, relations: Mapping[str, KernelRelation]) -> None:
+        """Writes where the descriptors of relations are, which say where these are."""
+        for name, row in zip(self.names, self.relations, strict=True):
+            relation = unit() if name == UNIT else relations[name]
+            row.home = addressof(relation.lay_out(with_table=name in self._looked_up))
 
     def refresh_indexes(self, relations: Mapping[str, KernelRelation]) -> None:
         """Writes where indexes are now. One that was never made, or lacks rows, is missing until the machine asks for
@@ -133,58 +133,31 @@ class MachinePlan:
                 row = self.indexes[place]
                 row.is_missing, row.home = 1, 0  # where it was before it may be gone
             else:
-                self.refresh_index(place, relations[name].index(columns))
+                self.extend_index(place, relations)
 
     def verify(self, relations: Mapping[str, KernelRelation]) -> None:
-        """Nothing has moved since it was written down where it is: before the machine reads what is there no more."""
+        """All is where its descriptor says, and these are those of the plan: before the machine reads what is there no
+        more."""
         if self._verified == STAMPS.last:
             return
-        for number, name in enumerate(self.names):
+        for name, row in zip(self.names, self.relations, strict=True):
             # A set table that no facts were looked up in may be made at any time.
-            if name in self._looked_up and relations[name].stamp != self._stamps[number]:
-                raise InternalError("machine", f"`{name}` has moved under a plan")
-        for place, (name, columns) in enumerate(self.keys):
-            if not self.indexes[place].is_missing:
+            if name in self._looked_up:
+                relation = relations[name]
+                if row.home != relation.address or relation.stamp != relation.laid_out:
+                    raise InternalError("machine", f"`{name}` has moved under a plan")
+        for (name, columns), place in zip(self.keys, self.indexes, strict=True):
+            if not place.is_missing:
                 index = relations[name].index_to_extend(columns)
-                if index is None or index.stamp != self._index_stamps[place]:
+                if index is None or place.home != addressof(index.descriptor) or index.stamp != index.laid_out:
                     raise InternalError("machine", f"the index of `{name}` on {columns} has moved under a plan")
         self._verified = STAMPS.last
-
-    def refresh_relation(self, number: int, relation: KernelRelation) -> None:
-        """Writes where a relation is, and how far it goes."""
-        found = relation.lay_out(with_table=self.names[number] in self._looked_up)
-        memmove(addressof(self.relations[number]), addressof(found), _WHEREABOUTS)
-        self._stamps[number] = relation.stamp
-
-    def refresh_touched(self, relations: Mapping[str, KernelRelation]) -> None:
-        """Writes where touched entries are, and nothing else: for who takes marks off after an interruption, which may
-        have come when an array had moved and that was not written down yet."""
-        for name, row in zip(self.names, self.relations, strict=True):
-            touched = relations[name].touched
-            row.touched, row.touched_room = address_of(touched), len(touched)
-
-    def refresh_index(self, place: int, index: Index) -> None:
-        """Writes where an index is."""
-        row = self.indexes[place]
-        row.home, row.is_missing = index.home, 0
-        self._index_stamps[place] = index.stamp
 
     def extend_index(self, place: int, relations: Mapping[str, KernelRelation]) -> None:
         """Brings an index up to date that is missing, or had no room."""
         name, columns = self.keys[place]
-        self.refresh_index(place, relations[name].index(columns))
-
-    def keep(self, relations: Mapping[str, KernelRelation], own: Iterable[str]) -> None:
-        """Tells the stratum's relations how far they go, if they have not been told since the machine ran. What was not
-        told because something interrupted it is told the next time."""
-        if not self.is_ahead:
-            return
-        for name in own:
-            row, relation = self.relations[self.number[name]], relations[name]
-            relation.used, relation.touched_used = row.used, row.touched_used
-            if row.touched_used:
-                relation.is_settled = False
-        self.is_ahead = False
+        row = self.indexes[place]
+        row.home, row.is_missing = relations[name].index(columns).home, 0
 
 
 IndexKey: TypeAlias = tuple[str, tuple[int, ...]]
@@ -224,13 +197,11 @@ class Code:
         variants: MachineVariants,
         numbers: Mapping[str, int],
         indexes: Mapping[IndexKey, int],
-        dictionary: Dictionary,
         carried: int,
     ) -> None:
         self._numbers = numbers
         self._indexes = indexes
         self._recovering = frozenset(variants.recovering)
-        self.dictionary: Dictionary | None = dictionary
         self._carried = carried
         self._operands: list[int] = []
         self._actions: list[EncodedAction] = []
@@ -259,25 +230,18 @@ class Code:
         self.actions = Table(layout.ActionCode, len(self._actions))
         for action, encoded in zip(self.actions, self._actions, strict=True):
             action.kind, action.first, action.second, action.is_constant, action.result = encoded
-        self._operand_vector: Vector = np.array(self._operands or [0], np.int64)
-
-    @property
-    def places(self) -> tuple[int, ...]:
-        """Where its tables lie, in the order of the fields of `Machine` from `variants` on."""
-        tables = self.variants.address, len(self.variants), self.probes.address, self.actions.address
-        return *tables, address_of(self._operand_vector)
+        self.operands: Vector = np.array(self._operands or [0], np.int64)
 
     def copied(self) -> Code:
         """A copy that shares the code, which must be general; counts of variants and ids are its own."""
         other = copy(self)
-        other.variants, other.dictionary = self.variants.copied(), None
+        other.variants = self.variants.copied()
         if self._constants:
             other.actions = self.actions.copied()
         return other
 
     def belong_to(self, dictionary: Dictionary) -> None:
         """General code is run for another session."""
-        self.dictionary = dictionary
         for place, constant in self._constants:
             self.actions[place].second = dictionary.encode_value(constant.base, constant.value)
 
@@ -373,7 +337,7 @@ class Code:
         first = len(self._actions)
         if not step.actions:
             return first, first
-        encoded = [self._encode_action(action, step.slots) for action in step.actions]
+        encoded = [_encode_action(action, step.slots, variant.dictionary) for action in step.actions]
         known = [code for codes in encoded for code in codes]
         if not all(encoded) or not _can_run_again(known):
             self._put_transform(layout.IN_PYTHON, variant.transform(step), width)
@@ -391,31 +355,28 @@ class Code:
         self._actions.append((kind, len(self.transforms), 0, False, _NOWHERE))
         self.transforms.append((transform, width))
 
-    def _encode_action(self, action: Action, slots: Mapping[str, int]) -> list[EncodedAction]:
-        """The code of an action; nothing if it is to be run in Python."""
-        match action:
-            case Fill(slot, constant):
-                return [(layout.COPY, slot, self._word(constant), True, slot)]
-            case Copy(origin, slot):
-                return [(layout.COPY, slot, origin, False, slot)]
-            case KeepEqual(left, right):
-                return [(layout.KEEP_EQUAL, left, right, False, _NOWHERE)]
-            case KeepConstant(slot, constant):
-                return [(layout.KEEP_EQUAL, slot, self._word(constant), True, _NOWHERE)]
-            case Compute(slot, Apply() as expression):
-                return _encode_expression(expression, slots, slot)
-            case Keep("!=", _, Variable() as left, Variable() as right):
-                return [(layout.KEEP_UNEQUAL, slots[left.name], slots[right.name], False, _NOWHERE)]
-            case Keep(operator, Base.NUMBER, left, right) if operator in _ORDERS:
-                if isinstance(left, Constant):
-                    operator, left, right = REVERSED[operator], right, left
-                if isinstance(left, Variable):
-                    return _encode_numbers(_ORDERS[operator], slots[left.name], right, slots, _NOWHERE)
-        return []
 
-    def _word(self, constant: Constant) -> int:
-        assert self.dictionary is not None
-        return self.dictionary.encode_value(constant.base, constant.value)
+def _encode_action(action: Action, slots: Mapping[str, int], dictionary: Dictionary) -> list[EncodedAction]:
+    """The code of an action; nothing if it is to be run in Python."""
+    match action:
+        case Fill(slot, constant):
+            return [(layout.COPY, slot, dictionary.encode_value(constant.base, constant.value), True, slot)]
+        case Copy(origin, slot):
+            return [(layout.COPY, slot, origin, False, slot)]
+        case KeepEqual(left, right):
+            return [(layout.KEEP_EQUAL, left, right, False, _NOWHERE)]
+        case KeepConstant(slot, constant):
+            return [(layout.KEEP_EQUAL, slot, dictionary.encode_value(constant.base, constant.value), True, _NOWHERE)]
+        case Compute(slot, Apply() as expression):
+            return _encode_expression(expression, slots, slot)
+        case Keep("!=", _, Variable() as left, Variable() as right):
+            return [(layout.KEEP_UNEQUAL, slots[left.name], slots[right.name], False, _NOWHERE)]
+        case Keep(operator, Base.NUMBER, left, right) if operator in _ORDERS:
+            if isinstance(left, Constant):
+                operator, left, right = REVERSED[operator], right, left
+            if isinstance(left, Variable):
+                return _encode_numbers(_ORDERS[operator], slots[left.name], right, slots, _NOWHERE)
+    return []
 
 
 def _is_own_word(constant: Constant) -> bool:

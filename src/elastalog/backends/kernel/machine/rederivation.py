@@ -28,6 +28,7 @@ from elastalog.backends.kernel.machine.layout import (
     RECOVERING,
     SOUGHT_BITS,
     facts_of,
+    home_of,
     index_at,
     index_of,
     relation_at,
@@ -95,11 +96,11 @@ def gather_all(machine, variant, frame, most):
         variant.spent = machine.work_before + machine.work
         _note_sought(machine, relation_at(machine.relations, sought.start), sought.left)
     place = index_at(machine.indexes, variant.grouped - 1 if variant.grouped > 0 else 0)
-    is_grouped = variant.grouped > 0 and not place.is_missing and index_of(place).added >= relation.used
+    is_grouped = variant.grouped > 0 and not place.is_missing and index_of(place).added >= home_of(relation).used
     index = index_descriptor_at(place.home if is_grouped else 0, 0)
     slots = matrix_at(index.slots if is_grouped else 0, index.slots_size if is_grouped else 0, SLOT_WIDTH)
     pool = words_at(index.pool if is_grouped else 0, index.pool_size if is_grouped else 0)
-    end = index.slots_size if is_grouped else relation.used
+    end = index.slots_size if is_grouped else home_of(relation).used
     facts = facts_of(relation)
     taken = taken_of(machine, variant, frame, most)
     is_flat = relation.is_flat != 0

@@ -20,6 +20,7 @@ from elastalog.backends.kernel.machine.layout import (
     action_at,
     block_of,
     frame_at,
+    home_of,
     index_at,
     index_of,
     operands,
@@ -285,7 +286,8 @@ def extend_indexes(machine):
         relation = relation_at(machine.relations, r)
         for i in range(relation.first_index, relation.indexes_end):
             place = index_at(machine.indexes, i)
-            if not place.is_missing and index_of(place).added < relation.used and not extend_index(place, relation):
+            is_behind = not place.is_missing and index_of(place).added < home_of(relation).used
+            if is_behind and not extend_index(place, relation):
                 machine.full_index = i
                 return False
     return True
@@ -296,13 +298,13 @@ def extend_index(place, relation):
     """Adds the latest rows of a relation to an index; False if it is full."""
     index = index_of(place)
     index.added = extend_part(index, relation, index.added, 0, 1)
-    return index.added >= relation.used
+    return index.added >= home_of(relation).used
 
 
 @piece
 def extend_part(index, relation, start, part, parts):
     """Adds the rows of some keys to an index, from a row on; returns where it is full, or the relation ends."""
-    return append_rows(index, rows_of(relation), start, relation.used, part, parts)
+    return append_rows(index, rows_of(relation), start, home_of(relation).used, part, parts)
 
 
 @piece

@@ -14,7 +14,7 @@ from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.layout import BLOCK, SOUGHT_BITS, Frame, Machine, Node
 from elastalog.backends.kernel.machine.plan import MachinePlan
 from elastalog.backends.kernel.store.count_vectors import MOST_STEPS, Vectors
-from elastalog.backends.kernel.store.memory import Matrix, Vector, sparse_bits
+from elastalog.backends.kernel.store.memory import Matrix, Vector, longer, sparse_bits
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.watch import Watch
 from elastalog.settings import SETTINGS
@@ -62,12 +62,7 @@ class MachineRun:
         machine.derived_allowed = self._allowance()
         while True:
             self.plan.verify(self.relations)
-            self.plan.is_ahead = True
-            try:
-                reason = int(advance(address))
-            finally:
-                # Whatever interrupts the work now, a rollback must know how far it went.
-                self.plan.keep(self.relations, self.own)
+            reason = int(advance(address))
             if reason in (layout.DONE, layout.LARGE):
                 self._count()
                 return reason
@@ -95,7 +90,7 @@ class MachineRun:
                 head.reserve(head.used + max(rows, 1))
                 if self._has_entries:
                     head.reserve_touched(rows)
-                self.plan.refresh_relation(machine.full, head)
+                head.lay_out()
             case layout.NO_NODES:
                 self.workspace.reserve_nodes(self._rows_of_block())
             case layout.NO_LEVELS:
@@ -165,7 +160,6 @@ class Workspace:
         self.start_rows = start_rows
         self.machine = Machine()
         self.address = addressof(self.machine)
-        self._places = self.address + Machine.relations.offset  # type: ignore[attr-defined]
         self.frames = Table(Frame, 1)
         self._sought = sparse_bits(SOUGHT_BITS)
         self.machine.sought = address_of(self._sought)
@@ -178,7 +172,7 @@ class Workspace:
         """From now on the machine runs the variants of a plan; `task` is what its kind needs."""
         machine = self.machine
         self.make_ready(plan)
-        memmove(self._places, plan.places, sizeof(plan.places))
+        memmove(self.address, addressof(plan.tables), sizeof(plan.tables))
         machine.task = 0 if task is None else addressof(task)
         machine.drive = 0
 
@@ -219,9 +213,7 @@ class Workspace:
         """Makes room for more facts in the queue."""
         used = self.machine.nodes_used
         size = max(used + more, 2 * len(self._nodes))
-        nodes, words = np.empty(size, self._nodes.dtype), np.empty((size, self._words.shape[1]), np.int32)
-        nodes[:used], words[:used] = self._nodes[:used], self._words[:used]
-        self._take_nodes(nodes, words)
+        self._take_nodes(longer(self._nodes, size), longer(self._words, size))
 
     def _take_levels(self, waiting: Vector, heap: Vector) -> None:
         machine, room = self.machine, len(waiting)
@@ -232,11 +224,8 @@ class Workspace:
 
     def reserve_levels(self, highest: int) -> None:
         """Makes room for higher levels in the queue."""
-        known = len(self._waiting)
-        size = max(highest + 1, 2 * known)
-        waiting, heap = np.full(size, -1, np.int32), np.empty(size, np.int32)
-        waiting[:known], heap[:known] = self._waiting, self._heap
-        self._take_levels(waiting, heap)
+        size = max(highest + 1, 2 * len(self._waiting))
+        self._take_levels(longer(self._waiting, size, -1), longer(self._heap, size))
 
     def clear(self) -> None:
         """Empties the queue."""

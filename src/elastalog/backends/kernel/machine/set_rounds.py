@@ -30,7 +30,7 @@ from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.layout import (
     block_of,
     facts_of,
-    levels_of,
+    home_of,
     machine_at,
     node_at,
     relation_at,
@@ -99,14 +99,15 @@ def _sink(machine, variant, frame):
 def apply_heads(machine, variant, frame, is_new, column, step, stamp):
     """See `set_operators.apply_heads`."""
     used = frame.end
-    head = relation_at(machine.relations, variant.head)
+    relation = relation_at(machine.relations, variant.head)
+    head = home_of(relation)
     machine.full = variant.head
     if head.touched_used + used > head.touched_room or (is_new and head.used + used > head.room):
         return layout.NO_ROOM
     if machine.nodes_used + used > machine.nodes_room:
         return layout.NO_NODES
     block = block_of(frame)
-    facts = facts_of(head)
+    facts = facts_of(relation)
     found = group_of_numbers()
     for i in range(used):
         row = find_or_add(head, facts, block, i, used, is_new, found)
@@ -213,11 +214,10 @@ def _look_at_bodies(machine, task, block, used):
         if number < 0:
             continue
         relation = relation_at(machine.relations, number)
-        level = levels_of(relation)
-        touched = touched_of(relation)
+        facts = facts_of(relation)
         for i in range(used):
-            value = level[block[i, scan + 1]]
-            if value < REFERENCE or not entry_of(touched, value - REFERENCE).marks & (CHECKED | DELTA):
+            value = facts.level[block[i, scan + 1]]
+            if value < REFERENCE or not entry_of(facts.touched, value - REFERENCE).marks & (CHECKED | DELTA):
                 task.is_open = 1
                 return
 

@@ -30,7 +30,15 @@ from elastalog.backends.kernel.compile.signatures import (
     uint32,
 )
 from elastalog.backends.kernel.machine import layout
-from elastalog.backends.kernel.machine.layout import VariantCode, index_at, index_of, probe_at, relation_at, variant_at
+from elastalog.backends.kernel.machine.layout import (
+    VariantCode,
+    home_of,
+    index_at,
+    index_of,
+    probe_at,
+    relation_at,
+    variant_at,
+)
 from elastalog.backends.kernel.machine.rounds import extend_index, extend_part
 from elastalog.backends.kernel.store import inserting
 from elastalog.backends.kernel.store.inserting import APART, close_rows, size_of_turns
@@ -203,9 +211,9 @@ def extend_shared(machine, address):
         relation = relation_at(machine.relations, place.relation)
         if _is_divided(sharing, index, relation):
             start = max(index.added, reached[number])
-            if start < relation.used:
+            if start < home_of(relation).used:
                 reached[number] = extend_part(index, relation, start, part, sharing.threads)
-        elif part == 0 and index.added < relation.used and not extend_index(place, relation):
+        elif part == 0 and index.added < home_of(relation).used and not extend_index(place, relation):
             machine.full_index = places[number // sharing.threads]
             return layout.NO_INDEX
 
@@ -213,7 +221,7 @@ def extend_shared(machine, address):
 @inlined
 def _is_divided(sharing, index, relation):
     """Whether an index lacks enough rows, and has the state, for every thread to add those of some keys."""
-    lacking = relation.used - index.added
+    lacking = home_of(relation).used - index.added
     return lacking >= sharing.least_divided and index.state_size >= sharing.threads * INDEX_STATE_SIZE
 
 
@@ -229,13 +237,14 @@ def are_extended(machine, address):
         relation = relation_at(machine.relations, place.relation)
         if place.is_missing or not _is_divided(sharing, index_of(place), relation):
             continue
-        least = relation.used
+        used = home_of(relation).used
+        least = used
         for part in range(sharing.threads):
             least = min(least, reached[i * sharing.threads + part])
-        if least < relation.used:
+        if least < used:
             machine.full_index = places[i]
             return False
-        index_of(place).added = relation.used
+        index_of(place).added = used
     return True
 
 
@@ -292,7 +301,7 @@ def take_back(machine, address):
     for r in range(machine.relations_number):
         relation = relation_at(machine.relations, r)
         if relation.is_own:
-            close_rows(relation, turns_at(sharing, r))
+            close_rows(home_of(relation), turns_at(sharing, r))
 
 
 @piece
@@ -376,7 +385,7 @@ def _lacking(machine, number):
     place = index_at(machine.indexes, number)
     lacking = int64(-1)
     if not place.is_missing:
-        lacking = relation_at(machine.relations, place.relation).used - index_of(place).added
+        lacking = home_of(relation_at(machine.relations, place.relation)).used - index_of(place).added
     return lacking
 
 
@@ -388,7 +397,7 @@ def _give_rows(machine, sharing):
         if relation.is_own:
             # About as many facts as in the iteration before.
             expected = relation.delta_end - relation.delta
-            _give_out(turns_at(sharing, r), relation.used, _turn_for(expected, sharing.threads))
+            _give_out(turns_at(sharing, r), home_of(relation).used, _turn_for(expected, sharing.threads))
 
 
 @piece

@@ -16,7 +16,7 @@ from elastalog.backends.kernel.compile.signatures import INT, inlined, int64, ma
 from elastalog.backends.kernel.execution.level_views import LEVELS
 from elastalog.backends.kernel.machine import inputs, layout
 from elastalog.backends.kernel.machine.bucket_queue import take_lowest, waiting_of
-from elastalog.backends.kernel.machine.drive import drive_at, enter_next, leave, write_back
+from elastalog.backends.kernel.machine.drive import drive_at, enter_next, leave
 from elastalog.backends.kernel.machine.heads import (
     gain,
     has_counts,
@@ -30,6 +30,7 @@ from elastalog.backends.kernel.machine.inputs import MAY_GAIN, MAY_LOSE
 from elastalog.backends.kernel.machine.layout import (
     block_of,
     frame_at,
+    home_of,
     machine_at,
     node_at,
     operands,
@@ -162,16 +163,17 @@ def _hand_on(machine, variant, number, block, used):
     """Hands a block to a head, or says what is missing for that."""
     phase = machine.phase
     head = relation_at(machine.relations, number)
+    home = home_of(head)
     machine.full = number
-    if phase != layout.RECOVERING and head.touched_used + used > head.touched_room:
+    if phase != layout.RECOVERING and home.touched_used + used > home.touched_room:
         return layout.NO_ROOM
-    if head.vectors != 0 and not has_counts(head, head.used + used, MOST_STEPS * used):
+    if head.vectors != 0 and not has_counts(head, home.used + used, MOST_STEPS * used):
         return layout.NO_COUNTS
     derived = used
     if phase == layout.LOSING:
         lose(block, used, head, machine)
     else:
-        if phase == layout.GAINING and head.used + used > head.room:
+        if phase == layout.GAINING and home.used + used > home.room:
             return layout.NO_ROOM
         reason = _can_wait(machine, block, used)
         if reason != layout.DONE:
@@ -179,7 +181,7 @@ def _hand_on(machine, variant, number, block, used):
         if phase == layout.RECOVERING:
             if variant.seeks > 0:
                 first = variant_at(machine.variants, variant.seeks - 1).left
-                kept = keep_sought(machine, block, used, head.width)
+                kept = keep_sought(machine, block, used, home.width)
                 derived = recover_listed(block, kept, number, head, first, machine)
             else:
                 recover(block, used, number, head, machine)
@@ -299,10 +301,7 @@ def advance(address):
     machine = machine_at(address, 0)
     if machine.task != 0:
         return _help(machine)
-    reason = _advance(machine)
-    if machine.part != layout.TO_ENTER:
-        write_back(machine)
-    return reason
+    return _advance(machine)
 
 
 @piece
@@ -401,7 +400,7 @@ def _finish(machine):
         if relation.is_own:
             touched = touched_of(relation)
             listed = 0
-            for entry in range(relation.touched_used):
+            for entry in range(home_of(relation).touched_used):
                 if finish_entry(entry_of(touched, entry), machine.is_global != 0):
                     entry_of(touched, listed).deltas = entry
                     listed += 1

@@ -34,7 +34,6 @@ from elastalog.backends.kernel.compile.signatures import (
     words_at,
 )
 from elastalog.backends.kernel.machine.bucket_queue import wait
-from elastalog.backends.kernel.machine.drive import write_back
 from elastalog.backends.kernel.machine.layout import (
     BLOCK,
     GO,
@@ -43,7 +42,7 @@ from elastalog.backends.kernel.machine.layout import (
     block_of,
     facts_of,
     frame_at,
-    levels_of,
+    home_of,
     machine_at,
     node_at,
     relation_at,
@@ -186,7 +185,7 @@ def lose_together(block, start, stop, number, head, machine):
         if value < REFERENCE:
             if value != fires:
                 continue
-            entry = _next_entry(turns, own, head.touched_room)
+            entry = _next_entry(turns, own, home_of(head).touched_room)
             if entry < 0:
                 return i
             if _touch(facts, row, value, facts.count[row], entry):
@@ -212,7 +211,7 @@ def gain_together(block, start, stop, number, head, machine):
     own = APART * (1 + task.thread)
     width = block.shape[1]
     facts = facts_of(head)
-    noted = Noted(words_at(head.count, 0), 0, facts.level, ABSENT)
+    noted = Noted(words_at(home_of(head).count, 0), 0, facts.level, ABSENT)
     stop = insert_together(facts, noted, block, start, stop, _turns_at(shares.rows, shares), task.thread)
     found = group_of_numbers()
     for g in range(GROUP):
@@ -226,7 +225,7 @@ def gain_together(block, start, stop, number, head, machine):
         if value < REFERENCE:
             if value < fires or (value == fires and fires == before):
                 continue
-            entry = _next_entry(turns, own, head.touched_room)
+            entry = _next_entry(turns, own, home_of(head).touched_room)
             if entry < 0:
                 return i
             if value == ABSENT:
@@ -270,9 +269,10 @@ def close_gaps(address, shares):
     """All threads have left off: makes the rows and the entries of the head dense."""
     machine = machine_at(address, 0)
     shares = _shares_at(shares, 0)
-    head = relation_at(machine.relations, shares.head)
-    level = levels_of(head)
-    touched = touched_of(head)
+    relation = relation_at(machine.relations, shares.head)
+    head = home_of(relation)
+    level = facts_of(relation).level
+    touched = touched_of(relation)
     before = head.used
     close_rows(head, _turns_at(shares.rows, shares))
     for row in range(before, head.used):
@@ -280,7 +280,6 @@ def close_gaps(address, shares):
             entry_of(touched, level[row] - REFERENCE).row = row
     turns = _turns_at(shares.entries, shares)
     head.touched_used = _close_entries(touched, level, head.touched_used, head.touched_room, turns)
-    write_back(machine)
 
 
 @piece
@@ -313,7 +312,7 @@ def take_over(address, other):
         relation = relation_at(machine.relations, node.relation)
         touched = touched_of(relation)
         entry = int64(node.entry)
-        while entry >= relation.touched_used:  # it may have moved more than once
+        while entry >= home_of(relation).touched_used:  # it may have moved more than once
             entry = int64(entry_of(touched, entry).row)
         if machine.phase == LOSING:
             entry_of(touched, relation.losses).losses = entry

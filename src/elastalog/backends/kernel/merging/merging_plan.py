@@ -15,7 +15,7 @@ import numpy as np
 from elastalog.analysis.program import Constant
 from elastalog.backends.kernel.bootstrap.merging import Merging
 from elastalog.backends.kernel.execution.aggregates import rows_by_key
-from elastalog.backends.kernel.execution.bound_variant import BoundVariant
+from elastalog.backends.kernel.execution.bound_variant import Binder
 from elastalog.backends.kernel.execution.classes import MEMBER, Equivalence, Members
 from elastalog.backends.kernel.execution.level_views import BEFORE, LEVELS, Phase
 from elastalog.backends.kernel.machine.enumeration import Enumerator, Setting, Sink
@@ -26,12 +26,10 @@ from elastalog.backends.kernel.store.relation import KernelRelation, levels_now
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
 from elastalog.backends.rows import distinct
 from elastalog.backends.watch import Watch
-from elastalog.diagnostics.source import Source
 from elastalog.late import dataclass
 from elastalog.planning.logical import Clause, LogicalStratum, Scan, Test
 from elastalog.planning.steps import Variant
 from elastalog.planning.variants import plan_from_goal, plan_wanted
-from elastalog.relations.words import Dictionary
 
 _WANTED = "@wanted."
 """What the relation of heads that are looked for is called, before the name of theirs."""
@@ -58,14 +56,8 @@ class MergingPlan:
     `again`: those that find what is derived, by the relation of their heads: of an equivalence with a first member that
     is wanted, of others the facts that are."""
 
-    def __init__(
-        self,
-        stratum: LogicalStratum,
-        relations: Mapping[str, KernelRelation],
-        dictionary: Dictionary,
-        source: Source,
-    ) -> None:
-        self.stratum = stratum
+    def __init__(self, stratum: LogicalStratum, binder: Binder) -> None:
+        relations = binder.relations
         self.own = stratum.relations
         self.classes = {rule.pairs: rule.relation for rule in stratum.merges}
         self._equivalence_of = {rule.relation: rule.pairs for rule in stratum.merges}
@@ -75,8 +67,7 @@ class MergingPlan:
         self._key_width = {name: 1 if name in self.classes else relations[name].width for name in heads}
         wanted = {self.wanted_name(name): self.wanted(name, relations[name].rows[:0]) for name in heads}
         self.flat = frozenset((*stratum.reads, *self._equivalence_of, *wanted))
-        self._statistics = KernelStatistics({**relations, **wanted})
-        self._dictionary, self._source = dictionary, source
+        self._binder, self._statistics = binder, KernelStatistics({**relations, **wanted})
         self.forward: dict[str, list[Telling]] = {}
         self.again: dict[str, list[Telling]] = {name: [] for name in heads}
         for clause in stratum.clauses:
@@ -107,7 +98,7 @@ class MergingPlan:
         return found
 
     def _bound(self, planned: Variant) -> Enumerator:
-        return Enumerator(BoundVariant(planned, self._dictionary, self._source), self._dictionary)
+        return Enumerator(self._binder.bind(planned))
 
     def prepare(self, relations: Mapping[str, KernelRelation]) -> None:
         """Makes the indexes an update needs."""

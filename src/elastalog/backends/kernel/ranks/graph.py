@@ -13,10 +13,10 @@ import numpy as np
 
 from elastalog.backends.kernel.execution.aggregates import present_now
 from elastalog.backends.kernel.ranks import operators as ops
-from elastalog.backends.kernel.ranks.nodes import Nodes, Numbers, Records, with_room
+from elastalog.backends.kernel.ranks.nodes import Nodes, Numbers, Records
 from elastalog.backends.kernel.store import snapshot, transaction
 from elastalog.backends.kernel.store.annotations import ROW
-from elastalog.backends.kernel.store.memory import Matrix, Vector
+from elastalog.backends.kernel.store.memory import Matrix, Vector, with_room
 from elastalog.backends.kernel.store.relation import KernelRelation, note_levels
 from elastalog.backends.kernel.store.transaction import StratumDelta
 from elastalog.backends.protocol import GONE
@@ -62,7 +62,7 @@ class RankedGraph(Nodes):
         self.commit()
         self._nodes["present"] = self.state[ops.FAULT] = 0
         all_links = sum(self._made_of[link.made_of].used for link in self.ranked.links if link.made_of is not None)
-        self._links = with_room(self._links, self._links_used, max(all_links - self._links_used, 0))
+        self._links = with_room(self._links, all_links)
         for number, link in enumerate(self.ranked.links):
             if link.made_of is not None:
                 relation, known = self._made_of[link.made_of], self._row_of[number]
@@ -74,7 +74,7 @@ class RankedGraph(Nodes):
                     self._links["alive"][known[known != ops.NOTHING]] = 0
                 present = self._ensure(number, link, rows)  # before: the table of links may have to grow
                 self._links["alive"][present] = 1
-        self._come = with_room(self._come, 0, self._links_used)
+        self._come = with_room(self._come, self._links_used)
         ops.begin(self._links_used, self._come, self._links, self.state)
 
     def has_ranks(self, relations: Mapping[str, KernelRelation]) -> bool:
@@ -103,8 +103,8 @@ class RankedGraph(Nodes):
         for number, link in enumerate(self.ranked.links):
             if link.made_of is not None and link.made_of in below:
                 self._collect(number, link, self._made_of[link.made_of], below[link.made_of])
-        self._notes = with_room(self._notes, 0, int(state[ops.USED_NODES]))
-        self._lost = with_room(self._lost, 0, int(state[ops.USED_NODES]))
+        self._notes = with_room(self._notes, int(state[ops.USED_NODES]))
+        self._lost = with_room(self._lost, int(state[ops.USED_NODES]))
         looked = int(state[ops.LOOKED])
         ops.lose(self._notes, self._lost, self._gone, *self._tables(), state)
         watch.derived(int(state[ops.LOOKED]) - looked)
@@ -112,8 +112,8 @@ class RankedGraph(Nodes):
 
     def _collect(self, number: int, link: Link, relation: KernelRelation, entries: Vector) -> None:
         state = self.state
-        self._gone = with_room(self._gone, int(state[ops.USED_GONE]), len(entries))
-        self._come = with_room(self._come, int(state[ops.USED_COME]), len(entries))
+        self._gone = with_room(self._gone, int(state[ops.USED_GONE]) + len(entries))
+        self._come = with_room(self._come, int(state[ops.USED_COME]) + len(entries))
         while True:
             known = self._known_rows(number, relation)
             if ops.collect(entries, relation.touched, known, self._gone, self._come, self._links, state):
@@ -152,8 +152,8 @@ class RankedGraph(Nodes):
 
     def _make_room(self, nodes: int) -> None:
         state, more = self.state, int(self.state[ops.MOST_LINKS]) + nodes + 64
-        self._heap = with_room(self._heap, int(state[ops.USED_HEAP]), more)
-        self._notes = with_room(self._notes, int(state[ops.USED_NOTES]), 64)
+        self._heap = with_room(self._heap, int(state[ops.USED_HEAP]) + more)
+        self._notes = with_room(self._notes, int(state[ops.USED_NOTES]) + 64)
         if not state[ops.IS_PLAIN]:
             self._reserve_nodes(more)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from elastalog.analysis.program import Base, Constant
 from elastalog.backends.kernel.ranks import operators as ops
-from elastalog.backends.kernel.store.memory import Matrix, Vector
+from elastalog.backends.kernel.store.memory import Matrix, Vector, longer, with_room
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.planning.logical import Link, Part, Ranked
 from elastalog.relations.words import Dictionary
@@ -126,7 +126,7 @@ class Nodes:
 
     def _reserve_nodes(self, more: int) -> None:
         used = int(self.state[ops.USED_NODES])
-        self._nodes = with_room(self._nodes, used, more)
+        self._nodes = with_room(self._nodes, used + more)
         if not self.state[ops.IS_PLAIN] and 2 * (used + more) > len(self._table):
             self._table = np.zeros(1 << (4 * (used + more)).bit_length(), np.int32)
             ops.fill_table(self._nodes, self._table, self.state)
@@ -158,7 +158,7 @@ class Nodes:
         found = self._number(keys, [self._names.index(name), *columns], size)
         more = keys.used - used
         if more:
-            self._vertices = with_room(self._vertices, used, more)
+            self._vertices = with_room(self._vertices, used + more)
             own = self._vertices[used : used + more]
             own["out"] = own["into"] = own["node"] = ops.NOTHING
             own["degree"] = 0
@@ -190,9 +190,8 @@ class Nodes:
         """The link that each row of a relation is, NOTHING where it is not made yet."""
         known = self._row_of[number]
         if relation.used > len(known):
-            longer = np.full(relation.used + relation.used // 4 + 64, ops.NOTHING, np.int32)
-            longer[: len(known)] = known
-            known = self._row_of[number] = longer
+            size = relation.used + relation.used // 4 + 64
+            known = self._row_of[number] = longer(known, size, ops.NOTHING)
         return known
 
     def _ensure(self, number: int, link: Link, rows: Vector) -> Vector:
@@ -221,7 +220,7 @@ class Nodes:
                 heads[:, place] = words
             ends.append(self._find_nodes(link.target, heads))
         first = self._links_used
-        self._links = with_room(self._links, first, size)
+        self._links = with_room(self._links, first + size)
         self._links_used += size
         floors = np.full(size, _LEAST)
         for part in link.floors:
@@ -250,12 +249,3 @@ class Nodes:
                 order.is_spoilt = True
             found += numbers
         return found
-
-
-def with_room(array: np.ndarray, used: int, more: int) -> np.ndarray:
-    """The array, or a longer copy of its first `used` rows, with room for `more` rows behind these."""
-    if used + more <= len(array):
-        return array
-    longer = np.empty((used + more + used // 2 + 64, *array.shape[1:]), array.dtype)
-    longer[:used] = array[:used]
-    return longer

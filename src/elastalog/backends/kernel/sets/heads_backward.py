@@ -7,8 +7,8 @@ is cheaper is not known before; so backward evaluation of a clause goes through 
 enumeration may try with the same number, and if neither gets to the end the limit grows. What is lost is a factor, at
 most.
 
-A remembered derivation is a row of a matrix: the number of the one remembered before it for the same head (-1: none),
-then the rows of its body facts in the stratum. Of a clause without such body facts one derivation a head is enough.
+A remembered derivation is a fact of a relation: the row of its head, then the rows of its body facts in the stratum. Of
+a clause without such body facts one derivation a head is enough, and a relation has a fact once.
 """
 
 from __future__ import annotations
@@ -17,27 +17,15 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from elastalog.backends.kernel.compile.signatures import (
-    COLUMNS,
-    INT,
-    MATRIX,
-    STATE,
-    WORDS,
-    int64,
-    np_int32,
-    operator,
-    types,
-)
-from elastalog.backends.kernel.execution.join import BLOCK
+from elastalog.backends.kernel.compile.signatures import INT, MATRIX, int64, operator
+from elastalog.backends.kernel.execution.aggregates import rows_by_key
 from elastalog.backends.kernel.execution.level_views import LEVELS, Phase, is_seen
 from elastalog.backends.kernel.machine.enumeration import Enumerator, Sink, TooManyRows
 from elastalog.backends.kernel.machine.run import Workspace
 from elastalog.backends.kernel.sets.set_plan import SetPlan
-from elastalog.backends.kernel.store import bookkeeping
-from elastalog.backends.kernel.store.annotations import entry_of, facts_of
-from elastalog.backends.kernel.store.memory import Matrix, Vector, relation_descriptor_at, state_vector
+from elastalog.backends.kernel.store.annotations import ROW, facts_of
+from elastalog.backends.kernel.store.memory import Matrix, Vector, relation_descriptor_at
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.kernel.store.set_table import find_row
 from elastalog.backends.watch import Watch
 from elastalog.late import dataclass
 from elastalog.planning.logical import Clause
@@ -153,62 +141,6 @@ class BackwardSearch:
 _MOST = 1 << 25
 """Words that are remembered of one clause."""
 
-# Fields of the state vector: how many derivations are stored; where `recall` goes on, and what it has put in the block.
-_STORED, NEXT, WITHIN, FILLED = range(4)
-
-
-@operator(types.void, INT, MATRIX, INT, COLUMNS, WORDS, MATRIX, STATE)
-def remember(address, block, used, words, latest, store, state):
-    """Stores the derivations of a block, whose first words are the head; `words` are those with the rows of body facts.
-    `latest` is the last derivation of each head."""
-    facts = facts_of(relation_descriptor_at(address, 0))
-    stored = state[_STORED]
-    width = words.shape[0]
-    for i in range(used):
-        row = find_row(block, i, facts)
-        if row < 0 or (width == 0 and latest[row] >= 0):
-            continue
-        store[stored, 0] = latest[row]
-        for c in range(width):
-            store[stored, c + 1] = block[i, words[c]]
-        latest[row] = np_int32(stored)
-        stored += 1
-    state[_STORED] = stored
-
-
-@operator(types.void, WORDS, MATRIX, WORDS, MATRIX, COLUMNS, MATRIX, STATE)
-def recall(entries, touched, latest, store, places, out, state):
-    """Fills a block with derivations of heads, given as touched entries: the entry first, the rows of body facts at
-    their places, no levels."""
-    filled = int64(0)
-    room = out.shape[0]
-    width = out.shape[1]
-    at = state[NEXT]
-    number = state[WITHIN]
-    while at < entries.shape[0]:
-        entry = entries[at]
-        if number < 0:
-            row = int64(entry_of(touched, entry).row)
-            if row < latest.shape[0]:
-                number = int64(latest[row])
-        while number >= 0:
-            if filled == room:
-                state[NEXT] = at
-                state[WITHIN] = number
-                state[FILLED] = filled
-                return
-            out[filled, 0] = entry
-            for c in range(places.shape[0]):
-                out[filled, places[c]] = store[number, c + 1]
-            out[filled, width - 2] = 0
-            out[filled, width - 1] = 0
-            filled += 1
-            number = int64(store[number, 0])
-        at += 1
-    state[NEXT] = at
-    state[WITHIN] = -1
-    state[FILLED] = filled
-
 
 @operator(INT, INT, MATRIX, INT, INT, INT)
 def keep_seen(address, block, used, word, view):
@@ -228,44 +160,38 @@ class RememberedDerivations:
     """The derivations of a clause; those are handed on whose body facts in the stratum are still in a view."""
 
     def __init__(
-        self,
-        clause: Clause,
-        relations: Mapping[str, KernelRelation],
-        own: Sequence[str],
-        view: int,
-        watch: Watch,
+        self, clause: Clause, relations: Mapping[str, KernelRelation], own: Sequence[str], view: int, watch: Watch
     ) -> None:
         self._watch = watch
         self._head = relations[clause.head]
         self._view = view
         scans = [(i, relations[scan.relation]) for i, scan in enumerate(clause.scans) if scan.relation in own]
         self._bodies = [(i + 1, relation) for i, relation in scans]
-        self._words: Vector = np.array([self._head.width + i for i, _ in scans], np.int64)
-        self._places: Vector = np.array([place for place, _ in self._bodies], np.int64)
-        self._latest: Vector = np.full(self._head.used, -1, np.int32)
-        self._store: Matrix = np.empty((1024, 1 + len(scans)), np.int32)
+        self._words = [self._head.width + i for i, _ in scans]
+        self._known = KernelRelation("", 1 + len(scans), is_annotated=False)
         self._out_width = 1 + len(clause.scans) + LEVELS
-        self._state: Vector = state_vector()
 
     def remember(self, block: Matrix, used: int) -> None:
         """A sink: takes derivations that begin with the words of the head, followed by the row of each scan's fact if
         the clause is recursive. Raises TooManyRows when they need too much memory."""
-        stored = int(self._state[_STORED])
-        if (stored + used) * self._store.shape[1] > _MOST:
+        if (self._known.used + used) * self._known.width > _MOST:
             raise TooManyRows
-        self._store = bookkeeping.room(self._store, stored + used)
-        remember(self._head.home, block, used, self._words, self._latest, self._store, self._state)
+        heads = self._head.find(block[:used])
+        found = np.column_stack((heads, block[:used, self._words]))[heads >= 0]
+        self._known.insert(found, 0, len(found), 0)
         self._watch.derived(used)
 
     def hand_on(self, entries: Vector, sink: Sink) -> None:
         """Gives the derivations of some heads to a sink, laid out as backward variants with body facts do: the entry,
-        then the row of each scan's fact, as far as it is of the stratum."""
-        state = state_vector()
-        state[WITHIN] = -1
-        block = np.empty((min(BLOCK, max(4 * len(entries), 64)), self._out_width), np.int32)
-        while state[NEXT] < len(entries):
-            recall(entries, self._head.touched, self._latest, self._store, self._places, block, state)
-            used = int(state[FILLED])
+        then the row of each scan's fact, as far as it is of the stratum; no levels."""
+        for start in range(0, len(entries), SETTINGS.backward_chunk):
+            some = entries[start : start + SETTINGS.backward_chunk]
+            places, rows = rows_by_key(self._known, (0,), self._head.touched[some, ROW].reshape(-1, 1))
+            block = np.zeros((len(rows), self._out_width), np.int32)
+            block[:, 0] = some[places]
+            for column, (word, _) in enumerate(self._bodies, 1):
+                block[:, word] = self._known.rows[rows, column]
+            used = len(block)
             for word, relation in self._bodies:
                 used = keep_seen(relation.home, block, used, word, self._view)
             if used:

@@ -23,8 +23,7 @@ from elastalog.backends.kernel.sets.set_operators import (
 )
 from elastalog.backends.kernel.store import bookkeeping
 from elastalog.backends.kernel.store.annotations import COUNT, DERIVED, IS, NEW, REFERENCE, ROW, WAS
-from elastalog.backends.kernel.store.bookkeeping import LISTED, room
-from elastalog.backends.kernel.store.memory import NO_WORDS, Matrix, Vector, state_vector
+from elastalog.backends.kernel.store.memory import NO_WORDS, Matrix, Vector, with_room
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.transaction import touch
 from elastalog.backends.sets import NO_MARK, Evaluation, Facts, Mark
@@ -99,30 +98,26 @@ class TouchedFacts:
 
 
 class EntryLists:
-    """One list a relation. `begin` makes room for what a block may bring and hands out the list with the state vector
-    that operators work on; `finish` takes over what they did."""
+    """One list a relation. `begin` makes room for what a block may bring and hands out the list, and how many are in
+    it; `finish` is told how many are now."""
 
     def __init__(self, watch: Watch) -> None:
-        self.state: Vector = state_vector()
         self._watch = watch
         self._lists: dict[str, Vector] = {}
         self._listed: dict[str, int] = {}
-        self._begun = ""
 
-    def begin(self, relation: KernelRelation, used: int) -> tuple[Vector, Vector]:
-        """The list of a relation and the state vector, with room for `used` more rows."""
+    def begin(self, relation: KernelRelation, used: int) -> tuple[Vector, int]:
+        """The list of a relation, with room for `used` more rows."""
         relation.is_settled = False
         relation.reserve_touched(used)
         listed = self._listed.get(relation.name, 0)
-        array = room(self._lists.get(relation.name, NO_WORDS), listed + used)
+        array = with_room(self._lists.get(relation.name, NO_WORDS), listed + used)
         self._lists[relation.name] = array
-        self.state[LISTED] = listed
-        self._begun = relation.name
-        return array, self.state
+        return array, listed
 
-    def finish(self, derivations: int) -> None:
+    def finish(self, relation: KernelRelation, listed: int, derivations: int) -> None:
         """The operator is done and has applied `derivations` derivations."""
-        self._listed[self._begun] = int(self.state[LISTED])
+        self._listed[relation.name] = listed
         self._watch.derived(derivations)
 
     def take(self) -> dict[str, Vector]:

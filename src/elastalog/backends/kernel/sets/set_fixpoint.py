@@ -8,56 +8,42 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
 from elastalog.backends.annotation import Support
-from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, evaluate
 from elastalog.backends.kernel.bootstrap.rounds import SettlingWorkers
 from elastalog.backends.kernel.execution.bound_variant import BoundVariant
 from elastalog.backends.kernel.sets.set_operators import RECURSIVE
 from elastalog.backends.kernel.store import inserting
 from elastalog.backends.kernel.store.annotations import DERIVED
-from elastalog.backends.kernel.store.memory import NO_WORDS, Matrix, Vector
+from elastalog.backends.kernel.store.memory import NO_WORDS, Matrix, Vector, longer
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.watch import Watch
 from elastalog.planning.logical import LogicalStratum
 
 
-def evaluate_counted(
-    stratum: LogicalStratum,
-    variants: StratumVariants,
-    relations: Mapping[str, KernelRelation],
-    support: Support,
-    watch: Watch,
-    limits: Mapping[str, int] | None,
-) -> bool:
-    """Evaluates a stratum like `fixpoint.evaluate`, with the annotations of `set_operators`."""
-    explicit = {name: relations[name].used for name in stratum.relations}
-    workers = _CountingWorkers(relations, watch, support)
-    is_complete = evaluate(stratum, variants, relations, workers, limits)
-    for name, first_derived in explicit.items():
-        relation = relations[name]
-        level = relation.level[: relation.used]
-        level[:] = RECURSIVE * workers.recursive_counts(relation)[: relation.used]
-        level[first_derived:] += DERIVED
-    return is_complete
+class CountingWorkers(SettlingWorkers):
+    """Counts derivations by recursive rules apart, and those by others in `count`, where that is kept; in the end facts
+    of the stratum have the annotations of `set_operators`."""
 
-
-class _CountingWorkers(SettlingWorkers):
-    """Counts derivations by recursive rules apart, and those by others in `count`, where that is kept."""
-
-    def __init__(self, relations: Mapping[str, KernelRelation], watch: Watch, support: Support) -> None:
+    def __init__(
+        self, stratum: LogicalStratum, relations: Mapping[str, KernelRelation], watch: Watch, support: Support
+    ) -> None:
         super().__init__(relations, watch)
         self._support = support
+        self._explicit = {name: relations[name].used for name in stratum.relations}
         self._recursive: dict[str, Vector] = {}
 
-    def recursive_counts(self, relation: KernelRelation) -> Vector:
+    def finish(self) -> None:
+        for name, first_derived in self._explicit.items():
+            relation = self.relations[name]
+            level = relation.level[: relation.used]
+            level[:] = RECURSIVE * self._recursive_counts(relation)[: relation.used]
+            level[first_derived:] += DERIVED
+
+    def _recursive_counts(self, relation: KernelRelation) -> Vector:
         """How often recursive rules have derived each fact; as long as the relation has room for."""
         counts = self._recursive.get(relation.name, NO_WORDS)
         if len(counts) < len(relation.rows):
-            wider = np.zeros(len(relation.rows), np.int32)
-            wider[: len(counts)] = counts
-            counts = self._recursive[relation.name] = wider
+            counts = self._recursive[relation.name] = longer(counts, len(relation.rows), 0)
         return counts
 
     def take(self, variant: BoundVariant, block: Matrix, used: int) -> None:
@@ -66,7 +52,7 @@ class _CountingWorkers(SettlingWorkers):
         done = 0
         while done < used:
             first = head.used
-            counts = NO_WORDS if not is_kept else self.recursive_counts(head) if is_recursive else head.count
+            counts = NO_WORDS if not is_kept else self._recursive_counts(head) if is_recursive else head.count
             done = inserting.insert(head.home, block, done, used, counts, 0)
             if is_recursive or not is_kept:
                 head.count[first : head.used] = self._support is Support.EXPLICIT

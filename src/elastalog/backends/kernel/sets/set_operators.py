@@ -10,6 +10,7 @@ highest level of a body is 0, its head will certainly be there too (ASSURED).
 
 OTHER of a touched entry is the number of the last evaluation that listed it, so that every head is listed once an
 evaluation. The caller makes room first: one more row, touched entry and list entry for each row of a block suffice.
+Operators that list entries take the number of those that are listed already, and return it.
 """
 
 from __future__ import annotations
@@ -18,16 +19,14 @@ from elastalog.backends.kernel.compile.signatures import (
     FLAG,
     INT,
     MATRIX,
-    STATE,
     WORDS,
     group_of_numbers,
     int64,
     np_int32,
     operator,
-    types,
 )
 from elastalog.backends.kernel.store.annotations import ABSENT, COUNT, DERIVED, IS, WAS, entry_of, facts_of
-from elastalog.backends.kernel.store.bookkeeping import LISTED, find_or_add, touched_entry
+from elastalog.backends.kernel.store.bookkeeping import find_or_add, touched_entry
 from elastalog.backends.kernel.store.memory import relation_descriptor_at
 
 RECURSIVE = 2
@@ -46,15 +45,14 @@ IF_QUESTIONED = 2  # MARKED, if a body fact is
 IF_CERTAIN = 3  # ASSURED, if all body facts are certain
 
 
-@operator(types.void, INT, MATRIX, INT, INT, INT, FLAG, FLAG, INT, INT, WORDS, STATE)
-def apply_heads(address, block, used, column, step, is_new, is_gain, noted, stamp, listed_entries, state):
+@operator(INT, INT, MATRIX, INT, INT, INT, FLAG, FLAG, INT, INT, WORDS, INT)
+def apply_heads(address, block, used, column, step, is_new, is_gain, noted, stamp, listed_entries, listed):
     """Adds `step` to a column of each head's entry (none if the column is negative) and lists each head once. With
     `is_new`, facts never seen get a row, and present heads that nothing touched are passed over unless counted. With
     `is_gain`, derivations that fired before are not counted. `noted`: what look-ahead wants to know."""
     head = relation_descriptor_at(address, 0)
     facts = facts_of(head)
     block_width = block.shape[1]
-    listed = state[LISTED]
     found = group_of_numbers()
     for i in range(used):
         row = find_or_add(head, facts, block, i, used, is_new, found)
@@ -78,7 +76,7 @@ def apply_heads(address, block, used, column, step, is_new, is_gain, noted, stam
             fact.other = stamp
             listed_entries[listed] = entry
             listed += 1
-    state[LISTED] = listed
+    return listed
 
 
 @operator(INT, INT, WORDS, WORDS, INT, WORDS)
@@ -140,11 +138,10 @@ def select(entries, touched, looked_at, wanted, added, chosen):
     return number
 
 
-@operator(types.void, MATRIX, INT, MATRIX, FLAG, INT, WORDS, STATE)
-def list_entries(block, used, touched, is_marking, stamp, listed_entries, state):
+@operator(INT, MATRIX, INT, MATRIX, FLAG, INT, WORDS, INT)
+def list_entries(block, used, touched, is_marking, stamp, listed_entries, listed):
     """Lists the entries in word 0 of a block, each once; marks those of derivations with a marked body fact."""
     block_width = block.shape[1]
-    listed = state[LISTED]
     for i in range(used):
         fact = entry_of(touched, block[i, 0])
         if is_marking and block[i, block_width - 2] >= MARKED:
@@ -153,15 +150,14 @@ def list_entries(block, used, touched, is_marking, stamp, listed_entries, state)
             fact.other = stamp
             listed_entries[listed] = block[i, 0]
             listed += 1
-    state[LISTED] = listed
+    return listed
 
 
-@operator(types.void, INT, MATRIX, INT, INT, INT, WORDS, STATE)
-def list_rows(address, block, used, word, stamp, listed_entries, state):
+@operator(INT, INT, MATRIX, INT, INT, INT, WORDS, INT)
+def list_rows(address, block, used, word, stamp, listed_entries, listed):
     """Touches the rows in one word of a block and lists their entries, each once."""
     home = relation_descriptor_at(address, 0)
     facts = facts_of(home)
-    listed = state[LISTED]
     for i in range(used):
         entry = touched_entry(home, facts, int64(block[i, word]), DERIVED, 0)
         fact = entry_of(facts.touched, entry)
@@ -169,13 +165,14 @@ def list_rows(address, block, used, word, stamp, listed_entries, state):
             fact.other = stamp
             listed_entries[listed] = entry
             listed += 1
-    state[LISTED] = listed
+    return listed
 
 
-@operator(INT, MATRIX, INT, FLAG, FLAG, WORDS, STATE)
-def finish(touched, used, has_nonrecursive, has_recursive, changed, state):
+@operator(INT, MATRIX, INT, FLAG, FLAG, WORDS)
+def finish(touched, used, has_nonrecursive, has_recursive, changed):
     """Ends the update of a relation's stratum: keeps only WAS and IS, lists the entries whose membership changed.
-    Returns how many facts have counters that cannot be: negative, or positive though absent, or none though present."""
+    Returns how many these are; less than 0 if facts have counters that cannot be: negative, or positive though absent,
+    or none though present."""
     faults = 0
     listed = 0
     for entry in range(used):
@@ -200,5 +197,4 @@ def finish(touched, used, has_nonrecursive, has_recursive, changed, state):
         if (fact.marks & WAS != 0) != is_present:
             changed[listed] = entry
             listed += 1
-    state[LISTED] = listed
-    return faults
+    return -faults if faults else listed

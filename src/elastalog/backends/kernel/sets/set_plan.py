@@ -5,54 +5,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from ctypes import Structure
+from functools import cached_property
 
 import numpy as np
 
-from elastalog.backends.kernel.compile.signatures import address_of
-from elastalog.backends.kernel.execution.bound_variant import BoundVariant
+from elastalog.backends.kernel.execution.bound_variant import Binder, BoundVariant
 from elastalog.backends.kernel.levels.plan import MaintenancePlan
-from elastalog.backends.kernel.machine import layout, set_rounds
 from elastalog.backends.kernel.machine.enumeration import Enumerator, Setting
 from elastalog.backends.kernel.machine.plan import MachinePlan, MachineVariants
 from elastalog.backends.kernel.machine.run import MachineRun, Workspace
+from elastalog.backends.kernel.machine.set_rounds import PlainRoundsTask, PropagationTask
 from elastalog.backends.kernel.store.annotations import DELTA, DELTA_LIST, MARKS
-from elastalog.backends.kernel.store.memory import Vector
+from elastalog.backends.kernel.store.memory import Matrix
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.kernel.store.selectivity import KernelStatistics
-from elastalog.backends.sets import Facts, Propagation, Rules
+from elastalog.backends.sets import Facts, Rules
 from elastalog.backends.watch import Watch
-from elastalog.diagnostics.source import Source
 from elastalog.planning.logical import Absent, Clause, LogicalStratum
 from elastalog.planning.variants import plan_backward, plan_from_goal, plan_full
-from elastalog.relations.words import Dictionary
 
 
 class SetPlan:
     """The plans of `MaintenancePlan`, and backwards with body facts. `flat`: all relations; their facts count as level
     0. `rows_of_everything`: how many rows the last enumeration of a clause went through."""
 
-    def __init__(
-        self,
-        stratum: LogicalStratum,
-        plan: MaintenancePlan,
-        relations: Mapping[str, KernelRelation],
-        dictionary: Dictionary,
-        source: Source,
-    ) -> None:
-        self.flat = frozenset(relations)
+    def __init__(self, stratum: LogicalStratum, plan: MaintenancePlan, binder: Binder) -> None:
+        self.flat = frozenset(binder.relations)
         self._setting: Setting | None = None
         self._stratum = stratum
-        self._relations = relations
-        self._dictionary = dictionary
-        self._source = source
+        self._binder = binder
         self.forward = self._by_rules(plan.forward)
         self.backward = self._by_rules(plan.backward)
-        self._with_bodies: dict[str, list[Enumerator]] | None = None
         self._everything: dict[int, list[Enumerator]] = {}
         self.rows_of_everything: dict[int, int] = {}
-        self._propagation: PropagationPlan | None = None
-        self._plain_rounds: PlainRoundsPlan | None = None
 
     def setting(
         self, relations: Mapping[str, KernelRelation], flat: frozenset[str], workspace: Workspace, watch: Watch
@@ -64,7 +48,7 @@ class SetPlan:
         return last
 
     def _enumerator(self, variant: BoundVariant) -> Enumerator:
-        return Enumerator(variant, self._dictionary, frozenset(self._stratum.relations))
+        return Enumerator(variant, frozenset(self._stratum.relations))
 
     def _by_rules(
         self, variants: Mapping[str, Sequence[BoundVariant]]
@@ -79,54 +63,46 @@ class SetPlan:
         stratum was evaluated first."""
         variants = self._everything.get(clause.number)
         if variants is None:
-            statistics = KernelStatistics(self._relations)
+            statistics = self._binder.statistics
             planned = [plan_from_goal(clause, goal, statistics, with_rows=True) for goal in clause.recursive_goals] or [
                 plan_full(clause, statistics)
             ]
-            variants = [self._enumerator(BoundVariant(one, self._dictionary, self._source)) for one in planned]
+            variants = [self._enumerator(self._binder.bind(one)) for one in planned]
             self._everything[clause.number] = variants
         return variants
 
-    @property
-    def propagation(self) -> PropagationPlan:
-        """The recursive variants that start at facts of the stratum; laid out when first used."""
-        if self._propagation is None:
-            self._propagation = PropagationPlan(self._stratum.relations, self._propagation_variants(), self._dictionary)
-        return self._propagation
+    @cached_property
+    def propagation(self) -> SetRounds:
+        """Rounds of the recursive variants that start at facts of the stratum; laid out when first used."""
+        return SetRounds(self._stratum.relations, MachineVariants(self._propagation_variants()))
 
-    @property
-    def plain_rounds(self) -> PlainRoundsPlan:
-        """The plain rounds, and `with_bodies`; laid out when first used."""
-        if self._plain_rounds is None:
-            backward = [found.variant for some in self.with_bodies.values() for found in some]
-            self._plain_rounds = PlainRoundsPlan(
-                self._stratum.relations, self._propagation_variants(), backward, self._dictionary
-            )
-        return self._plain_rounds
-
-    def keep(self, relations: Mapping[str, KernelRelation]) -> None:
-        """Tells relations how far machines have brought them, if something has interrupted that."""
-        for machine in (self._propagation, self._plain_rounds):
-            if machine is not None:
-                machine.keep(relations)
+    @cached_property
+    def plain_rounds(self) -> tuple[SetRounds, int, Matrix]:
+        """Rounds of the same, and of `with_bodies`; how many variants the former are, and for each of the latter the
+        numbers of the relations of its scans, -1 for those below the stratum. Laid out when first used."""
+        own, forward = self._stratum.relations, self._propagation_variants()
+        backward = [found.variant for some in self.with_bodies.values() for found in some]
+        rounds = SetRounds(own, MachineVariants(forward, backward, backward))
+        bodies = [[scan.relation for scan in variant.clause.scans] for variant in backward]
+        scans: Matrix = np.full((len(bodies), max(map(len, bodies), default=0)), -1, np.int32)
+        for numbers, names in zip(scans, bodies, strict=True):
+            numbers[: len(names)] = [rounds.plan.number[name] if name in own else -1 for name in names]
+        return rounds, len(forward), scans
 
     def _propagation_variants(self) -> list[BoundVariant]:
         recursive = self.forward[Rules.RECURSIVE]
         return [found.variant for name in self._stratum.relations for found in recursive.get(name, ())]
 
-    @property
+    @cached_property
     def with_bodies(self) -> dict[str, list[Enumerator]]:
         """Backward variants of the recursive clauses that give the row of every body fact, by head; planned when
         first used."""
-        if self._with_bodies is None:
-            self._with_bodies = {}
-            statistics = KernelStatistics(self._relations)
-            for clause in self._stratum.clauses:
-                if clause.is_recursive:
-                    planned = plan_backward(clause, statistics, with_rows=True)
-                    variant = BoundVariant(planned, self._dictionary, self._source)
-                    self._with_bodies.setdefault(clause.head, []).append(self._enumerator(variant))
-        return self._with_bodies
+        found: dict[str, list[Enumerator]] = {}
+        for clause in self._stratum.clauses:
+            if clause.is_recursive:
+                planned = plan_backward(clause, self._binder.statistics, with_rows=True)
+                found.setdefault(clause.head, []).append(self._enumerator(self._binder.bind(planned)))
+        return found
 
 
 def has_negation(clause: Clause) -> bool:
@@ -141,33 +117,31 @@ def _among(variants: Sequence[Enumerator], rules: Rules) -> tuple[Enumerator, ..
     return tuple(found for found in variants if found.variant.clause.is_recursive == is_recursive)
 
 
-class _RoundsPlan:
+class SetRounds:
     """Variants of a stratum that start at its own facts, as the machine runs rounds of them."""
 
-    def __init__(self, own: Sequence[str], variants: MachineVariants, dictionary: Dictionary) -> None:
+    def __init__(self, own: Sequence[str], variants: MachineVariants) -> None:
         self._own = own
         # No level matters of what variants read, nor of the stratum.
         read = (
             probe.relation for some in (variants.forward, variants.backward) for one in some for probe in one.probes
         )
-        self._plan = MachinePlan(own, frozenset((*own, *read)), variants, dictionary)
+        self.plan = MachinePlan(own, frozenset((*own, *read)), variants)
         self._workspace = Workspace()
 
-    def keep(self, relations: Mapping[str, KernelRelation]) -> None:
-        """Tells relations how far they go, if something has interrupted that."""
-        self._plan.keep(relations, self._own)
-
-    def _run(
+    def run(
         self,
         operator: Callable[[int], int],
-        task: Structure,
+        task: PropagationTask | PlainRoundsTask,
         phase: int,
         delta: Facts,
         relations: Mapping[str, KernelRelation],
         watch: Watch,
-    ) -> None:
-        """Runs rounds, from a first delta on."""
-        plan, workspace = self._plan, self._workspace
+        *,
+        is_left: bool = False,
+    ) -> Facts:
+        """Runs rounds from a first delta on. Returns all deltas or, of the last, what is left (`is_left`)."""
+        plan, workspace = self.plan, self._workspace
         workspace.machine.phase = phase
         plan.refresh(relations)
         workspace.clear()
@@ -179,76 +153,10 @@ class _RoundsPlan:
             touched[: len(entries), DELTA_LIST] = entries
             touched[entries, MARKS] |= DELTA
         MachineRun(plan, workspace, relations, self._own, watch).run(operator)
-
-    def _listed(self, relations: Mapping[str, KernelRelation]) -> Facts:
-        """The facts in the lists of deltas."""
-        found = {}
-        for name in self._own:
-            row = self._plan.relations[self._plan.number[name]]
-            if row.delta < row.delta_end:
-                found[name] = relations[name].touched[row.delta : row.delta_end, DELTA_LIST].copy()
-        return found
-
-
-class PropagationPlan(_RoundsPlan):
-    """The recursive variants."""
-
-    def __init__(self, own: Sequence[str], variants: Sequence[BoundVariant], dictionary: Dictionary) -> None:
-        super().__init__(own, MachineVariants(variants), dictionary)
-
-    def run(
-        self,
-        delta: Facts,
-        how: Propagation,
-        *,
-        is_new: bool,
-        column: int,
-        step: int,
-        stamp: int,
-        relations: Mapping[str, KernelRelation],
-        watch: Watch,
-    ) -> tuple[Facts, int]:
-        """Propagates a delta that has the marks of one, to the end: all deltas, and the next stamp. `column`, `step`,
-        `is_new` and `stamp` are those of `set_operators.apply_heads`."""
-        task = set_rounds.PropagationTask(
-            column, step, is_new, stamp, int(how.required) | int(how.excluded), int(how.required), how.is_unsupported,
-            int(how.added), int(how.removed),
-        )  # fmt: skip
-        phase = layout.GAINING if is_new else layout.SURVIVING
-        self._run(set_rounds.propagate, task, phase, delta, relations, watch)
-        for row in self._plan.relations:
-            row.delta = 0
-        return self._listed(relations), task.stamp
-
-
-class PlainRoundsPlan(_RoundsPlan):
-    """The variants of a `PropagationPlan`, and those that look for the derivations of given heads with their body
-    facts."""
-
-    def __init__(
-        self,
-        own: Sequence[str],
-        forward: Sequence[BoundVariant],
-        backward: Sequence[BoundVariant],
-        dictionary: Dictionary,
-    ) -> None:
-        super().__init__(own, MachineVariants(forward, backward, backward), dictionary)
-        self._forward = len(forward)
-        bodies = [[scan.relation for scan in variant.clause.scans] for variant in backward]
-        self._most_scans = max(map(len, bodies), default=0)
-        numbers = [[self._plan.number[name] if name in own else -1 for name in names] for names in bodies]
-        self._scans: Vector = np.array(
-            [number for some in numbers for number in (*some, *[-1] * (self._most_scans - len(some)))], np.int32
-        )
-
-    def run(
-        self, candidates: Facts, stamp: int, relations: Mapping[str, KernelRelation], watch: Watch
-    ) -> tuple[Facts, int, int]:
-        """Deletes as long as nothing can be proved. Returns the facts that are still to be checked, how many heads were
-        found that had not been checked, and the next stamp."""
-        task = set_rounds.PlainRoundsTask(
-            stamp=stamp, is_backward_half=True, forward=self._forward, scans=address_of(self._scans),
-            scans_size=len(self._scans), most_scans=self._most_scans,
-        )  # fmt: skip
-        self._run(set_rounds.delete_plainly, task, layout.SURVIVING, candidates, relations, watch)
-        return self._listed(relations), task.deletions, task.stamp
+        ends = {name: plan.relations[plan.number[name]] for name in self._own}
+        spans = {name: (row.delta if is_left else 0, row.delta_end) for name, row in ends.items()}
+        return {
+            name: relations[name].touched[first:end, DELTA_LIST].copy()
+            for name, (first, end) in spans.items()
+            if first < end
+        }

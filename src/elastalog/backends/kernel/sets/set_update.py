@@ -12,7 +12,9 @@ from dataclasses import replace
 import numpy as np
 
 from elastalog.backends.annotation import Support
+from elastalog.backends.kernel.compile.signatures import address_of
 from elastalog.backends.kernel.execution.level_views import BOTH_EPOCHS, GAINS, Phase
+from elastalog.backends.kernel.machine import layout, set_rounds
 from elastalog.backends.kernel.machine.enumeration import Sink
 from elastalog.backends.kernel.machine.run import Workspace
 from elastalog.backends.kernel.sets import set_operators
@@ -20,7 +22,6 @@ from elastalog.backends.kernel.sets.heads_backward import BackwardSearch
 from elastalog.backends.kernel.sets.set_facts import EXPECTED, LookAhead
 from elastalog.backends.kernel.sets.set_operators import IF_CERTAIN, NOTHING, RECURSIVE
 from elastalog.backends.kernel.sets.set_plan import SetPlan, has_negation
-from elastalog.backends.kernel.store import bookkeeping
 from elastalog.backends.kernel.store.annotations import COUNT, DELTA, DERIVED, IS, NEW, OTHER, PENDING, WAS, view
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
@@ -76,8 +77,7 @@ class StratumSets(LookAhead):
         self._backward = BackwardSearch(plan, relations, self.own, PHASES[Evaluation.SURVIVING], workspace, watch)
 
     def abandon(self) -> None:
-        """Nothing more will come; what was done will be taken back."""
-        self._plan.keep(self._relations)
+        """What is under way needs nothing but a rollback."""
 
     # --- explicit facts --------------------------------------------------------------------------------------------
 
@@ -113,12 +113,15 @@ class StratumSets(LookAhead):
         while delta := self._next_delta(found, how):
             if len(deltas) >= SETTINGS.set_machine_after and not is_noting:
                 column, step = self._counted(change, is_recursive=True)
-                rest, self._stamp = self._plan.propagation.run(
-                    delta, how, is_new=is_new, column=column, step=step, stamp=self._stamp + 1,
-                    relations=self._relations, watch=self._watch,
+                task = set_rounds.PropagationTask(
+                    column, step, is_new, self._stamp + 1, int(how.required) | int(how.excluded), int(how.required),
+                    how.is_unsupported, int(how.added), int(how.removed),
                 )  # fmt: skip
+                phase = layout.GAINING if is_new else layout.SURVIVING
+                rounds, relations, watch = self._plan.propagation, self._relations, self._watch
+                deltas.append(rounds.run(set_rounds.propagate, task, phase, delta, relations, watch))
+                self._stamp = task.stamp
                 self._extend_indexes()
-                deltas.append(rest)
                 break
             found = self.heads(evaluation, delta, Rules.RECURSIVE, change)
             self._mark(delta, 0, int(how.removed))
@@ -159,25 +162,28 @@ class StratumSets(LookAhead):
         is_plain = not self.having(fresh, Mark.DELAYED) and not self.with_nonrecursive_support(fresh)
         if not is_plain or not self._backward.is_easy:
             return queries, 0
-        rest, number, self._stamp = self._plan.plain_rounds.run(
-            candidates, self._stamp + 1, self._relations, self._watch
-        )
-        return rest, number
+        rounds, forward, scans = self._plan.plain_rounds
+        task = set_rounds.PlainRoundsTask(
+            stamp=self._stamp + 1, is_backward_half=True, forward=forward, scans=address_of(scans),
+            scans_size=scans.size, most_scans=scans.shape[1],
+        )  # fmt: skip
+        operator, phase, relations = set_rounds.delete_plainly, layout.SURVIVING, self._relations
+        rest = rounds.run(operator, task, phase, candidates, relations, self._watch, is_left=True)
+        self._stamp = task.stamp
+        return rest, task.deletions
 
     def end(self) -> Facts:
         """The entries of the stratum's relations that changed."""
         changed = {}
-        state = self._lists.state
         for name in self.own:
             relation = self._relations[name]
             if relation.touched_used:
                 entries = np.empty(relation.touched_used, np.int32)
-                faults = set_operators.finish(
-                    relation.touched, relation.touched_used, self._has_nonrecursive, self._has_recursive, entries, state
+                number = set_operators.finish(
+                    relation.touched, relation.touched_used, self._has_nonrecursive, self._has_recursive, entries
                 )
-                if faults:
-                    raise InternalError("maintenance", f"{faults} facts of `{name}` have impossible counters")
-                number = int(state[bookkeeping.LISTED])
+                if number < 0:
+                    raise InternalError("maintenance", f"{-number} facts of `{name}` have impossible counters")
                 if number:
                     changed[name] = entries[:number]
         return changed
@@ -231,11 +237,11 @@ class StratumSets(LookAhead):
         def sink(block: Matrix, used: int) -> None:
             if is_new:
                 head.reserve(head.used + used)
-            listed, state = self._lists.begin(head, used)
-            set_operators.apply_heads(
-                head.home, block, used, column, step, is_new, is_gain, noted, self._stamp, listed, state
+            entries, listed = self._lists.begin(head, used)
+            listed = set_operators.apply_heads(
+                head.home, block, used, column, step, is_new, is_gain, noted, self._stamp, entries, listed
             )
-            self._lists.finish(used)
+            self._lists.finish(head, listed, used)
 
         return sink
 
@@ -250,9 +256,9 @@ class StratumSets(LookAhead):
         is_marking = self._noted != NOTHING
 
         def sink(block: Matrix, used: int) -> None:
-            listed, state = self._lists.begin(head, used)
-            set_operators.list_entries(block, used, head.touched, is_marking, self._stamp, listed, state)
-            self._lists.finish(used)
+            entries, listed = self._lists.begin(head, used)
+            listed = set_operators.list_entries(block, used, head.touched, is_marking, self._stamp, entries, listed)
+            self._lists.finish(head, listed, used)
 
         return sink
 
@@ -262,9 +268,9 @@ class StratumSets(LookAhead):
 
         def sink(block: Matrix, used: int) -> None:
             for word, relation in own:
-                listed, state = self._lists.begin(relation, used)
-                set_operators.list_rows(relation.home, block, used, word, self._stamp, listed, state)
-                self._lists.finish(0)
+                entries, listed = self._lists.begin(relation, used)
+                listed = set_operators.list_rows(relation.home, block, used, word, self._stamp, entries, listed)
+                self._lists.finish(relation, listed, 0)
             self._watch.derived(used)
 
         return sink

@@ -47,7 +47,7 @@ ROW, OLD, NEW, OTHER, COUNT, MARKS, LOSS_LIST, DELTA_LIST = range(8)
 TOUCHED_WIDTH = 8
 """The columns of a touched table, for work on many entries at once."""
 
-# In compiled code, what the descriptor of a relation leads to (see `memory.Place`).
+# In compiled code, what the descriptor of a relation leads to (see `memory.RelationDescriptor`).
 
 
 @jit.view

@@ -44,9 +44,6 @@ from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.set_table import add_row, find_in_turn, find_row
 from elastalog.backends.protocol import GONE
 
-# A field of the state vector.
-LISTED = 2  # entries in the list that the operator appends to
-
 # Fields of the state vector of a commit.
 GROWN, LOWEST, HIGHEST = range(3)
 
@@ -70,6 +67,7 @@ def touch(home, facts, row, count, absent, other):
     fact.marks = UNTOUCHED if value < ABSENT else 0
     facts.level[row] = REFERENCE + home.touched_used
     home.touched_used += 1
+    home.is_settled = 0
 
 
 @inlined
@@ -372,15 +370,6 @@ def rollback(touched, used, level):
     for entry in range(used):
         fact = entry_of(touched, entry)
         level[fact.row] = fact.old if fact.marks & WAS else ABSENT
-
-
-def room(array: np.ndarray, used: int) -> np.ndarray:
-    """The array, or a longer copy if it has no `used` places."""
-    if used <= len(array):
-        return array
-    wider = np.empty((max(used, 2 * len(array)), *array.shape[1:]), array.dtype)
-    wider[: len(array)] = array
-    return wider
 
 
 @operator(types.void, INT, MATRIX, INT, _FLAGS)

@@ -26,8 +26,7 @@ from elastalog.backends.kernel.compile.signatures import (
     types,
     words_at,
 )
-from elastalog.backends.kernel.store.bookkeeping import room
-from elastalog.backends.kernel.store.memory import Vector
+from elastalog.backends.kernel.store.memory import Vector, longer, with_room
 from elastalog.settings import SETTINGS
 
 
@@ -216,9 +215,8 @@ class Vectors:
         ):
             return
         if rows > len(first):
-            first = np.full(max(rows, 2 * len(first)), NO_NODE, np.int32)
-            first[: len(self.first)] = self.first
-        self._take(first, room(self.nodes, place.nodes_used + steps), room(self.log, place.logged + steps))
+            first = longer(first, max(rows, 2 * len(first)), NO_NODE)
+        self._take(first, with_room(self.nodes, place.nodes_used + steps), with_room(self.log, place.logged + steps))
 
     def change(self, rows: Vector, level: int, step: int) -> None:
         """Adds a step to the counts of rows at a level."""

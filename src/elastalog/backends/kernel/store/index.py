@@ -19,7 +19,6 @@ from elastalog.backends.kernel.store.memory import (
     empty_keys,
     lengthen,
     power_of_two,
-    state_vector,
     write_index,
 )
 from elastalog.backends.kernel.store.postings import DIRECT, HASHED, STRIP_LENGTH
@@ -78,7 +77,7 @@ class Index:
         self.stamp, self.laid_out, self.ahead = STAMPS.take(), -1, -1
         self.descriptor = IndexDescriptor()
         self.columns = columns
-        self.state: Vector = state_vector(postings.INDEX_STATE_SIZE)
+        self.state: Vector = np.zeros(postings.INDEX_STATE_SIZE, np.int64)
 
     def successor(self) -> Index:
         """An empty index with room for what this one holds."""
@@ -118,7 +117,7 @@ class Index:
     def divide(self, parts: int) -> None:
         """Prepares the index to be extended by `parts` threads at once."""
         if parts * postings.INDEX_STATE_SIZE > len(self.state):
-            state = state_vector(parts * postings.INDEX_STATE_SIZE)
+            state = np.zeros(parts * postings.INDEX_STATE_SIZE, np.int64)
             state[: len(self.state)] = self.state
             self.stamp = STAMPS.take()
             self.state = state

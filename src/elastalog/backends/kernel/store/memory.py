@@ -54,9 +54,6 @@ NO_WORDS: Vector = np.zeros(0, np.int32)
 NO_TABLE: Vector = np.zeros(0, np.uint32)
 
 
-STATE_SIZE = 8
-
-
 class Stamps:
     """Numbers, none of which is given twice; `last` is the one given last."""
 
@@ -73,12 +70,6 @@ class Stamps:
 STAMPS = Stamps()
 """The owner of arrays takes a number from here before one of them is replaced or moves, so that those who have written
 down where they are see that they must look again. Before, since Ctrl-C may come in between; no number comes twice."""
-
-
-def state_vector(size: int = STATE_SIZE) -> Vector:
-    """What operators note of their work from call to call; those who do name its fields (see `set_table`, `postings`,
-    `bookkeeping`)."""
-    return np.zeros(size, np.int64)
 
 
 def cleared(shape: int | tuple[int, ...], dtype: Any) -> Vector:
@@ -136,9 +127,21 @@ def slots_at_once(rows: int) -> tuple[int, int]:
 def grown(array: Vector, used: int, size: int) -> Vector:
     """A longer copy of an array, its first `used` entries kept."""
     take(size * (array.nbytes // max(len(array), 1)) - array.nbytes)
+    return longer(array[:used], size)
+
+
+def longer(array: Vector, size: int, fill: Any = None) -> Vector:
+    """A longer copy of an array; what is new in it is `fill`, or of any value."""
     wider = np.empty((size, *array.shape[1:]), array.dtype)
-    wider[:used] = array[:used]
+    wider[: len(array)] = array
+    if fill is not None:
+        wider[len(array) :] = fill
     return wider
+
+
+def with_room(array: Vector, size: int) -> Vector:
+    """The array, or a longer copy if it is not of this size."""
+    return array if size <= len(array) else longer(array, max(size, 2 * len(array)))
 
 
 _MOST = 1 << 30
@@ -241,10 +244,12 @@ def _mapping_of(array: Vector) -> mmap.mmap | None:
 
 
 @record
-class Place(Structure):
-    """Where a relation is: its `used` rows and `touched_used` entries, and the arrays that hold them. `changed`: the
+class RelationDescriptor(Structure):
+    """Where a relation is, kept as long as the relation lives: how far it goes, `used` rows and `touched_used` entries,
+    stands here and nowhere else; the arrays that hold them are as written by `KernelRelation.lay_out`. `changed`: the
     entries that strata above hear of in the update under way. `given`: those of explicit facts that it changes in a
-    relation with rules; first `going` of them that are deleted, then `coming` that are inserted."""
+    relation with rules; first `going` of them that are deleted, then `coming` that are inserted. `number`: that of the
+    relation in its program. The others: see `KernelRelation`."""
 
     rows: int
     width: int
@@ -264,14 +269,6 @@ class Place(Structure):
     given: int
     going: int
     coming: int
-
-
-@record
-class RelationDescriptor(Place):
-    """The place of a relation, kept as long as the relation lives: how far it goes here and nowhere else, arrays as
-    written by `KernelRelation.lay_out`. `number`: that of the relation in its program. The others: see
-    `KernelRelation`."""
-
     number: int
     present: int
     lowest: int
