@@ -89,7 +89,7 @@ class Work:
 
     @property
     def derivations(self) -> int:
-        return sum([part.derivations for part in self._parts])
+        return sum([stratum.derivations for stratum in self.strata])
 
     @property
     def counters(self) -> Counters:
