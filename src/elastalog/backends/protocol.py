@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,7 @@ from elastalog.backends.watch import Watch
 from elastalog.late import dataclass
 from elastalog.planning.logical import Clause, LogicalProgram, LogicalStratum
 from elastalog.relations.facts import FactWords
+from elastalog.relations.limits import WORD
 from elastalog.relations.pairs import Pairs, Rows
 
 if TYPE_CHECKING:
@@ -100,23 +101,17 @@ DRIVEN: Final = 6
 """Numbers that a backend notes of each stratum that it has driven through."""
 
 
-class Driven(NamedTuple):
-    """Strata that the backend has brought to their new fixpoints (see `Small`), and the `derivations`, `effort` and
-    `seconds` that it took. To take apart what was `counted` would be a large part of a small update, so it is left as
-    it was: `DRIVEN` numbers of 64 bits for each stratum."""
+Driven: TypeAlias = "tuple[Sequence[LogicalStratum], bytes, int, float]"
+"""What the backend has done to bring strata to their new fixpoints (see `Small`): all strata, what was counted of
+those, which `costs_of` takes apart, and the effort and the seconds that it took. To take it apart at once, or to make
+more than a tuple, would be a large part of a small update."""
 
-    strata: Sequence[LogicalStratum]
-    counted: bytes
-    derivations: int
-    effort: int
-    seconds: float
 
-    @property
-    def costs(self) -> list[list[int]]:
-        """For each of them, its place among all `strata`, how many changes reached it, derivations, rows, effort and
-        touched facts, as a `Watch` counts them."""
-        found: list[list[int]] = np.frombuffer(self.counted, np.int64).reshape(-1, DRIVEN).tolist()
-        return found
+def costs_of(done: Driven) -> list[list[int]]:
+    """For each stratum that was driven through, its place among all, how many changes reached it, derivations, rows,
+    effort and touched facts, as a `Watch` counts them."""
+    found: list[list[int]] = np.frombuffer(done[1], np.int64).reshape(-1, DRIVEN).tolist()
+    return found
 
 
 @dataclass(slots=True)
@@ -455,32 +450,31 @@ ChangedWords: TypeAlias = Mapping[str, tuple[Rows, Rows]]
 """By relation: the facts inserted, and the facts deleted."""
 
 
-LISTING: Final = 3
+LISTING: Final = 4
 LISTED: Final = 5
 """Words that a listing begins with, and those that are listed of each relation."""
 
 
 class ListedChanges(Mapping[str, tuple[Rows, Rows]]):
     """The changes of several relations in a row of words, split by relation when they are looked at, which is seldom.
-    First the number of relations, in a word, and the impact, in two; then, for each relation, its place among `names`,
+    First the number of relations and the impact, in two words each; then, for each relation, its place among `names`,
     its width, and how many of its facts changed in some way, were inserted, and deleted; then facts, inserted ones of a
-    relation first, deleted ones last."""
+    relation first, deleted ones last. `impact`: how many facts were inserted or deleted."""
 
     __slots__ = ("_found", "_listed", "_names", "impact")
 
-    def __init__(self, listed: bytes, names: Sequence[str]) -> None:
+    def __init__(self, listed: bytes, names: Sequence[str], impact: int) -> None:
         self._listed = listed
         self._names = names
         self._found: dict[str, tuple[Rows, Rows]] | None = None
-        self.impact = int.from_bytes(listed[4:12], "little")
-        """How many facts were inserted or deleted."""
+        self.impact = impact
 
     def by_relation(self) -> dict[str, tuple[Rows, Rows]]:
         """By the names of relations."""
         found = self._found
         if found is None:
-            words = np.frombuffer(bytearray(self._listed), np.int32)  # operators take what may be written to
-            found, names, first = {}, self._names, LISTING + LISTED * int(words[0])
+            words = np.frombuffer(bytearray(self._listed), WORD)  # operators take what may be written to
+            found, names, first = {}, self._names, LISTING + LISTED * words.item(0)
             head = iter(words[LISTING:first].tolist())
             for number, width, size, came, went in zip(head, head, head, head, head):  # noqa: B905  # fives
                 if came or went:

@@ -30,7 +30,7 @@ from dataclasses import field
 from enum import StrEnum
 from typing import Any, Final, Literal, TypeAlias
 
-from elastalog.backends.protocol import Driven, Small
+from elastalog.backends.protocol import Driven, Small, costs_of
 from elastalog.backends.watch import WITH_REST
 from elastalog.diagnostics.messages import counted
 from elastalog.evaluation.experience import (
@@ -165,8 +165,8 @@ class CostModel:
 
     def driven(self, done: Driven, is_loss: bool) -> None:
         """Remembers what updates cost that were too small to be chosen one by one."""
-        for place, changes, derivations, rows, effort, touched in done.costs:
-            stratum = done.strata[place]
+        for place, changes, derivations, rows, effort, touched in costs_of(done):
+            stratum = done[0][place]
             if not stratum.clauses:
                 continue
             known = self._strata.get(stratum.number) or self.known(stratum)

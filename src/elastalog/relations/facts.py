@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from itertools import chain, repeat
 from keyword import iskeyword
@@ -143,34 +143,8 @@ class Relation(Renamed):
     def __iter__(self) -> Iterator[tuple[Value, ...]]:
         pairs = None if self._pairs is None else self._pairs()
         if pairs is not None:
-            return self._named(chain.from_iterable(map(self._listed, pairs.blocks())))
-        return self._decoded(self._fetch().words)
-
-    def _decoded(self, words: Words) -> Iterator[tuple[Value, ...]]:
-        size = len(words)
-        if size <= _BLOCK:
-            return self._named(self._listed(words))
-        # Decoded as they are asked for: who looks at the first of a million pays for a block.
-        blocks = (words[start : start + _BLOCK] for start in range(0, size, _BLOCK))
-        return self._named(chain.from_iterable(map(self._listed, blocks)))
-
-    def _listed(self, words: Words) -> Iterator[tuple[Value, ...]]:
-        schema, dictionary = self.schema, self._dictionary
-        columns = schema.columns
-        if schema.is_of_texts:
-            one_by_one = dictionary.symbols.each_text(words)  # quicker than column by column
-            return zip(*[one_by_one] * len(columns))  # noqa: B905  # as many for each column
-        if not columns:
-            return repeat((), len(words))
-        values = dictionary.values
-        return zip(*[values(column.base, words[:, i]) for i, column in enumerate(columns)], strict=True)
-
-    def _named(self, facts: Iterator[tuple[Value, ...]]) -> Iterator[tuple[Value, ...]]:
-        """The facts, the first of which knows the names of the columns: by that `pandas.DataFrame(relation)` has
-        them."""
-        for first in facts:
-            return chain((_row_type(self.schema.names)(first),), facts)
-        return iter(())
+            return _of_blocks(pairs.blocks(), self.schema, self._dictionary)
+        return _facts(self._fetch().words, self.schema, self._dictionary)
 
     def _may_hold(self, fact: object) -> TypeGuard[tuple[Any, ...]]:
         """Whether what is looked for here is a tuple of as many values as there are columns; warns if it is not."""
@@ -190,8 +164,9 @@ class Relation(Renamed):
             return False
         if found is None:
             return False
-        if self._contains is not None:
-            return self._contains(found or [0])
+        contains = self._contains
+        if contains is not None:
+            return contains(found or [0])
         words = self._fetch().words
         return bool(len(words)) and (not found or bool((words == found).all(axis=1).any()))
 
@@ -278,6 +253,40 @@ class Relation(Renamed):
         return html_table(caption, self.schema.names, [*self.head(), *more])
 
 
+# Functions, since to find an attribute of what is `Renamed` takes longer.
+
+
+def _facts(words: Words, schema: Schema, dictionary: Dictionary) -> Iterator[tuple[Value, ...]]:
+    size = len(words)
+    if size <= _BLOCK:
+        return _named(_decoded(words, schema, dictionary), schema)
+    # Decoded as they are asked for: who looks at the first of a million pays for a block.
+    blocks = (words[start : start + _BLOCK] for start in range(0, size, _BLOCK))
+    return _of_blocks(blocks, schema, dictionary)
+
+
+def _of_blocks(blocks: Iterable[Words], schema: Schema, dictionary: Dictionary) -> Iterator[tuple[Value, ...]]:
+    return _named(chain.from_iterable(_decoded(block, schema, dictionary) for block in blocks), schema)
+
+
+def _decoded(words: Words, schema: Schema, dictionary: Dictionary) -> Iterator[tuple[Value, ...]]:
+    columns = schema.columns
+    if schema.is_of_texts:
+        one_by_one = dictionary.symbols.each_text(words)  # quicker than column by column
+        return zip(*[one_by_one] * len(columns))  # noqa: B905  # as many for each column
+    if not columns:
+        return repeat((), len(words))
+    values = dictionary.values
+    return zip(*[values(column.base, words[:, i]) for i, column in enumerate(columns)], strict=True)
+
+
+def _named(facts: Iterator[tuple[Value, ...]], schema: Schema) -> Iterator[tuple[Value, ...]]:
+    """The facts, the first of which knows the names of the columns: by that `pandas.DataFrame(relation)` has them."""
+    for first in facts:
+        return chain((_row_type(schema.names)(first),), facts)
+    return iter(())
+
+
 class GivenRelation(Relation):
     """One of given facts. What an update changed are many of them, most of a few facts, so that little is made."""
 
@@ -302,4 +311,4 @@ class GivenRelation(Relation):
         rows = self._rows
         if not len(rows):
             return iter(())
-        return super().__iter__() if isinstance(rows, Pairs) else self._decoded(rows)
+        return super().__iter__() if isinstance(rows, Pairs) else _facts(rows, self.schema, self._dictionary)

@@ -63,11 +63,13 @@ class Column:
 class Schema:
     """A relation's name and columns, in order. If all columns are of whole numbers or texts, `parts` has of each where
     its values are in facts one after the other, and the least value that is its own word, None of texts; of columns
-    that are all alike there is one part. `is_of_texts`: all of them are. Every small update asks."""
+    that are all alike there is one part; and `kinds` has the type of a plain value of each. `is_of_texts`: all of them
+    are. Every small update asks."""
 
     name: str
     columns: tuple[Column, ...]
     parts: tuple[tuple[slice, int | None], ...] = field(default=(), init=False, repr=False, compare=False)
+    kinds: tuple[type, ...] = field(default=(), init=False, repr=False, compare=False)
     is_of_texts: bool = field(default=False, init=False, repr=False, compare=False)
     names: tuple[str, ...] = field(default=(), init=False, repr=False, compare=False)
 
@@ -77,6 +79,7 @@ class Schema:
         if bases and all(base in _LEAST for base in bases):
             parts = [(slice(place, None, len(bases)), _LEAST[base]) for place, base in enumerate(bases)]
             object.__setattr__(self, "parts", ((slice(None), parts[0][1]),) if len(set(bases)) == 1 else tuple(parts))
+            object.__setattr__(self, "kinds", tuple([str if base is Base.SYMBOL else int for base in bases]))
             object.__setattr__(self, "is_of_texts", set(bases) == {Base.SYMBOL})
 
     @staticmethod

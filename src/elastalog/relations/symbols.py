@@ -10,6 +10,7 @@ Reading texts by id needs no lock: nothing is ever changed or removed. Looking f
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import compress, filterfalse, repeat
 
 import numpy as np
@@ -123,8 +124,7 @@ class Symbols:
         texts = self._texts
         if isinstance(texts, SmallInterner):
             return texts.find(text)
-        with self._lock:
-            return texts.find(text)
+        return _found(texts, self._lock, text)
 
     def text(self, word: int) -> str:
         """The text of an id."""
@@ -197,10 +197,15 @@ class Symbols:
         if isinstance(texts, SmallInterner) and max(len(texts), count) > SETTINGS.few_texts:
             many = LargeInterner()
             many.extend(texts.array(0, len(texts)))
-            # Who still reads the old ones finds them as they were.
-            self._texts, self.finding = many, self.find
+            # Who still reads the old ones finds them as they were. Without `self`, which would keep itself.
+            self._texts, self.finding = many, partial(_found, many, self._lock)
             return many
         return texts
+
+
+def _found(texts: LargeInterner, lock: ThreadLock, text: str) -> int | None:
+    with lock:
+        return texts.find(text)
 
 
 def _joined(pieces: list[Words]) -> Words:

@@ -30,7 +30,7 @@ from elastalog.settings import SETTINGS
 
 pc = late.module("pyarrow.compute")
 _DICTIONARY = pa.dictionary(pa.int32(), pa.string()).id
-_TUPLES, _TEXTS, _NUMBERS = frozenset({tuple}), frozenset({str}), frozenset({int})
+_TUPLES = frozenset({tuple})
 
 
 def to_words(schema: Schema, rows: Any, dictionary: Dictionary) -> Words:
@@ -247,28 +247,27 @@ def _not_rows(schema: Schema, rows: Any) -> ElastalogError:
 def words_of_few_tuples(schema: Schema, rows: list[Any], dictionary: Dictionary) -> Words | None:
     """The words of rows. None if they are many, or one is no tuple of values of the plainest kind: then it, and what
     may be wrong with it, must be looked at with care."""
-    parts, arity = schema.parts, len(schema.columns)
-    if not parts or len(rows) > SETTINGS.few_rows or not _TUPLES.issuperset(map(type, rows)):
+    number, kinds = len(rows), schema.kinds
+    if not kinds or number > SETTINGS.few_rows or not _TUPLES.issuperset(map(type, rows)):
         return None
-    if not {arity}.issuperset(map(len, rows)):
+    given, arity = [*chain.from_iterable(rows)], len(kinds)
+    if (*map(type, given),) != kinds * number or (number > 1 and not {arity}.issuperset(map(len, rows))):
         return None
-    given = list(chain.from_iterable(rows))
-    words = given.copy()  # numbers are their own words
-    find = dictionary.symbols.finding
-    for part, least in parts:
-        values = given[part]
-        if least is None:
-            if not _TEXTS.issuperset(map(type, values)):
+    if schema.is_of_texts:
+        words = [*map(dictionary.symbols.finding, given)]
+    else:
+        words = given.copy()  # numbers are their own words
+        for part, least in schema.parts:
+            if least is None:
+                words[part] = map(dictionary.symbols.finding, given[part])
+            elif number and (min(values := given[part]) < least or max(values) >= WIDE):
                 return None
-            words[part] = map(find, values)
-        elif not _NUMBERS.issuperset(map(type, values)) or (values and (min(values) < least or max(values) >= WIDE)):
-            return None
     if None in words:  # all have been looked at before the first text is added
-        texts = [part for part, least in parts if least is None]
+        texts = [part for part, least in schema.parts if least is None]
         try:
-            ids = iter(dictionary.symbols.ids_of(list(chain.from_iterable(map(given.__getitem__, texts)))))
+            ids = iter(dictionary.symbols.ids_of([*chain.from_iterable(map(given.__getitem__, texts))]))
         except UnicodeEncodeError:
             return None
         for part in texts:
             words[part] = islice(ids, len(given[part]))
-    return rows_of((len(rows), arity), words)
+    return rows_of((number, arity), words)

@@ -147,6 +147,7 @@ def follow_chains(ids, patterns, parts, ends):
 
 
 EMPTY = -1
+_NO_SLOTS = np.full(128, EMPTY, np.int32)
 MULTIPLIER = int(_MULTIPLIER)
 LOW_64_BITS = (1 << 64) - 1
 
@@ -159,7 +160,7 @@ class WideTable:
     def __init__(self) -> None:
         self._length = 0
         self._patterns: Integers = np.empty(64, np.int64)
-        self._slots: Words = np.full(128, EMPTY, np.int32)
+        self._slots: Words = _NO_SLOTS.copy()
         self._lock = ThreadLock()
 
     def __len__(self) -> int:

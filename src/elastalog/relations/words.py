@@ -33,6 +33,7 @@ from elastalog.relations.limits import (
     MOST_NUMBER,
     MOST_UNSIGNED,
     WIDE,
+    WORD,
     Floats,
     Integers,
     Unsigned,
@@ -250,7 +251,7 @@ class Dictionary:
 
 def rows_of(shape: tuple[int, int], words: list[Any]) -> Words:
     """Words as facts, in a third of the time that NumPy takes to look at a list."""
-    rows = np.empty(shape, np.int32)
+    rows = np.empty(shape, WORD)
     _packing(len(words))(rows, 0, *words)
     return rows
 

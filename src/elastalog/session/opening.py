@@ -279,19 +279,20 @@ def _first_epoch(
                 return files
 
         checked, files, unread = program.checked, None, set[str]()
+        rows = named if isinstance(named, Mapping) else None
         folder = None if isinstance(named, Mapping) or given.engine == "spark" else named
         if folder is not None and not is_address(folder):
             if given.facts is not None:
                 unread = look_for_unread(checked, Path(folder))
             facts = begin(sources_in(checked, Path(folder), given.policy))
-        if not (given.is_program or isinstance(named, Mapping) or given.store.path):
+        if not (given.is_program or rows is not None or given.store.path):
             if folder is not None and given.facts is not None:
                 _warn_of_nothing(program, unread)
             elif named is None and Path(checked.source.name).is_file():
                 look_for_unread(checked, Path(checked.source.name).parent)
-        if named and isinstance(named, Mapping) and given.facts is not None:
-            _warn_of_missing(program, named)
-        if isinstance(named, Mapping) and (sources := sources_at(checked, named, given.policy)):
+        if rows and given.facts is not None:
+            _warn_of_missing(program, rows)
+        if rows is not None and (sources := sources_at(checked, rows, given.policy)):
             files = begin(sources)
         materialisation = Materialisation(program, settings, watch=watch)
         if folder is not None and is_address(folder):
@@ -299,9 +300,8 @@ def _first_epoch(
 
             fetched = RemoteFolder(str(folder)).fetch_all()
             facts = begin(sources_in(checked, Path(fetched), given.policy))
-        rows = named.values() if isinstance(named, Mapping) else ()
         with materialisation.lock, watch.within(materialisation.timeout, on_long=materialisation.tell_of_growth):
-            is_read = not rows or any(type(one) is not list for one in rows)
+            is_read = not rows or any(type(one) is not list for one in rows.values())
             with memory_as_limit(), materialisation.reading() if is_read else nullcontext():
                 explicit, reports = initial_facts(materialisation, facts, given.policy, files)
             reading.close()

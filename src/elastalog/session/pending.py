@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
@@ -28,7 +28,10 @@ if TYPE_CHECKING:
     from elastalog.pipeline.files.diff import Diff
     from elastalog.session.updating import Updates
 
+Sides: TypeAlias = "dict[str, np.ndarray]"
+
 _NO_EDITS: Final = RuleEdits()
+_NOTHING: Final = Update()
 
 
 class PendingUpdate(DraftUpdate):
@@ -37,10 +40,9 @@ class PendingUpdate(DraftUpdate):
     def __init__(self, updates: Updates, source: str | None, batch: str | int | None, policy: BadRows = FAIL) -> None:
         self._updates = updates
         self._now = updates.now
-        self._source = source
-        self._batch = batch
-        self._inserted: dict[str, np.ndarray] = {}
-        self._deleted: dict[str, np.ndarray] = {}
+        self._deleted: Sides = {}
+        self._inserted: Sides = {}
+        self._facts = Update(self._deleted, self._inserted, source, batch)
         if policy is not FAIL:
             self._policy = policy
             self.keeps_bad = policy.lets_pass
@@ -58,7 +60,7 @@ class PendingUpdate(DraftUpdate):
     """The rules to add and to remove, as they were given."""
     _change: RuleChange | None = None
     _record: EpochRecord | None = None
-    _further: list[tuple[dict[str, np.ndarray], str, np.ndarray]] | None = None
+    _further: list[tuple[Sides, str, np.ndarray]] | None = None
     """Rows of relations that have some on the same side already."""
 
     @cached_property
@@ -71,7 +73,7 @@ class PendingUpdate(DraftUpdate):
     def delete(self, relation: str, rows: Any) -> None:
         self._add(self._deleted, relation, rows)
 
-    def _add(self, side: dict[str, np.ndarray], relation: str, rows: Any) -> None:
+    def _add(self, side: Sides, relation: str, rows: Any) -> None:
         """Rows as words. Bad ones are an error, unless the policy lets them pass."""
         if self._end is not None:
             self.require_open()
@@ -131,7 +133,7 @@ class PendingUpdate(DraftUpdate):
 
     def _edit(self, edits: RuleEdits) -> None:
         self.require_open()
-        if self._updates.is_applied(self._source, self._batch):
+        if self._is_applied:
             return  # it will do nothing, and the rules that it names may be gone
         # Errors in rules come now, where they can still be mended.
         self._change = change_rules(self._now.program, edits)
@@ -141,6 +143,11 @@ class PendingUpdate(DraftUpdate):
     def program(self) -> Program:
         """The program that there will be."""
         return self._now.program if self._change is None else self._change.after
+
+    @property
+    def _is_applied(self) -> bool:
+        """Whether its batch has been applied before."""
+        return self._updates.is_applied(self._facts.source, self._facts.batch)
 
     @property
     def schemas(self) -> Mapping[str, Schema]:
@@ -180,31 +187,31 @@ class PendingUpdate(DraftUpdate):
 
     def schemas_with(self, added: Iterable[str]) -> Mapping[str, Schema]:
         """The relations that there will be after some rules have been added too."""
-        if self._updates.is_applied(self._source, self._batch):
+        if self._is_applied:
             return self.schemas  # what they declare is there
         edits = RuleEdits((*self._edits.added, *added), self._edits.removed)
         return schemas_of(change_rules(self._now.program, edits).after.checked)
 
     def as_update(self) -> Update:
         """The update as it stands."""
-        inserted, deleted, change = self._inserted, self._deleted, self._change
+        facts, change = self._facts, self._change
         if self._further is not None:
             self._join()
         if change is None:
-            return Update(deleted, inserted, self._source, self._batch)
+            return facts
         if change.before is not self._now.program:
             change = self._change = change_rules(self._now.program, self._edits)
-        inserted = dict(inserted)
+        inserted = dict(self._inserted)
         for fact in change.facts:
             words = self._now.encode(fact.relation, [fact.values], self.schemas)
             known = inserted.get(fact.relation)
             inserted[fact.relation] = words if known is None else np.concatenate([known, words])
-        return Update(deleted, inserted, self._source, self._batch, change if change.is_effective else None)
+        return replace(facts, inserted=inserted, rules=change if change.is_effective else None)
 
     @property
     def digest(self) -> str | None:
         """The same for the same facts and rules, in whatever order the facts came; None if it is not compared."""
-        if self._batch is None or not self.is_compared:
+        if self._facts.batch is None or not self.is_compared:
             return None
         told = self.stands_for
         if told is None:
@@ -217,13 +224,12 @@ class PendingUpdate(DraftUpdate):
 
     def _join(self) -> None:
         """One array for each relation on each side."""
-        parts: dict[tuple[int, str], list[np.ndarray]] = {}
-        for side, name, words in self._further or ():
-            parts.setdefault((side is self._deleted, name), []).append(words)
-        self._further = None
-        for (is_deleted, name), blocks in parts.items():
-            side = self._deleted if is_deleted else self._inserted
-            side[name] = np.concatenate([side[name], *blocks])
+        further, self._further = self._further or (), None
+        for side in (self._deleted, self._inserted):
+            parts: dict[str, list[np.ndarray]] = {}
+            for _, name, words in (one for one in further if one[0] is side):
+                parts.setdefault(name, [side[name]]).append(words)
+            side.update((name, np.concatenate(blocks)) for name, blocks in parts.items())
 
     def commit(self) -> Changes:
         self._commit()
@@ -233,15 +239,14 @@ class PendingUpdate(DraftUpdate):
         """Makes it the next epoch; by a function that does what `Updates.commit` does, and more, if one is given."""
         if self._end is not None:
             self.require_open()
-        if commit is None:
-            commit = self._updates.commit
-        if self._change is None and not self.keeps_bad and self._batch is None:
+        commit = commit or self._updates.commit
+        if self._change is None and not self.keeps_bad and self._facts.batch is None:
             commit(self.as_update(), self._committed)
             return
         with self._now.lock:  # rules are changed from the program of the moment
             update = self.as_update()
             update.digest = self.digest
-            if self.keeps_bad and not self._updates.is_applied(self._source, self._batch):
+            if self.keeps_bad and not self._is_applied:
                 self._bad.set_aside()
             with nullcontext() if update.rules is None else update.rules.text.placing():
                 commit(update, self._committed)
@@ -252,7 +257,7 @@ class PendingUpdate(DraftUpdate):
         """Called even when Ctrl-C, held back until the commit was done, ends the call of it."""
         self._end = "committed"
         self._record = record
-        self._inserted, self._deleted = {}, {}
+        self._deleted, self._inserted, self._facts = {}, {}, _NOTHING
         if self._change is not None:
             self._edits, self._change = _NO_EDITS, None
 

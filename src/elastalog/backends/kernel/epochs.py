@@ -6,6 +6,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
+from weakref import proxy
 
 import numpy as np
 
@@ -42,7 +43,7 @@ class KernelShifts:
     """See `backends.protocol.Shifts`."""
 
     def __init__(self, backend: _Backend) -> None:
-        self._backend = backend
+        self._backend = proxy(backend)  # which has this: a circle would keep all facts until garbage is collected
         self._held = backend.held
 
     def back(self, most: int | None = None, instead_of: Shift | None = None) -> Shift | None:

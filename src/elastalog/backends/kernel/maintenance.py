@@ -17,11 +17,12 @@ from elastalog.backends.kernel.levels.plan import MaintenancePlan, load_operator
 from elastalog.backends.kernel.levels.scheduler import UpdateScheduler
 from elastalog.backends.kernel.store import transaction
 from elastalog.backends.kernel.store.memory import Matrix
-from elastalog.backends.kernel.store.transaction import StratumDelta, Transaction
+from elastalog.backends.kernel.store.transaction import IsExplicit, Sides, StratumDelta, Transaction
 from elastalog.backends.protocol import Procedure, Reach, Small
 from elastalog.backends.rows import are_in, distinct
 from elastalog.backends.watch import BudgetExceeded
 from elastalog.planning.logical import LogicalProgram, LogicalStratum
+from elastalog.relations.limits import WORD
 
 if TYPE_CHECKING:
     from elastalog.backends.kernel.strata import AnyMaintenance
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _NO_PLACES: Final = frozenset[int]()
+_NONE: Final[Sides] = {}
 
 
 class KernelMaintenance:
@@ -72,11 +74,12 @@ class KernelMaintenance:
         began = time.perf_counter()
         reach, scheduler = self._reach, self.scheduler
         done, given = reach.done, reach.given
-        scheduler.set_out(done.changed, small.derivations)
-        driven = _NO_PLACES if done.asked is None or done.anew else self._explicit
-        self.normalise(driven)
-        if not given <= driven:
-            for place in sorted(given - driven):
+        is_new = done.asked is not None
+        scheduler.set_out(done.changed, small.derivations, 0, is_new)
+        if is_new:
+            self._normalise(_NO_PLACES if done.anew else self._explicit)
+        if given:
+            for place in sorted(given):
                 self._give(place, small)
         for number in small.asked:
             if number in reach.place:
@@ -163,36 +166,47 @@ class KernelMaintenance:
             self._under_way = None
         self.scheduler.end()
 
-    def normalise(self, driven: Set[int] = _NO_PLACES) -> None:
-        """Finds out which explicit facts go and come in the update that has begun, if that is not known. Those of
-        strata at places that are `driven`, which have no rules, do so at once: all that an update means to them."""
+    def normalise(self) -> None:
+        """Finds out which explicit facts go and come in the update that has begun, if that is not known."""
+        if self._reach.done.asked is not None:
+            self.scheduler.begin_update()
+            self._normalise(_NO_PLACES)
+
+    def _normalise(self, driven: Set[int]) -> None:
+        """Finds out which explicit facts go and come, and the places of their strata. Those of strata at places that
+        are `driven`, which have no rules, do so at once: all that an update means to them."""
         reach = self._reach
-        done, given, owner = reach.done, reach.given, reach.owner
-        if done.asked is None:
-            return
+        done, owner = reach.done, reach.owner
+        assert done.asked is not None
         (deleted, inserted, is_explicit), done.asked = done.asked, None
         done.deleted, done.inserted = deleted, inserted
-        for side, is_present in ((deleted, False), (inserted, True)):
-            changed: dict[str, Matrix] | None = None
-            for name, asked in side.items():
-                facts = np.ascontiguousarray(asked if len(asked) == 1 else distinct(asked), np.int32)
-                place = owner.get(name)
-                if not is_present and name in inserted:
-                    facts = facts[~are_in(facts, inserted[name])]
-                if place is not None and place in driven and len(facts):
-                    facts = self.scheduler.change(place, name, facts, is_present)
-                elif not (is_other := is_explicit(name, facts) != is_present).all():
-                    facts = facts[is_other]
-                if len(facts) and place is not None:
-                    given.add(place)
-                if facts is not asked or not len(facts):
-                    changed = dict(side) if changed is None else changed
-                    changed[name] = facts
-            if changed is not None:
-                changed = {name: facts for name, facts in changed.items() if len(facts)}
-                done.deleted, done.inserted = (done.deleted, changed) if is_present else (changed, done.inserted)
+        if deleted:
+            done.deleted = self._effective(deleted, inserted, is_explicit, driven, is_present=False)
+        if inserted:
+            done.inserted = self._effective(inserted, _NONE, is_explicit, driven, is_present=True)
         if done.anew:
-            given.update(owner[name] for name in done.anew if name in owner)
+            reach.given.update(owner[name] for name in done.anew if name in owner)
+
+    def _effective(
+        self, side: Sides, others: Sides, is_explicit: IsExplicit, driven: Set[int], *, is_present: bool
+    ) -> Sides:
+        """The facts of one side of an update that are not as it wants them, but for `others`."""
+        changed: dict[str, Matrix] | None = None
+        for name, asked in side.items():
+            facts = np.ascontiguousarray(asked if len(asked) == 1 else distinct(asked), WORD)
+            place = self._reach.owner.get(name)
+            if name in others:
+                facts = facts[~are_in(facts, others[name])]
+            if place is not None and place in driven and len(facts):
+                facts = self.scheduler.change(place, name, facts, is_present)
+            elif not (is_other := is_explicit(name, facts) != is_present).all():
+                facts = facts[is_other]
+            if place is not None and place not in driven and len(facts):
+                self._reach.given.add(place)
+            if facts is not asked or not len(facts):
+                changed = dict(side) if changed is None else changed
+                changed[name] = facts
+        return side if changed is None else {name: facts for name, facts in changed.items() if len(facts)}
 
     def _change_explicit(self, stratum: LogicalStratum, place: int) -> None:
         """All that an update means to a stratum without rules, which is at a place: explicit facts go and come."""

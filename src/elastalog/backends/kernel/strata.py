@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, TypeAlias
+from weakref import proxy
 
 import numpy as np
 
@@ -150,7 +151,9 @@ class StratumKind:
 
     def __init__(self, stratum: LogicalStratum, context: StrataContext) -> None:
         self.stratum = stratum
-        self.context = context
+        self.context: StrataContext = proxy(
+            context
+        )  # which has this: in a circle all facts would stay until garbage is collected
         self.held = context.held
         self.is_limited = context.program.is_limited(stratum)
         self.is_maintained = not self.is_limited

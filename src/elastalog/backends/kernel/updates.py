@@ -62,7 +62,6 @@ class KernelUpdates:
         done.asked = deleted, inserted, is_explicit or self.held.is_explicit
         if anew:
             done.anew = anew
-        self.maintenance.scheduler.begin_update()
         if is_explicit is not None:
             self.maintenance.normalise()  # it may look for more than was asked for
 

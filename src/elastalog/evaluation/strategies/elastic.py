@@ -22,7 +22,7 @@ from functools import partial
 from typing import ClassVar
 
 from elastalog.backends.annotation import Annotation, Support
-from elastalog.backends.protocol import Backend, Driven, Maintenance, Reach
+from elastalog.backends.protocol import Backend, Driven, Maintenance, Reach, costs_of
 from elastalog.backends.watch import BudgetExceeded, Watch
 from elastalog.diagnostics.messages import counted
 from elastalog.evaluation.costs import AUTO, Budget, CostModel, Forecast, How
@@ -62,7 +62,7 @@ class Elastic:
         for stratum, reach in backend.changes.affected(costs.small(done)):
             done.append(self.update_stratum(backend, stratum, reach))
         for part in done:
-            if type(part) is Driven and costs.is_to_learn(part.effort):
+            if type(part) is tuple and costs.is_to_learn(part[2]):
                 costs.driven(part, is_mostly_loss(backend))
         return Work(done, write=self._write)
 
@@ -169,10 +169,11 @@ def _written_down(costs: CostModel, driven: StratumWork | Driven) -> list[Stratu
     at in between: they share the time by the changes that they heard of and the rows that they looked at."""
     if isinstance(driven, StratumWork):
         return [driven]
-    share = driven.seconds / (sum([changes + rows for _, changes, _, rows, *_ in driven.costs]) or 1)
+    (strata, _, _, seconds_of_all), each = driven, costs_of(driven)
+    share = seconds_of_all / (sum([changes + rows for _, changes, _, rows, *_ in each]) or 1)
     found = []
-    for place, changes, derivations, rows, effort, _ in driven.costs:
-        stratum, seconds = driven.strata[place], share * (changes + rows)
+    for place, changes, derivations, rows, effort, _ in each:
+        stratum, seconds = strata[place], share * (changes + rows)
         why = counted(changes, "changed input") if stratum.clauses else "explicit facts"
         work = StratumWork(stratum.number, stratum.relations, How.UPDATE, why, derivations, seconds)
         if stratum.clauses:

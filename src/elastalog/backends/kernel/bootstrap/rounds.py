@@ -6,7 +6,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
+from weakref import proxy
 
 from elastalog.backends.kernel.bootstrap.bodies import Body, StratumBodies
 from elastalog.backends.kernel.execution.bound_variant import BoundVariant
@@ -111,9 +112,7 @@ class MachineRounds:
         self._rows = {name: self._plan.relations[self._plan.number[name]] for name in own}
         self._task = growth.GrowthTask(carried=carried, hands_on=take is not None, until=until)
         workspace.attach(self._plan, self._task)
-        self._run = MachineRun(
-            self._plan, workspace, self._relations, own, watch, self._tell, on_block=self._hand_on, has_entries=False
-        )
+        self._run: MachineRun = _Run(self, self._plan, workspace, self._relations, own, watch, has_entries=False)
         self._told = 0
 
     def _laid_out(self, stratum: StratumBodies, flat: frozenset[str], carried: int, key: object) -> MachinePlan:
@@ -170,10 +169,10 @@ class MachineRounds:
         machine.served = 0
         self._task.opened = machine.work_before
         reason = self._run.run(growth.grow)
-        self._tell()
+        self.tell()
         return reason
 
-    def _hand_on(self, number: int, block: Matrix, used: int) -> None:
+    def hand_on(self, number: int, block: Matrix, used: int) -> None:
         """A variant gives a block."""
         assert self._take is not None
         variant = self.bodies[number].variant
@@ -181,7 +180,8 @@ class MachineRounds:
         self._plan.code.variants[number].made += used
         self._relations[variant.clause.head].lay_out()
 
-    def _tell(self) -> None:
+    def tell(self) -> None:
+        """Tells the watch how far it is, if anybody wants to know."""
         if self._stratum >= 0 and self._watch.on_progress is not None:
             now = sum(self._relations[name].used for name in self._own)
             self._watch.tell(self._stratum, self._task.iteration, now - self._told)
@@ -204,6 +204,21 @@ class MachineRounds:
                     member.start_rows += code.started
                     member.seconds += seconds * code.looked / looked / len(body.members)
                 code.made = code.looked = code.started = 0
+
+
+class _Run(MachineRun):
+    """The run of some rounds, which it does not keep: a circle would keep all facts until garbage is collected."""
+
+    def __init__(self, rounds: MachineRounds, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._rounds: MachineRounds = proxy(rounds)
+
+    def _check(self) -> None:
+        super()._check()
+        self._rounds.tell()
+
+    def _take(self, number: int, block: Matrix, used: int) -> None:
+        self._rounds.hand_on(number, block, used)
 
 
 class Workers:

@@ -169,7 +169,7 @@ class SharedGrowth(MachineRounds):
             self._full.clear()
             self._task.sharing = 0
         self._watch.step()
-        self._tell()
+        self.tell()
         return sharing.reason
 
     def _open_heads(self) -> None:

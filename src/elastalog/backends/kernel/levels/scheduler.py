@@ -132,16 +132,16 @@ class UpdateScheduler:
     # --- a drive ---------------------------------------------------------------------------------------------------
 
     def begin_update(self) -> None:
-        """What earlier updates changed and did need not be known any more."""
+        """What earlier updates changed and did need not be known any more: before anything else than a new drive."""
         self._record.lists_used = self._record.moved_number = self._record.driven_number = 0
 
-    def set_out(self, changed: dict[str, Vector], allowed: int, first: int = 0) -> None:
+    def set_out(self, changed: dict[str, Vector], allowed: int, first: int = 0, is_new: bool = False) -> None:
         """Begins a drive to the strata that read what has `changed`, from the place `first` on. It adds to that, and
-        stops within a stratum that makes more derivations than `allowed`."""
+        stops within a stratum that makes more derivations than `allowed`. `is_new`: it is the first of its update."""
         self.changed = changed
         if STAMPS.last != self._stamp:
             self._look_again()
-        if machine_drive.set_out(self._machine_at, first, allowed):
+        if machine_drive.set_out(self._machine_at, first, allowed, is_new):
             self._workspace.clear()
         if self._given:
             self._given.clear()
@@ -271,8 +271,7 @@ class UpdateScheduler:
             watch.rows += rows
             watch.effort += effort
             watch.touched += touched
-            seconds = time.perf_counter() - began
-            done.append(Driven(strata, self._driven[:number].tobytes(), derivations, effort, seconds))
+            done.append((strata, self._driven[:number].tobytes(), effort, time.perf_counter() - began))
             if at is not None:
                 self._counted[:] = _NOTHING
         return at

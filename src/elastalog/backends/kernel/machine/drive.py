@@ -108,11 +108,11 @@ drive_at = record_at(Drive)
 stratum_at = record_at(Stratum)
 
 
-@operator(types.boolean, INT, INT, INT)
-def set_out(address, first, allowed):
+@operator(types.boolean, INT, INT, INT, types.boolean)
+def set_out(address, first, allowed, is_new):
     """Prepares a drive that begins at the place `first` and allows each stratum `allowed` derivations: nothing is known
-    to have changed, no stratum is reached or barred for now, and nothing was done. Returns whether the machine was left
-    in the midst of a stratum."""
+    to have changed, no stratum is reached or barred for now, and nothing was done. `is_new`: nor was there another in
+    this update. Returns whether the machine was left in the midst of a stratum."""
     machine = machine_at(address, 0)
     machine.part = layout.TO_ENTER
     drive = drive_at(machine.drive, 0)
@@ -137,6 +137,8 @@ def set_out(address, first, allowed):
     drive.touched = 0
     drive.moved_number = 0
     drive.grown = 0
+    if is_new:
+        drive.lists_used = 0
     return machine.levels_waiting > 0
 
 

@@ -181,7 +181,7 @@ class _HandingOn(MachineRun):
     variant starts at."""
 
     def __init__(self, plan: MachinePlan, setting: Setting, start: int) -> None:
-        super().__init__(plan, setting.workspace, setting.relations, (), setting.watch, on_block=self._take)
+        super().__init__(plan, setting.workspace, setting.relations, (), setting.watch)
         self.setting = setting
         self.start = start
         self._sink: Sink | None = None
@@ -201,7 +201,7 @@ class _HandingOn(MachineRun):
         self.run(enumerate_derivations)
         return most - self._left
 
-    def _take(self, _: int, block: Matrix, used: int) -> None:
+    def _take(self, number: int, block: Matrix, used: int) -> None:
         assert self._sink is not None
         self._sink(block, used)
         if self._stamp != STAMPS.last:  # a relation may have moved

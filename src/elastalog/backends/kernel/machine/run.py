@@ -24,9 +24,8 @@ _MANY_ROWS = 64
 
 
 class MachineRun:
-    """A machine over the plan of a stratum, whose relations are `own`. `on_check` is called whenever it looks at
-    limits; `vectors` are those of the dense strategy. `on_block` takes the last blocks of variants, which it is told
-    the numbers of, if machines hand them on. `has_entries`: what is derived gets touched entries."""
+    """A machine over the plan of a stratum, whose relations are `own`. `vectors` are those of the dense strategy.
+    `has_entries`: what is derived gets touched entries."""
 
     def __init__(
         self,
@@ -35,10 +34,8 @@ class MachineRun:
         relations: Mapping[str, KernelRelation],
         own: Sequence[str],
         watch: Watch,
-        on_check: Callable[[], None] = lambda: None,
-        vectors: Mapping[str, Vectors] = MappingProxyType({}),
-        on_block: Callable[[int, Matrix, int], None] | None = None,
         *,
+        vectors: Mapping[str, Vectors] = MappingProxyType({}),
         has_entries: bool = True,
     ) -> None:
         self.plan = plan
@@ -46,9 +43,7 @@ class MachineRun:
         self.relations = relations
         self.own = own
         self.watch = watch
-        self._on_check = on_check
         self._vectors = vectors
-        self._on_block = on_block
         self._has_entries = has_entries
         self._given: dict[int, Matrix] = {}
 
@@ -106,8 +101,7 @@ class MachineRun:
                 frame = self.workspace.frames[machine.depth]
                 is_usual = frame.block == frame.usual
                 block = self.workspace.block(machine.depth, frame.width) if is_usual else self._given[machine.depth]
-                assert self._on_block is not None
-                self._on_block(machine.variant, block, frame.end)
+                self._take(machine.variant, block, frame.end)
                 frame.begun = frame.end
             case layout.CHECK:
                 self._check()
@@ -124,8 +118,11 @@ class MachineRun:
         machine.work = 0
         self.watch.derived(derived, rows)
         self.watch.check()
-        self._on_check()
         machine.derived_allowed = self._allowance()
+
+    def _take(self, number: int, block: Matrix, used: int) -> None:
+        """Takes the last block of a variant, if machines hand them on."""
+        raise NotImplementedError
 
     def _rows_of_block(self) -> int:
         """How many rows there are in the block at which the machine has left off. Between variants there is none."""

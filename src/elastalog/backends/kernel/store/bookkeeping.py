@@ -48,6 +48,7 @@ from elastalog.backends.protocol import GONE
 GROWN, LOWEST, HIGHEST = range(3)
 
 _FLAGS = types.Array(types.boolean, 1)
+_TRUTH = np.dtype(np.bool_)
 
 AHEAD = 16
 """How many facts before they are looked for their memory is asked for."""
@@ -410,6 +411,6 @@ def change_facts(home, block, is_present):
 def are_below(relation: KernelRelation, facts: Matrix, level: int = ABSENT) -> Vector:
     """Which facts are present at a level below `level`, outside an update; explicit ones are below 1 where levels are
     kept."""
-    found: Vector = np.empty(len(facts), np.bool_)
+    found: Vector = np.empty(len(facts), _TRUTH)
     _find_below(relation.address if relation.stamp == relation.laid_out else relation.home, facts, level, found)
     return found

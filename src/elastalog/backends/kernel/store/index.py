@@ -23,6 +23,7 @@ from elastalog.backends.kernel.store.memory import (
 )
 from elastalog.backends.kernel.store.postings import DIRECT, HASHED, STRIP_LENGTH
 from elastalog.diagnostics import quota
+from elastalog.relations.limits import WORD
 from elastalog.settings import SETTINGS
 
 _SMALL_TABLE = 64
@@ -85,9 +86,9 @@ class Index:
         other._begin(self.columns)
         other.kind, other.shift = self.kind, self.shift
         other.keys = NO_KEYS if self.kind == DIRECT else empty_keys(len(self.keys))
-        other.slots = cleared(self.slots.shape, np.int32)
+        other.slots = cleared(self.slots.shape, WORD)
         # Of one that has no rows: as that of which it is the successor.
-        other.pool = np.empty(int(self.state[postings.POOL_USED]) + 64 if self.done else len(self.pool), np.int32)
+        other.pool = np.empty(int(self.state[postings.POOL_USED]) + 64 if self.done else len(self.pool), WORD)
         return other
 
     @property

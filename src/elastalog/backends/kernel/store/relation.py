@@ -34,9 +34,11 @@ from elastalog.backends.kernel.store.memory import (
 from elastalog.diagnostics import quota
 from elastalog.diagnostics.diagnostic import LimitReached
 from elastalog.relations.facts import FactWords
+from elastalog.relations.limits import WORD
 from elastalog.settings import SETTINGS
 
 _FIRST_TABLE = 128
+_SLOT = np.dtype(np.uint32)
 _MOST_ROWS = (1 << 30) - 64
 _SLACK = 16
 """A relation that was filled has room for one more row for this many that it holds."""
@@ -84,16 +86,16 @@ class KernelRelation:
         self.width = width
         self.is_annotated = is_annotated
         self._make_empty(SETTINGS.first_rows, _FIRST_TABLE)
-        self.touched: Matrix = np.empty((16, TOUCHED_WIDTH), np.int32)
+        self.touched: Matrix = np.empty((16, TOUCHED_WIDTH), WORD)
         self._indexes: dict[tuple[int, ...], Index] = {}
 
     def _make_empty(self, room: int, slots: int) -> None:
         """Makes the arrays of an empty relation: for `room` rows, and a table of `slots` slots."""
-        self.rows: Matrix = np.empty((room, self.width), np.int32)
-        self._table: Vector = np.zeros(slots, np.uint32)
+        self.rows: Matrix = np.empty((room, self.width), WORD)
+        self._table: Vector = np.zeros(slots, _SLOT)
         self.shift, self.full = 65 - slots.bit_length(), slots * MOST_TAKEN // 16
-        self.level: Vector = np.empty(room, np.int32) if self.is_annotated else NO_WORDS
-        self.count: Vector = np.empty(room, np.int32) if self.is_annotated else NO_WORDS
+        self.level: Vector = np.empty(room, WORD) if self.is_annotated else NO_WORDS
+        self.count: Vector = np.empty(room, WORD) if self.is_annotated else NO_WORDS
 
     def expect(self, rows: int) -> None:
         """About `rows` rows are expected: makes room for them, if the relation is empty."""
@@ -228,7 +230,7 @@ class KernelRelation:
                 slots, full = slots_at_once(size)
                 self._fill_table(empty_table(slots), full)
             self.reserve(size)
-        self.insert(np.ascontiguousarray(block, np.int32), 0, len(block), self.used)
+        self.insert(np.ascontiguousarray(block, WORD), 0, len(block), self.used)
         if self.is_annotated:
             self.level[first : self.used] = 0
             self.count[first : self.used] = 1
@@ -251,8 +253,8 @@ class KernelRelation:
 
     def find(self, block: Matrix) -> Vector:
         """The row of each fact of a block, -1 where the relation never held it. The fact may be absent now."""
-        found = np.empty(len(block), np.int32)
-        row_operators.find(self.home, np.ascontiguousarray(block, np.int32), found)
+        found = np.empty(len(block), WORD)
+        row_operators.find(self.home, np.ascontiguousarray(block, WORD), found)
         return found
 
     def matches(self, other: KernelRelation) -> Vector:
@@ -356,7 +358,7 @@ class KernelRelation:
         count = grown(self.count[kept], len(kept), size)
         table = empty_table(slots_for(size))
         fill_table(rows, len(kept), table, self.crew)
-        touched = np.empty((16, TOUCHED_WIDTH), np.int32)
+        touched = np.empty((16, TOUCHED_WIDTH), WORD)
         # All is made: from here on nothing needs memory.
         self.stamp = STAMPS.take()
         self.rows, self.level, self.count, self.touched = rows, level, count, touched

@@ -23,6 +23,7 @@ from elastalog.backends.kernel.compile.signatures import (
     int64,
     matrix_at,
     np_int32,
+    numbers_at,
     operator,
     piece,
     prefetch,
@@ -41,6 +42,7 @@ from elastalog.planning.logical import LogicalStratum
 from elastalog.settings import SETTINGS
 
 Sides: TypeAlias = Mapping[str, Matrix]
+IsExplicit: TypeAlias = Callable[[str, Matrix], Vector]
 
 _NO_SIDE: Sides = {}
 _NONE_ANEW = frozenset[str]()
@@ -66,7 +68,7 @@ class Transaction:
 
     def end(self) -> None:
         """There is no update under way."""
-        self.asked: tuple[Sides, Sides, Callable[[str, Matrix], Vector]] | None = None
+        self.asked: tuple[Sides, Sides, IsExplicit] | None = None
         self.deleted = self.inserted = _NO_SIDE
         if self._changed:
             self._changed = {}
@@ -255,7 +257,7 @@ def commit_all(homes, fates, most, before, compact_from):
 def _list_changes(homes, hidden, place, room):
     """Lists the facts that came and went of all relations that changed and are not `hidden`, as `ListedChanges` has
     them, at the address `place`, where there is room for `room` words. Returns how many words that takes; nothing is
-    done if there is no room for them."""
+    done if there is no room for them. First their number, and how many facts these are, in 64 bits each."""
     words = LISTING
     number = 0
     for r in range(homes.shape[0]):
@@ -265,6 +267,7 @@ def _list_changes(homes, hidden, place, room):
             number += 1
     if words > room:
         return words
+    head = numbers_at(place, 2)
     listed = words_at(place, LISTING + LISTED * number)
     facts_at = place + 4 * (LISTING + LISTED * number)
     impact = 0
@@ -286,9 +289,8 @@ def _list_changes(homes, hidden, place, room):
             next_one += LISTED
             impact += came + went
             facts_at += 4 * home.changed_number * home.width
-    listed[0] = np_int32(number)
-    listed[1] = np_int32(impact & 0xFFFFFFFF)
-    listed[2] = np_int32(impact >> 32)
+    head[0] = number
+    head[1] = impact
     return words
 
 
@@ -309,10 +311,10 @@ class Homes:
         self._make_room(SETTINGS.first_changed_words)
 
     def _make_room(self, words: int) -> None:
-        made = np.empty(words, np.int32)
-        place = address_of(made)
+        made = np.empty(-(-words // 2), np.int64)
+        place, head, room = address_of(made), made.data, 2 * len(made)
         # Together: Ctrl-C may come before.
-        self._listing, self._words_at = made.data, place
+        self._listing, self._head, self._words_at, self._room = head.cast("B"), head, place, room
 
     def look_again(self) -> int:
         """Ensures that addresses are those of the present relations, and that these are laid out. Returns a number
@@ -337,12 +339,12 @@ class Homes:
         of hidden ones only `with_hidden`."""
         if STAMPS.last != self._stamp:
             self.look_again()
-        hidden, listing = self._none_hidden if with_hidden else self._hidden, self._listing
-        used = _list_changes(self.addresses, hidden, self._words_at, len(listing))
-        if used > len(listing):
+        hidden = self._none_hidden if with_hidden else self._hidden
+        used = _list_changes(self.addresses, hidden, self._words_at, self._room)
+        if used > self._room:
             self._make_room(2 * used)
             return self.changes(with_hidden)
-        return ListedChanges(listing[:used].tobytes(), self.names)
+        return ListedChanges(bytes(self._listing[: 4 * used]), self.names, self._head[1])
 
     def touched(self) -> list[KernelRelation]:
         """The relations that the update under way has touched."""
