@@ -19,7 +19,6 @@ from elastalog.debugging.sandbox import Seconds, Switch, words_by_relation
 from elastalog.evaluation.changes import Update
 from elastalog.evaluation.epochs import Epochs, Trial, TrialLimits, can_limit
 from elastalog.provenance.explain import Setting
-from elastalog.provenance.fact import Fact
 from elastalog.provenance.reading import Reading, WordFact
 
 FEW_ELEMENTS = 5_000
@@ -27,9 +26,6 @@ FEW_ELEMENTS = 5_000
 
 MOST_TRIED = 1_000_000
 """Derivations that a trial of an answer may cost in part of the program, before the whole is tried instead."""
-
-MOST_SHOWN = 10_000
-"""Facts that are remembered as users see them."""
 
 MOST_PARTS = 8
 """Parts of the program of which derivations are kept."""
@@ -57,7 +53,6 @@ class Investigation:
         self.elements = tuple(sorted(changes, key=lambda fact: (fact[0], case.reading.sort_key(fact))))
         self._previous = previous
         self._switches: dict[bool, tuple[Switch, ...]] = {}
-        self._shown: dict[WordFact, Fact] = {}
         self._parts: list[tuple[frozenset[int], CollectedDerivations]] = []
         self._too_large: list[frozenset[int]] = []
 
@@ -65,15 +60,6 @@ class Investigation:
     def is_modelled_at_once(self) -> bool:
         """Whether to build a derivation graph before anything is tried: where trials can be made again for little."""
         return len(self.elements) <= FEW_ELEMENTS and can_limit(self._epochs.backend, self._epochs.strategy)
-
-    def shown(self, words: WordFact) -> Fact:
-        """The fact that words stand for; proofs of one update have many in common."""
-        known = self._shown.get(words)
-        if known is None:
-            if len(self._shown) >= MOST_SHOWN:
-                self._shown.clear()
-            known = self._shown[words] = self.case.reading.fact(words)
-        return known
 
     def switches(self, is_applied: bool) -> tuple[Switch, ...]:
         """The elements around a base, which is the later epoch where they are applied, otherwise the earlier."""

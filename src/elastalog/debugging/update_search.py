@@ -7,7 +7,7 @@ stay as they are.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -25,10 +25,10 @@ from elastalog.debugging.search import ElementSearch, Found, News, NoSolution, W
 from elastalog.debugging.switches import Switches
 from elastalog.diagnostics.diagnostic import LimitReached
 from elastalog.provenance.explain import Setting
-from elastalog.provenance.fact import Fact
-from elastalog.provenance.proof import AggregatePremise, Premise, Proof, height_over
-from elastalog.provenance.reading import AggregateUse, Item, Reading, WordFact
-from elastalog.provenance.steps import EXPLICIT, Step
+from elastalog.provenance.proof import Proof
+from elastalog.provenance.reading import Reading, WordFact
+from elastalog.provenance.search import Assembly
+from elastalog.provenance.steps import EXPLICIT, Step, Steps
 
 _TRIALS_A_GRAPH = 4
 
@@ -140,96 +140,26 @@ class Changing(Protocol):
         """Whether a fact is not the same in the two states that are compared."""
 
 
-class StepFinder(Protocol):
-    """See `provenance.steps.Steps`."""
+@dataclass(slots=True)
+class Connections(Assembly):
+    """Proofs made of steps in one state. Facts in `changing` are proved, all others only named; members of
+    aggregates are not listed."""
 
-    known: dict[WordFact, Step]
+    _changing: Changing = field(kw_only=True)
 
-    def find(self, facts: Iterable[WordFact]) -> None: ...
-
-
-class Connections:
-    """Proofs made of steps in one state. Facts in `changing` are proved, all others only named. `shown`: a faster way
-    to read facts, if there is one."""
-
-    def __init__(
-        self,
-        reading: Reading,
-        changing: Changing,
-        steps: StepFinder,
-        shown: Callable[[WordFact], Fact] | None = None,
-    ) -> None:
-        self._reading = reading
-        self._shown = shown or reading.fact
-        self._changing = changing
-        self._steps = steps
-        self._items: dict[WordFact, list[Item]] = {}
-        self._leaves: dict[WordFact, Proof] = {}
-
-    def prove(self, roots: Sequence[WordFact]) -> list[Proof]:
+    def prove_all(self, roots: Sequence[WordFact]) -> list[Proof]:
         """The proofs of facts that hold and change."""
-        self._collect(roots)
-        done: dict[WordFact, Proof] = {}
-        for root in roots:
-            for fact in self._from_below(root, done):
-                self._finish(fact, done)
-        return [done[root] for root in roots]
+        self._find_steps(roots, None)
+        return [self._build(root, None) for root in roots]
 
-    def _collect(self, roots: Sequence[WordFact]) -> None:
-        frontier = list(dict.fromkeys(roots))
-        while frontier:
-            self._steps.find(frontier)
-            following: list[WordFact] = []
-            for fact in frontier:
-                step = self._steps.known[fact]
-                items: list[Item] = []
-                if not step.is_explicit:
-                    assert step.clause is not None
-                    items = self._reading.items(step.clause, fact, step.bodies)
-                self._items[fact] = items
-                following += [item for item in items if isinstance(item, tuple) and self._changing.has(*item)]
-            frontier = [fact for fact in dict.fromkeys(following) if fact not in self._items]
+    def _goes_on(self, fact: WordFact) -> bool:
+        return self._changing.has(*fact)
 
-    def _from_below(self, root: WordFact, done: Container[WordFact]) -> list[WordFact]:
-        """The facts to prove that are not done, each after those that it uses."""
-        order: list[WordFact] = []
-        pending: list[tuple[WordFact, bool]] = [(root, False)]
-        met: set[WordFact] = set()
-        while pending:
-            fact, is_ready = pending.pop()
-            if is_ready:
-                order.append(fact)
-            elif fact not in met and fact not in done:
-                met.add(fact)
-                pending.append((fact, True))
-                pending += [
-                    (item, False) for item in self._items[fact] if isinstance(item, tuple) and item in self._items
-                ]
-        return order
+    def _members(self, hidden: WordFact) -> list[WordFact]:
+        return []
 
-    def _finish(self, fact: WordFact, done: dict[WordFact, Proof]) -> None:
-        step = self._steps.known[fact]
-        children = tuple([self._premise(item, done) for item in self._items[fact]])
-        rule = None if step.clause is None else step.clause.rule
-        done[fact] = Proof(self._shown(fact), rule, children, True, height_over(children) if rule else 0)
-
-    def _premise(self, item: Item, done: dict[WordFact, Proof]) -> Premise:
-        if isinstance(item, AggregateUse):
-            number = 0
-            if item.hidden is not None:
-                self._steps.find([item.hidden])
-                number = self._steps.known[item.hidden].number
-            return AggregatePremise(item.text, item.result, number, ())
-        if isinstance(item, tuple):
-            return done.get(item) or self._named(item)
-        return item
-
-    def _named(self, fact: WordFact) -> Proof:
-        """A fact that is not proved here."""
-        known = self._leaves.get(fact)
-        if known is None:
-            known = self._leaves[fact] = Proof(self._shown(fact), None, (), False, None)
-        return known
+    def _unexpanded(self, fact: WordFact) -> Proof:
+        return Proof(self._reading.fact(fact), None, (), False, None)
 
 
 class ConnectingProofs:
@@ -257,17 +187,24 @@ class ConnectingProofs:
     def _prove(self, facts: Sequence[WordFact], changing: WordSet) -> list[Proof]:
         if not facts:
             return []
-        return Connections(self._reading, changing, steps_of(self._setting, self._reading)).prove(facts)
+        return _connections(self._reading, steps_of(self._setting, self._reading), changing).prove_all(facts)
+
+
+def _connections(reading: Reading, steps: Steps, changing: Changing) -> Connections:
+    return Connections(reading, steps, "", None, lambda _: None, _changing=changing)
 
 
 class GraphSteps:
     """Steps as they are in one state of a derivation graph. What the graph does not have is the same in all states, and
     found by steps in the present state of the backend."""
 
-    def __init__(self, state: State, other: StepFinder) -> None:
+    def __init__(self, state: State, other: Steps) -> None:
         self.known: dict[WordFact, Step] = {}
         self._state = state
         self._other = other
+        self.height: Callable[[WordFact], int | None] = lambda _: None
+        self.is_explicit = other.is_explicit
+        self.superseded_by = other.superseded_by
 
     def find(self, facts: Iterable[WordFact]) -> None:
         graph = self._state.graph
@@ -301,5 +238,5 @@ def proofs_in(model: Model, goals: Goals, flipped: Iterable[int], known: Investi
     found: list[Proof] = []
     wrong = [fact for fact in goals.absent if (node := model.graph.node_of(fact)) < 0 or base.holds(node)]
     for facts, state, opposite in ((wrong, base, solved), (goals.present, solved, base)):
-        found += Connections(reading, Gained(state, opposite), GraphSteps(state, other), known.shown).prove(facts)
+        found += _connections(reading, GraphSteps(state, other), Gained(state, opposite)).prove_all(facts)
     return tuple(found)
