@@ -10,7 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
+import numpy as np
+
+from elastalog.backends.protocol import ClauseDerivations
 from elastalog.debugging.bracket import Bracket
 from elastalog.debugging.collection import CollectedDerivations, TooLarge
 from elastalog.debugging.dependencies import Dependencies, Parts, dependencies
@@ -19,7 +23,10 @@ from elastalog.debugging.sandbox import Seconds, Switch, words_by_relation
 from elastalog.evaluation.changes import Update
 from elastalog.evaluation.epochs import Epochs, Trial, TrialLimits, can_limit
 from elastalog.provenance.explain import Setting
+from elastalog.provenance.metrics import HEIGHT
+from elastalog.provenance.ranks import ComputedSteps
 from elastalog.provenance.reading import Reading, WordFact
+from elastalog.provenance.steps import AnnotatedSteps, Steps
 
 FEW_ELEMENTS = 5_000
 """Elements of an update for which it pays to find all that varies before anything is tried."""
@@ -40,6 +47,21 @@ class Case:
     setting: Setting
     reading: Reading
     parts: Parts
+
+    def steps(self, is_any: bool = False) -> Steps:
+        """Steps of proofs in the present state; with `is_any` those that are found fastest."""
+        setting = self.setting
+        if setting.is_annotated:
+            kind = AnySteps if is_any else AnnotatedSteps
+            return kind(setting.backend, setting.dictionary, self.reading, setting.is_global)
+        return ComputedSteps(setting.backend, self.reading, HEIGHT, "all" if setting.is_global else "stratum")
+
+
+class AnySteps(AnnotatedSteps):
+    """Takes whichever derivation comes first: reasons need no particular proof."""
+
+    def _smallest(self, found: ClauseDerivations, usable: Any) -> Any:
+        return usable[np.unique(found.heads[usable], return_index=True)[1]]
 
 
 class Investigation:
@@ -92,11 +114,6 @@ class Investigation:
                 self._too_large.append(strata)
                 return None
             raise
-
-    def limits(self, facts: Sequence[WordFact]) -> TrialLimits | None:
-        """How much of the program must be tried to know whether facts hold in a state, and whether that state has a
-        result at all; None if all of it."""
-        return limits_for(self.case, (name for name, _ in facts))
 
     def _begin(self, strata: frozenset[int], seconds: Seconds) -> CollectedDerivations:
         """Finds what varies in a part of the program, before its derivations can be collected."""
