@@ -5,8 +5,7 @@ derivations, rows and rounds, never in time, so that the same updates lead to th
 an update of which nothing is known may cost as much as a bootstrap: then both together cost twice the better of the two
 at most, whatever comes. What is known is one number for each size class, the moving average of what such updates took:
 
-- what a larger update changes at least follows from how deep the facts are that rest on it, also where nothing like it
-  was seen (see `experience`);
+- an update of another size should take what those of the next size took, in proportion (see `experience`);
 - an update that should cost less than a bootstrap may cost SLACK times what it should, a bootstrap at least, and no
   more than the guarantee allows;
 - one that should cost more is not tried, on *credit*, or on debts where its like was seen; or else given up at the
@@ -137,7 +136,7 @@ class CostModel:
 
     def bootstrapped(self, stratum: LogicalStratum, latest: Bootstrap) -> None:
         """Remembers what a bootstrap took."""
-        self.known(stratum).bootstrapped(latest)
+        self.known(stratum).bootstrap = latest
 
     def updated(
         self,
@@ -153,7 +152,7 @@ class CostModel:
         known = self.known(stratum)
         known.observe(features, derivations, steps, touched)
         left = steps / max(steps + helped, 1) if helped else 1.0
-        known.difference = Difference(features, touched, left) if touched and features.before else None
+        known.difference = Difference(features, touched, left) if touched and features.facts else None
         if derivations > SETTINGS.least_budget and known.weight * derivations > cost_anew(known, features):
             self._give_credit(stratum, features, derivations)
 
