@@ -21,8 +21,8 @@ from elastalog.diagnostics.source import Span
 from elastalog.late import dataclass
 from elastalog.planning.logical import HIDDEN, Absent, AggregateRule, Clause, Origin, Test
 from elastalog.provenance.fact import Bindings, Fact
-from elastalog.provenance.ground import NoValue, Run, Unbound
-from elastalog.provenance.joins import ground_values, show, solve
+from elastalog.provenance.ground import Run, Unbound
+from elastalog.provenance.joins import is_matched, show, solve
 from elastalog.provenance.proof import Condition
 from elastalog.relations.words import Dictionary
 
@@ -282,9 +282,7 @@ class Reading:
 
     def _is_absent(self, atom: Atom, bindings: Bindings) -> bool:
         try:
-            return not self.is_present(atom.relation, ground_values(atom, bindings, self.ordinal))
-        except NoValue:
-            return True
+            return not is_matched(atom, bindings, self.select, self.ordinal)
         except Unbound:
             return False
 
