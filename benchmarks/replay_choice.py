@@ -108,7 +108,7 @@ class Replay:
             yield sums
 
     def _stratum(self, stratum: LogicalStratum, update: Seen, other: Seen) -> tuple[float, float, float, float]:
-        features, model = Features(*update["features"][:4]), self._model
+        features, model = Features(*update["features"]), self._model
         steps, effort, least = update["derivations"] + update["rows"], update["effort"], SETTINGS.least_budget
         updating = OF_STEP * (max(steps, effort) + update["touched"])
         counted = Bootstrap.counted(features.inputs, other["derivations"], other["rows"], other["rounds"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any, cast
 
@@ -257,6 +257,76 @@ def test_few_changes_keep_far_larger_updates_from_nothing(of_one: int) -> None:
     for _ in range(3):
         model.updated(STRATUM, Features(1_000), 100_000, 100_000, touched=50_000)
     assert model.forecast(STRATUM, Features(20_000)).expected == pytest.approx(100_000 * 20, rel=0.01)
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """The closure of a graph, of which one edge in a hundred is deleted and inserted again, as it was counted."""
+
+    features: Features
+    derivations: int
+    rows: int
+    deleting: tuple[int, int, int]
+    """Effort, steps and facts touched."""
+    inserting: tuple[int, int]
+
+
+@pytest.mark.parametrize(
+    ("threads", "graph", "how"),
+    [
+        (1, "wiki-Vote", ["update", "update"]),
+        (16, "wiki-Vote", ["update", "update"]),
+        (1, "SF.cedge", ["update", "update"]),
+        (16, "SF.cedge", ["recompute", "recompute"]),
+    ],
+)
+def test_a_first_large_update_is_judged_by_how_deep_facts_are(threads: int, graph: str, how: list[str]) -> None:
+    """Only a single edge was ever deleted, which few facts rested on: with many threads the update is not tried, since
+    that is worse than to evaluate anew. It and its inverse cost 1.2 of the better pair at most."""
+    recorded = {
+        "wiki-Vote": Recorded(
+            Features(1_037, True, 102_652, 11_947_132, 0, 3.34), 164_361_657, 188_152_232,
+            (5_265_836, 14_582_455, 601_835), (3_170_429, 6_674_630),
+        ),
+        "SF.cedge": Recorded(
+            Features(2_218, True, 219_584, 80_498_014, 0, 89.4), 107_832_272, 268_606_498,
+            (97_529_981, 422_310_932, 34_130_143), (44_700_067, 157_205_179),
+        ),
+    }[graph]  # fmt: skip
+    gone, touched = recorded.features, recorded.deleting[-1]
+    back = replace(gone, is_loss=False, inputs=gone.inputs + gone.changes, facts=gone.facts - touched // 2)
+    spared = round(recorded.rows * (1 - threads**-SETTINGS.thread_gain))
+    bootstrap = Bootstrap.counted(back.inputs, recorded.derivations, recorded.rows, 1, spared)
+    model, done, spent, better = CostModel(AUTO), [], 0.0, 0.0
+    model.bootstrapped(STRATUM, bootstrap)
+    model.updated(STRATUM, Features(1, is_loss=True), 77, 176, 2)
+    for features, (effort, steps) in ((gone, recorded.deleting[:2]), (back, recorded.inserting)):
+        cost, anew = 0.37 * (steps + touched), bootstrap.rebuild_cost(features.facts)
+        choice = model.choose(STRATUM, features)
+        allowed = choice.derivations_allowed or 0
+        better += min(cost, anew)
+        if choice.how == "update" and effort <= allowed:
+            done.append("update")
+            spent += cost
+            model.updated(STRATUM, features, effort, steps, touched)
+            continue
+        done.append(choice.how if choice.how is How.RECOMPUTE else "switch")
+        spent += cost * allowed / effort + anew
+        model.abandoned(STRATUM, features, allowed) if allowed else None
+        model.bootstrapped(STRATUM, replace(bootstrap, inputs=features.inputs))
+        model.rebuilt(STRATUM, features, touched)
+    assert done == how
+    assert spent <= 1.2 * better
+
+
+def test_how_deep_facts_are_is_found_in_a_sample() -> None:
+    chain = [(i, i + 1) for i in range(200)]
+    with elastalog.open(CLOSURE, {"edge": chain}) as db:
+        given, levels = db._backend.changes.levels("path")
+        assert (given, levels / len(db["path"])) == (0, pytest.approx(67, rel=0.05))
+        assert db._backend.changes.levels("edge") == (200, 0)
+    with elastalog.open(CLOSURE, {"edge": chain}, levels="global") as db:
+        assert db._backend.changes.levels("path") == (0, 0)
 
 
 def test_losses_and_gains_are_told_apart() -> None:

@@ -160,6 +160,10 @@ class UpdateChanges(Protocol):
     def size(self, relation: str) -> int:
         """About how many facts are stored of a relation now, which it has reached already (see `Backend.stored`)."""
 
+    def levels(self, relation: str) -> tuple[int, int]:
+        """About how many facts of a relation are explicit, and the sum of their levels, 0 where these are not known, or
+        are those of lower strata too."""
+
     def reached(self, stratum: LogicalStratum) -> Reach | None:
         """How it reaches a stratum. None: neither an explicit fact of it nor a relation that it reads has changed."""
 

@@ -5,7 +5,8 @@ derivations, rows and rounds, never in time, so that the same updates lead to th
 an update of which nothing is known may cost as much as a bootstrap: then both together cost twice the better of the two
 at most, whatever comes. What is known is one number for each size class, the moving average of what such updates took:
 
-- an update of another size should take what those of the next size took, in proportion (see `experience`);
+- what a larger update changes at least follows from how deep the facts are that rest on it, also where nothing like it
+  was seen (see `experience`);
 - an update that should cost less than a bootstrap may cost SLACK times what it should, a bootstrap at least, and no
   more than the guarantee allows;
 - one that should cost more is not tried, on *credit*, or on debts where its like was seen; or else given up at the

@@ -46,7 +46,7 @@ MEMORY: Final = 0.6
 """The share of what was known that a new observation leaves; from 0.5 to 0.7 the choice costs the same."""
 
 HALF_SURE: Final = 0.5
-"""How sure it is, at least, what an update should take that is like one that was seen."""
+"""How sure it is, at least, what an update should take that is like one that was seen, or what rests on its changes."""
 
 LEAST_TO_WEIGH: Final = 200
 """Derivations of an update from which something is learnt of their weight."""
@@ -55,12 +55,15 @@ LEAST_TO_WEIGH: Final = 200
 @dataclass(frozen=True, slots=True)
 class Features:
     """An update as a stratum meets it: how many facts change that it reads or is given, and whether most of them go.
-    `inputs`: how many facts it reads, `facts`: how many it has; 0 where that was not asked."""
+    `inputs`: how many facts it reads, `facts`: how many it has, `given`: how many of these are explicit, `depth`: the
+    mean of their levels; 0 where that was not asked, or is not known."""
 
     changes: int
     is_loss: bool = False
     inputs: int = 0
     facts: int = 0
+    given: int = 0
+    depth: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,23 +199,39 @@ class Experience:
 
     def expect(self, features: Features) -> Expectation | None:
         """What an update should take: as others of its size class took; or of the next one, in proportion to what it
-        changes. One that undoes the last update: what those facts take that will be others, helped as that was: the
-        share of a bootstrap's derivations and rows that lead to them, since what is gained is looked for once. None
-        without experience."""
+        changes, and no less than the facts take that should be others (see `_least`). One that undoes the last update:
+        what those take that will be others, helped as that was. None without experience."""
         if self.is_return(features):
             assert self.difference is not None
-            made, other = self.bootstrap_of(features.inputs), self.difference.other
-            steps = self.difference.share * (made.derivations + made.rows) + other
-            return Expectation(self.difference.left * _OF_STEP * steps / self.weight, HALF_SURE)
+            more = _OF_STEP * self.difference.other / self.weight
+            gained = self._of_share(self.difference.share, features) + more
+            return Expectation(self.difference.left * gained, HALF_SURE)
         key, size = size_class_of(features.changes, features.is_loss)
         if (known := self.sizes.get(key)) is not None:
             return Expectation(2**known.mean, known.seen / (known.seen + 1))
+        least = self._least(features)
         alike = [known for other, known in self.sizes.items() if (other < 0) == features.is_loss]
         if not alike:
-            return None
+            return Expectation(least, HALF_SURE) if least else None
         nearest = min(alike, key=lambda known: abs(known.size - size))
         more = size - nearest.size
-        return Expectation(2 ** (nearest.mean + more), nearest.seen / (nearest.seen + 1) / (1 + abs(more)))
+        found = 2 ** (nearest.mean + more)
+        sure = nearest.seen / (nearest.seen + 1) / (1 + abs(more))
+        return Expectation(found, sure) if found > least else Expectation(least, HALF_SURE)
+
+    def _least(self, features: Features) -> float:
+        """What an update should take at least, 0 where nothing is known. A fact of level n rests on n others below it,
+        in a row: of those as deep as most are, the share stays as it was that rests on none of what changes. A few
+        small updates say nothing of that: their changes hardly ever meet."""
+        below = features.inputs + features.given + (features.changes if features.is_loss else 0)
+        stays = 1 - min(features.changes / max(below, 1), 1.0)
+        return self._of_share(1 - stays**features.depth, features)
+
+    def _of_share(self, share: float, features: Features) -> float:
+        """What an update takes that makes a share of the facts others, all of them gained: the share of a bootstrap's
+        derivations and rows that lead to them, since what is gained is looked for once."""
+        bootstrap = self.bootstrap_of(features.inputs)
+        return _OF_STEP * share * (bootstrap.derivations + bootstrap.rows) / self.weight
 
     def is_return(self, features: Features) -> bool:
         """Whether an update seems to undo the last one."""
@@ -244,7 +263,7 @@ class Experience:
             "vain": [self.credit],
         }
         if self.difference is not None:
-            kept["last"] = [*astuple(self.difference.features), self.difference.other, self.difference.left]
+            kept["last"] = [*astuple(self.difference.features)[:4], self.difference.other, self.difference.left]
         return kept
 
     @classmethod

@@ -14,7 +14,7 @@ from elastalog.backends.kernel.evaluation import KernelEvaluation
 from elastalog.backends.kernel.execution.classes import changed_classes
 from elastalog.backends.kernel.maintenance import KernelMaintenance, KernelReach
 from elastalog.backends.kernel.store import snapshot, transaction
-from elastalog.backends.kernel.store.annotations import IS, MARKS, WAS
+from elastalog.backends.kernel.store.annotations import ABSENT, IS, MARKS, WAS
 from elastalog.backends.kernel.store.memory import STAMPS, Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.protocol import GONE, ChangedWords, Reach, StateChanges
@@ -24,6 +24,9 @@ from elastalog.relations.facts import FactWords
 from elastalog.relations.pairs import Pairs, Rows
 
 T = TypeVar("T")
+
+_SAMPLE = 4_096
+"""About how many facts of a relation are looked at for the levels of all."""
 
 
 class KernelUpdates:
@@ -70,6 +73,16 @@ class KernelUpdates:
             return stored.present
         marks = stored.touched[: stored.touched_used, MARKS]
         return stored.present + int(np.count_nonzero(marks & IS)) - int(np.count_nonzero(marks & WAS))
+
+    def levels_of_some(self, relation: str) -> tuple[int, int]:
+        """See `UpdateChanges.levels`. Rows lie in the order of rounds, so a sample at even steps has all levels."""
+        stored, annotation = self.held.relations[relation], self.held.annotation
+        if not annotation.has_levels or annotation.is_global:
+            return 0, 0
+        share = 1 + stored.used // _SAMPLE
+        levels = stored.level[: stored.used : share]
+        levels = levels[levels < ABSENT]
+        return share * int(np.count_nonzero(levels == 0)), share * int(levels.sum())
 
     def receive(self, relation: KernelRelation, changes: StateChanges) -> None:
         """Makes changes of a relation that were found elsewhere a part of the update under way."""
@@ -202,6 +215,7 @@ class KernelChanges:
         self._updates = updates
         self._done = updates.transaction
         self.size, self.affected = updates.size_now, updates.maintenance.affected
+        self.levels = updates.levels_of_some
 
     def explicit(self) -> tuple[Mapping[str, Matrix], Mapping[str, Matrix]]:
         """The explicit facts that the update deletes and inserts, normalised."""

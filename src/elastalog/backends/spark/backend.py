@@ -375,6 +375,9 @@ class SparkChanges:
     def size(self, relation: str) -> int:
         return self._relations.size(relation)
 
+    def levels(self, relation: str) -> tuple[int, int]:
+        return self._kernel.changes.levels(relation) if self._relations.filed(relation) is None else (0, 0)
+
     def reached(self, stratum: LogicalStratum) -> Reach | None:
         kernel = self._kernel
         reach = kernel.changes.reached(stratum)
