@@ -89,7 +89,7 @@ class Replay:
         self._model = CostModel(AUTO)
         self._model.recall(first)
         for known in self._model._strata.values():
-            known.bootstraps = [self._shared(one) for one in known.bootstraps]
+            known.bootstrap = known.bootstrap and self._shared(known.bootstrap)
         self._epochs = zip(updates, anew, strict=True)
 
     def _shared(self, bootstrap: Bootstrap) -> Bootstrap:

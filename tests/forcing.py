@@ -75,6 +75,7 @@ ELSEWHERE: Mapping[str, str] = {
     "few_values": "tests/session/test_queries.py",
     "most_values": "tests/session/test_queries.py",
     "few_debugged_facts": "tests/debugging/test_collection.py",
+    "epochs_of_candidates": "tests/session/test_repair.py",
     "read_in_threads_from": "tests/pipeline/test_plain_lines.py",
     "rows_of_a_piece": "tests/pipeline/test_limits.py",
     "bytes_of_a_block": "tests/pipeline/test_plain_lines.py",

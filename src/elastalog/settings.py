@@ -1,8 +1,8 @@
 """The thresholds that choose between mechanisms, each under a name, in one place.
 
-Answers never depend on them, only costs do: the defaults were measured, and tests run programs with each at its
-extremes (`tests/forcing.py`). `ELASTALOG_SETTINGS="replan_slack=0,compact_from=1"` in the environment sets some for
-a whole process.
+Answers never depend on them, only costs do, and which repairs are thought of: the defaults were measured, and tests run
+programs with each at its extremes (`tests/forcing.py`). `ELASTALOG_SETTINGS="replan_slack=0,compact_from=1"` in the
+environment sets some for a whole process.
 """
 
 from __future__ import annotations
@@ -98,6 +98,8 @@ class Settings:
     """Groups that no rule needs any more and that are kept anyway."""
     few_debugged_facts: int = 2_048
     """Facts of a relation up to which a repair collects all of their derivations."""
+    epochs_of_candidates: int = 20
+    """How many epochs back a deleted fact is still among what repairs may insert; others are if they are named."""
 
     # Threads
     share_indexes_from: int = 8_000

@@ -16,7 +16,7 @@ import pytest
 
 import elastalog
 from elastalog import ElastalogError
-from elastalog.debugging import search
+from elastalog.debugging import problem
 from elastalog.diagnostics.diagnostic import LimitReached
 from tests.debugging.brute_force import Element, Explicit, Fault, Faults, applied, facts_of_state, shows
 from tests.engine.judging import facts_of, levels_of
@@ -384,7 +384,7 @@ at(x + y) :- at(x), step(y), x < 100.
 
 @pytest.mark.parametrize("strategy", ["elastic", "recompute"])
 def test_a_state_in_which_rules_have_no_end_is_given_up(strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "LEAST_SECONDS", 0.1)
+    monkeypatch.setattr(problem, "LEAST_SECONDS", 0.1)
     with elastalog.open(STEPPING, facts={"start": [(1,), (5,)], "step": [(50,)]}, strategy=strategy) as db:
         before = facts_of(db)
         began = time.monotonic()

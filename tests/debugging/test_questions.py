@@ -265,7 +265,7 @@ def test_a_trial_that_is_interrupted_leaves_nothing(db: Session, monkeypatch: py
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(search.ElementSearch, "oracle", interrupt)
+    monkeypatch.setattr(search.Search, "_wrong_with", interrupt)
     with pytest.raises(KeyboardInterrupt):
         db.localise(unwanted=["path(1, 4)"], epochs=(1, 3))
     assert (facts_of(db), levels_of(db)) == state

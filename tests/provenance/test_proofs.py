@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 import elastalog
 from elastalog.diagnostics.diagnostic import LimitReached
 from elastalog.provenance.fact import Fact
-from elastalog.provenance.metrics import HEIGHT, SIZE, Metric, check_metric
+from elastalog.provenance.metrics import METRICS, Metric
 from elastalog.provenance.proof import Proof, nodes_of
 from tests.closures import RIGHT_CLOSURE as EDGES
 from tests.provenance.databases import verdict
@@ -225,29 +226,18 @@ def test_an_unknown_metric() -> None:
         open_edges(metric="beauty")
 
 
-def test_height_and_size_are_metrics() -> None:
-    check_metric(HEIGHT)
-    check_metric(SIZE)
-
-
-@pytest.mark.parametrize(
-    ("metric", "reason"),
-    [
-        (Metric("lowest", 0, lambda v: min(v, default=0)), "not above every one of them"),
-        (Metric("largest", 0, lambda v: max(v, default=0)), "not above every one of them"),
-        (Metric("falling", 0, lambda v: 100 - sum(v)), "it falls from"),
-        (Metric("negative", -1, lambda v: 1 + max(v, default=0)), "no natural number"),
-        # The pair (height, size) as one number: of two proofs only the lower is kept, and a sibling may need the other.
-        (
-            Metric("height, size", 1, lambda v: 100 * (1 + max((x // 100 for x in v), default=0)) + 1 - sum(v) % 100),
-            "falls from",
-        ),
-    ],
-)
-def test_what_is_no_metric(metric: Metric, reason: str) -> None:
-    with refused("E0707") as raised:
-        check_metric(metric, (0, 1, 2, 3, 201, 311))
-    assert reason in raised.value.diagnostics[0].message
+@pytest.mark.parametrize("metric", METRICS.values(), ids=lambda metric: metric.name)
+def test_metrics_fit_the_search_for_best_values(metric: Metric) -> None:
+    """Natural numbers, above every value of the body, and no smaller when one of these grows."""
+    samples = (0, 1, 2, 3, 5, 201, 311)
+    assert metric.explicit >= 0
+    for width in range(4):
+        for values in product(samples, repeat=width):
+            result = metric.derived(values)
+            assert all(result > value >= 0 for value in values)
+            for place, greater in product(range(width), samples):
+                raised = (*values[:place], max(greater, values[place]), *values[place + 1 :])
+                assert metric.derived(raised) >= result
 
 
 # --- aggregates ----------------------------------------------------------------------------------------------------

@@ -13,10 +13,11 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from elastalog.debugging.sandbox import Seconds
 from elastalog.diagnostics.display import cut, html_table
 from elastalog.diagnostics.messages import counted
-from elastalog.evaluation.changes import Changes, Update
+from elastalog.evaluation.changes import Changes, Update, net_of
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.proof import Proof
 from elastalog.provenance.reading import WordFact
+from elastalog.relations.pairs import written_out
 
 Sign: TypeAlias = Literal["+", "-"]
 
@@ -46,17 +47,13 @@ _UNDONE = {"+": "delete", "-": "insert"}
 def net_changes(updates: Iterable[Update]) -> dict[WordFact, bool]:
     """What a row of updates, as they took effect, did together: whether each explicit fact that changed came or
     went."""
-    last: dict[WordFact, bool] = {}
-    first: dict[WordFact, bool] = {}
-    for update in updates:
-        for is_there, side in ((False, update.deleted), (True, update.inserted)):
-            for relation, words in side.items():
-                for row in words.tolist():
-                    fact = relation, tuple(row)
-                    first.setdefault(fact, is_there)
-                    last[fact] = is_there
-    # An update only deletes what is explicit and inserts what is not: the first change tells what was before.
-    return {fact: is_there for fact, is_there in last.items() if first[fact] == is_there}
+    net = net_of((update.deleted, update.inserted) for update in updates)
+    return {
+        (name, tuple(row)): has_come
+        for name, sides in net.items()
+        for has_come, rows in zip((True, False), sides, strict=True)
+        for row in written_out(rows).tolist()
+    }
 
 
 What: TypeAlias = Literal["appeared", "disappeared"]

@@ -14,12 +14,11 @@ from elastalog.debugging.answers import Blame, Element, Localisation, Suggestion
 from elastalog.debugging.dependencies import Parts
 from elastalog.debugging.history import GuardedHistory, History, OpenAnew, RuleElements, guarded, rule_elements
 from elastalog.debugging.investigation import Case, Investigation
-from elastalog.debugging.oracles import Goals
 from elastalog.debugging.questions import Asking, Elements, Inquiry, ReadFact, Written, not_repaired
 from elastalog.debugging.repair import Ground, Repairer, RepairTask
-from elastalog.debugging.sandbox import words_by_relation
-from elastalog.debugging.search import NoSolution
-from elastalog.debugging.update_search import Outcome, Plan, search_update
+from elastalog.debugging.sandbox import Goals, words_by_relation
+from elastalog.debugging.search import NoSolution, Outcome
+from elastalog.debugging.update_search import Plan, search_update
 from elastalog.diagnostics.arguments import is_whole, require_number, wrong_kind
 from elastalog.diagnostics.diagnostic import ElastalogError, InternalError, error
 from elastalog.evaluation.changes import Changes, Update
@@ -101,9 +100,9 @@ class Debugger:
         self._reading = Reading(setting.backend, setting.dictionary)
         self._investigations: dict[tuple[int, int], Investigation] = {}
         self._asking = Asking(setting.backend, self._reading, read_fact, rules)
-        self._ground = Ground(setting, self._reading)
         self._investigated = -1
         self._known_case: Case | None = None
+        self._ground = Ground(self._case())
 
     @contextmanager
     def _with_rules(self, epochs: tuple[int, int] | None) -> Iterator[Debugger]:
@@ -261,7 +260,7 @@ class Debugger:
         if self._investigated != epoch:
             self._investigations.clear()
             self._asking.forget()
-            self._ground = Ground(self._setting, self._reading)
+            self._ground = Ground(self._case())
             self._investigated = epoch
 
     def _case(self) -> Case:

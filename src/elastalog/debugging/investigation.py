@@ -10,7 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
+import numpy as np
+
+from elastalog.backends.protocol import ClauseDerivations
 from elastalog.debugging.bracket import Bracket
 from elastalog.debugging.collection import CollectedDerivations, TooLarge
 from elastalog.debugging.dependencies import Dependencies, Parts, dependencies
@@ -19,17 +23,16 @@ from elastalog.debugging.sandbox import Seconds, Switch, words_by_relation
 from elastalog.evaluation.changes import Update
 from elastalog.evaluation.epochs import Epochs, Trial, TrialLimits, can_limit
 from elastalog.provenance.explain import Setting
-from elastalog.provenance.fact import Fact
+from elastalog.provenance.metrics import HEIGHT
+from elastalog.provenance.ranks import ComputedSteps
 from elastalog.provenance.reading import Reading, WordFact
+from elastalog.provenance.steps import AnnotatedSteps, Steps
 
 FEW_ELEMENTS = 5_000
 """Elements of an update for which it pays to find all that varies before anything is tried."""
 
 MOST_TRIED = 1_000_000
 """Derivations that a trial of an answer may cost in part of the program, before the whole is tried instead."""
-
-MOST_SHOWN = 10_000
-"""Facts that are remembered as users see them."""
 
 MOST_PARTS = 8
 """Parts of the program of which derivations are kept."""
@@ -45,6 +48,21 @@ class Case:
     reading: Reading
     parts: Parts
 
+    def steps(self, is_any: bool = False) -> Steps:
+        """Steps of proofs in the present state; with `is_any` those that are found fastest."""
+        setting = self.setting
+        if setting.is_annotated:
+            kind = AnySteps if is_any else AnnotatedSteps
+            return kind(setting.backend, setting.dictionary, self.reading, setting.is_global)
+        return ComputedSteps(setting.backend, self.reading, HEIGHT, "all" if setting.is_global else "stratum")
+
+
+class AnySteps(AnnotatedSteps):
+    """Takes whichever derivation comes first: reasons need no particular proof."""
+
+    def _smallest(self, found: ClauseDerivations, usable: Any) -> Any:
+        return usable[np.unique(found.heads[usable], return_index=True)[1]]
+
 
 class Investigation:
     """`changes`: the explicit facts that changed, and whether each came. `elements`: the same facts, in the order in
@@ -57,7 +75,6 @@ class Investigation:
         self.elements = tuple(sorted(changes, key=lambda fact: (fact[0], case.reading.sort_key(fact))))
         self._previous = previous
         self._switches: dict[bool, tuple[Switch, ...]] = {}
-        self._shown: dict[WordFact, Fact] = {}
         self._parts: list[tuple[frozenset[int], CollectedDerivations]] = []
         self._too_large: list[frozenset[int]] = []
 
@@ -65,15 +82,6 @@ class Investigation:
     def is_modelled_at_once(self) -> bool:
         """Whether to build a derivation graph before anything is tried: where trials can be made again for little."""
         return len(self.elements) <= FEW_ELEMENTS and can_limit(self._epochs.backend, self._epochs.strategy)
-
-    def shown(self, words: WordFact) -> Fact:
-        """The fact that words stand for; proofs of one update have many in common."""
-        known = self._shown.get(words)
-        if known is None:
-            if len(self._shown) >= MOST_SHOWN:
-                self._shown.clear()
-            known = self._shown[words] = self.case.reading.fact(words)
-        return known
 
     def switches(self, is_applied: bool) -> tuple[Switch, ...]:
         """The elements around a base, which is the later epoch where they are applied, otherwise the earlier."""
@@ -106,11 +114,6 @@ class Investigation:
                 self._too_large.append(strata)
                 return None
             raise
-
-    def limits(self, facts: Sequence[WordFact]) -> TrialLimits | None:
-        """How much of the program must be tried to know whether facts hold in a state, and whether that state has a
-        result at all; None if all of it."""
-        return limits_for(self.case, (name for name, _ in facts))
 
     def _begin(self, strata: frozenset[int], seconds: Seconds) -> CollectedDerivations:
         """Finds what varies in a part of the program, before its derivations can be collected."""

@@ -8,23 +8,26 @@ is its guard: nothing, if the fact cannot hold in any state.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from elastalog.analysis.program import Constant
-from elastalog.backends.protocol import Backend, ChangedWords, ClauseDerivations
-from elastalog.debugging.dependencies import BOTH, POSITIVE, Dependencies
-from elastalog.debugging.sandbox import WordSet
-from elastalog.debugging.switches import NOTHING, Concern, Condition, Corners, Switches
+from elastalog.backends.protocol import ChangedWords
+from elastalog.backends.watch import BudgetExceeded
+from elastalog.debugging.bracket import places
+from elastalog.debugging.dependencies import BOTH, NEGATIVE, POSITIVE
+from elastalog.debugging.investigation import limits_for
+from elastalog.debugging.problem import Problem
+from elastalog.debugging.sandbox import NoState, WordSet, words_by_relation
+from elastalog.debugging.switches import NOTHING, Concern, Switches
+from elastalog.evaluation.changes import Update
 from elastalog.planning.logical import Absent, Clause
 from elastalog.provenance.explain import Setting
-from elastalog.provenance.metrics import HEIGHT
-from elastalog.provenance.ranks import ComputedSteps
-from elastalog.provenance.reading import Reading, WordFact
-from elastalog.provenance.steps import AnnotatedSteps, Steps
+from elastalog.provenance.reading import WordFact
+from elastalog.relations.pairs import written_out
 
 EXPLICIT = -1
 """Stands for a derivation of an explicit fact."""
@@ -47,7 +50,7 @@ class KnownProofs:
     def __init__(self, switches: Switches) -> None:
         self._switches = switches
         self._derivations: list[Guarded] = []
-        self._met: set[tuple[WordFact, tuple[WordFact, ...], Concern, frozenset[int]]] = set()
+        self._met: set[Guarded] = set()
         self._uses: dict[WordFact, list[int]] = {}
         self._bare: list[int] = []
         self._leaves: dict[WordFact, int | None] = {}
@@ -58,11 +61,9 @@ class KnownProofs:
             self._leaves[fact] = self._switches.number(fact)
 
     def add(self, derivation: Guarded) -> None:
-        flipped = derivation.flipped if derivation.guard else frozenset[int]()
-        key = derivation.head, derivation.bodies, derivation.guard, flipped
-        if key in self._met:
+        if derivation in self._met:
             return
-        self._met.add(key)
+        self._met.add(derivation)
         number = len(self._derivations)
         self._derivations.append(derivation)
         for body in set(derivation.bodies):
@@ -149,28 +150,6 @@ class KnownState:
                     pending.append(body)
 
 
-def conditions_on(
-    proofs: KnownProofs, roots: Iterable[WordFact], flipped: frozenset[int], most: int
-) -> list[Condition]:
-    """What is wrong with a choice of switches, going by the known part of the graph: nothing if none of some facts
-    follows. After each condition it goes on as if that were fulfilled, so that several on different switches come out
-    at once."""
-    found: list[Condition] = []
-    wanted = tuple(roots)
-    turned = frozenset[int]()
-    while len(found) < most:
-        here = flipped | turned
-        state = proofs.state(here)
-        new = [state.concern(fact).condition(here) for fact in wanted if state.holds(fact)]
-        found += new
-        # Only deletions: what is turned back may bring other facts about.
-        fresh = frozenset(i for condition in new for i in condition.switches) - flipped - turned
-        if not fresh:
-            break
-        turned |= fresh
-    return list(dict.fromkeys(found))
-
-
 # --- further proofs --------------------------------------------------------------------------------------------------
 
 
@@ -178,32 +157,27 @@ MOST_MEMBERS = 1_000
 """Members of an aggregate that are proved each; of more, whatever they may depend on keeps the result."""
 
 
-@dataclass(frozen=True, slots=True)
 class ProofGrowth:
-    """`signs`: how relations depend on those of the switches. `base_steps` gives the steps of proofs in the base."""
+    """Finds proofs in states that are being tried."""
 
-    _setting: Setting
-    _reading: Reading
-    _switches: Switches
-    _signs: Dependencies
-    _corners: Corners
-    _proofs: KnownProofs
-    _base_steps: Callable[[], Steps]
-
-    @property
-    def _backend(self) -> Backend:
-        return self._setting.backend
+    def __init__(self, problem: Problem, corners: Corners, proofs: KnownProofs) -> None:
+        self._problem = problem
+        self._case = problem.case
+        self._signs = problem.signs
+        self._corners = corners
+        self._proofs = proofs
+        self._flipped = frozenset[int]()
+        self._went = WordSet(self._case.setting.backend.program)
 
     def grow(self, roots: Iterable[WordFact], flipped: frozenset[int], changes: Sequence[ChangedWords]) -> None:
         """Adds a proof of each of some facts, which hold in the state that is being tried; it differs from the base in
         the switches flipped, and in `changes`, one after the other. Raises NeedsCorner."""
-        known = self._proofs.state(flipped)
-        went = WordSet(self._backend.program)
+        known, aggregates = self._proofs.state(flipped), self._case.reading.aggregates
+        self._flipped, self._went = flipped, WordSet(self._case.setting.backend.program)
         for each in changes:
             for name, (_, gone) in each.items():
-                went.add(name, gone)
-        state = _State(self, flipped, went)
-        steps = steps_of(self._setting, self._reading, is_any=True) if flipped else self._base_steps()
+                self._went.add(name, gone)
+        steps = self._case.steps(is_any=True) if flipped else self._problem.base_steps()
         frontier = [fact for fact in dict.fromkeys(roots) if not known.holds(fact)]
         met = set(frontier)
         found: list[Guarded] = []
@@ -212,17 +186,17 @@ class ProofGrowth:
             following: list[WordFact] = []
             explicit += [fact for fact in frontier if not self._signs[fact[0]]]  # or is there in every state
             frontier = [fact for fact in frontier if self._signs[fact[0]]]
-            steps.find(fact for fact in frontier if fact[0] not in self._reading.aggregates)
+            steps.find(fact for fact in frontier if fact[0] not in aggregates)
             for fact in frontier:
-                if fact[0] in self._reading.aggregates:
-                    derivation = state.folded(fact)
+                if fact[0] in aggregates:
+                    derivation = self._folded(fact)
                 else:
                     step = steps.known[fact]
                     if step.is_explicit:
                         explicit.append(fact)
                         continue
                     assert step.clause is not None
-                    derivation = Guarded(fact, step.bodies, state.guard(step.clause, fact, step.bodies), flipped)
+                    derivation = self._guarded(fact, step.bodies, self._guard(step.clause, fact, step.bodies))
                 found.append(derivation)
                 for body in derivation.bodies:
                     if body not in met:
@@ -236,87 +210,105 @@ class ProofGrowth:
         for derivation in found:
             self._proofs.add(derivation)
 
+    def _guarded(self, head: WordFact, bodies: tuple[WordFact, ...], guard: Concern) -> Guarded:
+        return Guarded(head, bodies, guard, self._flipped if guard else frozenset())
 
-class _State:
-    """Guards in one state."""
-
-    def __init__(self, growth: ProofGrowth, flipped: frozenset[int], went: WordSet) -> None:
-        self._growth = growth
-        self._flipped = flipped
-        self._went = went
-
-    def guard(self, clause: Clause, head: WordFact, bodies: Sequence[WordFact]) -> Concern:
+    def _guard(self, clause: Clause, head: WordFact, bodies: Sequence[WordFact]) -> Concern:
         found = NOTHING
-        if head[0] in self._growth._reading.rivalled:  # to be derived is not enough
+        if head[0] in self._case.reading.rivalled:  # to be derived is not enough
             found = self._concern(head[0], BOTH)
         for goal in clause.goals:
-            if isinstance(goal, Absent) and self._growth._signs[goal.relation]:
-                found |= self._of_absence(goal, clause, head, bodies)
+            if isinstance(goal, Absent) and self._signs[goal.relation]:
+                fact = negated_fact(goal, clause, head, bodies, self._case.setting)
+                # If it is not known, any fact of the relation may be meant.
+                if fact is None or self._corners.can_hold(fact, holds_in_base=self._went.has(*fact)):
+                    found |= self._concern(goal.relation, POSITIVE)
         return found
 
-    def _of_absence(self, goal: Absent, clause: Clause, head: WordFact, bodies: Sequence[WordFact]) -> Concern:
-        fact = negated_fact(goal, clause, head, bodies, self._growth._setting)
-        # If it is not known, any fact of the relation may be meant.
-        if fact is None or self._growth._corners.can_hold(fact, holds_in_base=self._went.has(*fact)):
-            return self._concern(goal.relation, POSITIVE)
-        return NOTHING
-
-    def folded(self, fact: WordFact) -> Guarded:
+    def _folded(self, fact: WordFact) -> Guarded:
         """A fact of an aggregate, from all members of its group unless they are very many."""
-        aggregate = self._growth._reading.aggregates[fact[0]]
+        aggregate = self._case.reading.aggregates[fact[0]]
         group = fact[1][: aggregate.groups]
-        members = self._growth._backend.select(
-            aggregate.members, tuple(range(aggregate.groups)), np.array(group, np.int32)
-        )
+        columns = tuple(range(aggregate.groups))
+        members = self._case.setting.backend.select(aggregate.members, columns, np.array(group, np.int32))
         if len(members.words) > MOST_MEMBERS:
-            return Guarded(fact, (), self._concern(fact[0], BOTH), self._flipped)
+            return self._guarded(fact, (), self._concern(fact[0], BOTH))
         bodies = [(aggregate.members, tuple(row)) for row in members.words.tolist()]
         if aggregate.domain is not None:
             bodies.append((aggregate.domain, tuple(group)))
         sought = BOTH if aggregate.is_numbering else POSITIVE
-        return Guarded(fact, tuple(bodies), self._concern(aggregate.members, sought), self._flipped)
+        return self._guarded(fact, tuple(bodies), self._concern(aggregate.members, sought))
 
     def _concern(self, relation: str, sought: int) -> Concern:
-        growth = self._growth
-        return growth._switches.concern(growth._signs, relation, sought, self._flipped)
+        return self._problem.switches.concern(self._signs, relation, sought, self._flipped)
 
 
 def negated_fact(
     goal: Absent, clause: Clause, head: WordFact, bodies: Sequence[WordFact], setting: Setting
 ) -> WordFact | None:
     """The fact whose absence a derivation uses; None if a value of it is computed, or met in no fact so far."""
-    words = _bound_words(clause, head, bodies)
-    bases = setting.backend.program.relations[goal.relation].bases
-    row = [
-        setting.dictionary.find_value(base, term.value) if isinstance(term, Constant) else words.get(term)
-        for term, base in zip(goal.terms, bases, strict=True)
-    ]
-    return None if None in row else (goal.relation, tuple(word for word in row if word is not None))
+    place, bases = places(clause), setting.backend.program.relations[goal.relation].bases
+    row: list[int] = []
+    for term, base in zip(goal.terms, bases, strict=True):
+        word = setting.dictionary.find_value(base, term.value) if isinstance(term, Constant) else None
+        if isinstance(term, str) and term in place:
+            scan, column = place[term]
+            word = (head if scan < 0 else bodies[scan])[1][column]
+        if word is None:
+            return None
+        row.append(word)
+    return goal.relation, tuple(row)
 
 
-def _bound_words(clause: Clause, head: WordFact, bodies: Sequence[WordFact]) -> Mapping[str, int]:
-    """The words of the variables that the facts of a derivation bind."""
-    found: dict[str, int] = {}
-    for scan, (_, row) in zip(clause.scans, bodies, strict=True):
-        for term, word in zip(scan.terms, row, strict=True):
-            if isinstance(term, str):
-                found.setdefault(term, word)
-    for term, word in zip(clause.head_terms, head[1], strict=True):
-        if isinstance(term, str):
-            found.setdefault(term, word)
-    return found
+class NeedsCorner(Exception):
+    """The most favourable state of a relation has to be tried, from the base."""
+
+    def __init__(self, relation: str) -> None:
+        super().__init__(relation)
+        self.relation = relation
 
 
-class AnySteps(AnnotatedSteps):
-    """Takes whichever derivation comes first: reasons need no particular proof."""
+class Corners:
+    """Tells whether a fact that a rule negates can hold in any state: it is looked up in the state most favourable to
+    its relation, where that depends on each relation of switches in one way only. The facts that relations gain there
+    are among the corners of the problem; None where that is not known."""
 
-    def _smallest(self, found: ClauseDerivations, usable: Any) -> Any:
-        return usable[np.unique(found.heads[usable], return_index=True)[1]]
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        self._came = problem.corners
+        self._program = problem.case.setting.backend.program
 
+    def can_hold(self, fact: WordFact, holds_in_base: bool) -> bool:
+        """Whether a fact holds in some state; True also where that is not known. Raises NeedsCorner."""
+        name, row = fact
+        if holds_in_base or BOTH in self._problem.signs[name].values():
+            return True
+        if name not in self._came:
+            if self._favourable(name).size:
+                raise NeedsCorner(name)
+            self._came[name] = WordSet(self._program)
+        came = self._came[name]
+        return came is None or came.has(name, row)
 
-def steps_of(setting: Setting, reading: Reading, is_any: bool = False) -> Steps:
-    """Steps of proofs in the present state of the backend; with `is_any` those that are found fastest."""
-    if setting.is_annotated:
-        kind = AnySteps if is_any else AnnotatedSteps
-        return kind(setting.backend, setting.dictionary, reading, setting.is_global)
-    return ComputedSteps(setting.backend, reading, HEIGHT, "all" if setting.is_global else "stratum")
+    def _favourable(self, relation: str) -> Update:
+        """What leads from the base to the state most favourable to a relation."""
+        signs, switches = self._problem.signs[relation], self._problem.switches
+        given = [
+            switch
+            for switch in switches.known[: switches.number_given]
+            if switch.fact[0] in signs and switch.adds == (signs[switch.fact[0]] == POSITIVE)
+        ]
+        deleted = {n: words for n, words in switches.explicit.items() if signs.get(n, 0) == NEGATIVE}
+        deleted |= words_by_relation(switch.fact for switch in given if not switch.adds)
+        return Update(deleted, words_by_relation(switch.fact for switch in given if switch.adds))
+
+    def try_corner(self, relation: str) -> None:
+        """Tries the state most favourable to a relation. The backend must be in the base."""
+        self._came[relation] = None
+        limits = limits_for(self._problem.case, (relation,))
+        with suppress(NoState, BudgetExceeded):
+            with self._problem.sandbox.tried(self._favourable(relation), limits) as changes:
+                came = WordSet(self._program)
+                if relation in changes:
+                    came.add(relation, written_out(changes[relation][0]))
+            self._came[relation] = came

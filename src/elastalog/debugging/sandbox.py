@@ -148,6 +148,24 @@ class Sandbox:
         return are_present(self.backend, list(facts))
 
 
+@dataclass(frozen=True, slots=True)
+class Goals:
+    """Facts that must not hold, and facts that must."""
+
+    absent: tuple[WordFact, ...]
+    present: tuple[WordFact, ...]
+
+    @property
+    def all(self) -> tuple[WordFact, ...]:
+        return (*self.absent, *self.present)
+
+    def unmet(self, are_present: Sequence[bool]) -> tuple[list[WordFact], list[WordFact]]:
+        """The facts that hold and must not, and those that must and do not, given which of `all` hold."""
+        number = len(self.absent)
+        wrong = [fact for fact, holds in zip(self.absent, are_present[:number], strict=True) if holds]
+        return wrong, [fact for fact, holds in zip(self.present, are_present[number:], strict=True) if not holds]
+
+
 def are_present(backend: Backend, facts: Sequence[WordFact]) -> list[bool]:
     """Which facts hold in the present state of a backend."""
     places: dict[str, list[int]] = {}

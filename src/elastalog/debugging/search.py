@@ -5,30 +5,33 @@ is wrong with the choice, add that, and again. The first choice with which nothi
 the time is over, delta debugging finds a solution that was tried, and the last lower bound says how far from the
 smallest it may be.
 
-`HittingSets` is that loop. It is used with the elements of an update as switches, here, and with all explicit facts in
-`repair`.
+Switches are the elements of an update, or all explicit facts of an epoch. Of these, some that no proof has led to can
+matter where rules negate; a condition then also has their relation, as a variable of its own that costs as much as one
+fact does at the least. A solution that weighs no more than the best choice with such variables is a smallest one.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 
-from elastalog.backends.protocol import Backend, ChangedWords
+from elastalog.backends.protocol import ChangedWords
+from elastalog.backends.watch import BudgetExceeded
+from elastalog.debugging.connections import proofs_in
 from elastalog.debugging.graph import Model
-from elastalog.debugging.investigation import Investigation
-from elastalog.debugging.known_proofs import steps_of
-from elastalog.debugging.oracles import Goals, GraphOracle, Oracle, ProofOracle, Witness
-from elastalog.debugging.sandbox import NoState, Sandbox
-from elastalog.debugging.switches import Condition, Switches
+from elastalog.debugging.oracles import GraphOracle, Oracle, ProofOracle
+from elastalog.debugging.problem import Problem
+from elastalog.debugging.sandbox import NoState, Seconds
+from elastalog.debugging.switches import Condition
 from elastalog.debugging.zero_one import TOLERANCE, Choice, OutOfTime, ZeroOneProgram, is_solver_installed
 from elastalog.diagnostics.messages import counted
 from elastalog.evaluation.epochs import TrialLimits
+from elastalog.provenance.proof import Proof
+from elastalog.provenance.reading import WordFact
 
 MOST_STATED = 100_000
 """Derivations that are stated in the 0/1 program at once; of a larger graph only the proofs that matter are, as they
@@ -37,12 +40,14 @@ are met."""
 PATIENCE = 8
 """Choices that are tried before a derivation graph is built, or stated in the 0/1 program."""
 
-RESERVED = 0.3
-"""The part of the time that is kept for delta debugging."""
+FEW_DERIVATIONS = 20_000
+"""Derivations that the trial of a choice may cost while there may be others as good; ten times as many when each of
+those has cost more."""
 
-_SHARE_OF_A_TRIAL, _SECONDS_A_FACT = 0.1, 2e-5
-LEAST_SECONDS = 1.0
-"""What a state, and a derivation graph, may take however little time is given."""
+MOST_DEAR = 12
+"""Switches of choices that cost more, before more is allowed."""
+
+A_LITTLE = 1e-4
 
 News = Callable[[str], None]
 
@@ -66,205 +71,223 @@ class NoSolution:
     is_proven: bool
 
 
-def seconds_a_trial(allowed: float, backend: Backend) -> float:
-    """How long a state may take in a search that is allowed this many seconds: several may have no end, and with few
-    facts one that has takes no longer."""
-    facts = sum(map(backend.stored, backend.program.relations))
-    return max(min(_SHARE_OF_A_TRIAL * allowed, _SECONDS_A_FACT * facts), LEAST_SECONDS)
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What was found, the facts that are flipped, proofs that connect them with the goals, and where the time went."""
 
-
-def judged(found: Found | NoSolution, weights: Sequence[float], sandbox: Sandbox) -> Found | NoSolution:
-    """What was found, called a smallest, or none, only if no state was given up that might be one."""
-    if not sandbox.has_given_up:
-        return found
-    if isinstance(found, NoSolution):
-        return NoSolution(is_proven=False)
-    least = min(weights)
-    if sum(weights[i] for i in found.flipped) <= least + TOLERANCE:
-        return found
-    return Found(found.flipped, least, found.why_not_proven or "states that took too long were left out")
-
-
-@dataclass(kw_only=True)
-class HittingSets(ABC):
-    """The search among some switches, of which there may come to be more. `limits`: how much of the program decides
-    about the goals, None if all of it."""
-
-    sandbox: Sandbox
-    goals: Goals
-    switches: Switches
-    limits: TrialLimits | None = None
-    seconds_allowed: float
-    news: News
-    witness: Witness
-
-    def __post_init__(self) -> None:
-        self.end = time.monotonic() + self.seconds_allowed
-        self.deadline = self.end - self.seconds_allowed * RESERVED
-        self.known: dict[Condition, None] = {}
-        self.weights = self.switches.weights
-        self.lately = frozenset[int]()
-        """The last choice."""
-        self.bound = 0.0
-        """No choice weighs less that fulfils the conditions known."""
-
-    # --- what searches differ in ---
-
-    @abstractmethod
-    def best(self) -> Choice | None:
-        """A best choice by the conditions known; None if there is none. Raises OutOfTime."""
-
-    @abstractmethod
-    def wrong_with(self, choice: Choice) -> list[Condition] | None:
-        """Conditions that a choice does not fulfil; none if it is a solution. None: it is not tried for now."""
-
-    def least(self, choice: Choice | None) -> float:
-        """The least that a solution weighs if this is the best choice by the conditions known."""
-        return math.inf if choice is None else choice.bound
-
-    def widen(self) -> bool:
-        """Makes switches of further facts that may matter. Returns whether there were any."""
-        return False
-
-    @abstractmethod
-    def start(self) -> frozenset[int] | None:
-        """A solution, however large; None if none was found."""
-
-    # --- the loop ---
-
-    def search(self) -> Found | NoSolution:
-        """A smallest solution, or as small a one as the time allows."""
-        why = "highspy is not installed"
-        if is_solver_installed():
-            try:
-                return self._smallest()
-            except OutOfTime as over:
-                self.bound, why = max(self.bound, over.bound), _TIME_OVER
-        return self.any_solution(why)
-
-    def _smallest(self) -> Found | NoSolution:
-        while True:
-            self.sandbox.backend.watch.check()
-            choice = self.best()
-            if choice is None:
-                if self.widen():
-                    continue
-                return NoSolution(is_proven=self.least(None) == math.inf)
-            self.lately, self.bound = choice.flipped, choice.bound
-            new = self.wrong_with(choice)
-            if new is None:
-                continue
-            if not new:
-                least = self.least(choice)
-                if least >= choice.bound - TOLERANCE:
-                    return Found(choice.flipped, choice.bound, None if choice.is_best else _TIME_OVER)
-                if self.widen():
-                    continue
-                return Found(choice.flipped, least, _OTHER_FACTS)
-            if not all(condition.switches or condition.relations for condition in new):
-                return NoSolution(is_proven=True)
-            self.known |= dict.fromkeys(new)
-            self.news(f"at least {choice.bound:g} to change; {counted(len(self.known), 'condition')} so far")
-
-    def any_solution(self, why: str) -> Found | NoSolution:
-        """A solution that may not be a smallest: delta debugging, lightest switches last so that they are kept."""
-        start = self.start()
-        if start is None:
-            return NoSolution(is_proven=False)
-        self.news(f"{why}: delta debugging")
-        order = sorted(start, key=lambda i: (-self.weights[i], i))
-        kept, _ = minimise(order, lambda part: self.is_solution(frozenset(part)), self.end)
-        self.is_solution(frozenset(kept), self.witness)
-        least = max(self.proven_bound(), self.least_weight())
-        return Found(frozenset(kept), least, None if self.weight(kept) <= least + TOLERANCE else why)
-
-    def proven_bound(self) -> float:
-        """The least that a solution weighs by the conditions known."""
-        return self.bound
-
-    def least_weight(self) -> float:
-        """The least that a switch weighs."""
-        return min(self.weights)
-
-    def weight(self, flipped: Iterable[int]) -> float:
-        return sum(self.weights[i] for i in flipped)
-
-    def is_solution(self, flipped: frozenset[int], witness: Witness | None = None) -> bool:
-        """Whether a choice that is tried reaches all goals. `witness` looks at the state in which it does."""
-
-        def look(changes: ChangedWords) -> bool:
-            is_reached = not any(self.goals.unmet(self.sandbox.are_present(self.goals.all)))
-            if is_reached and witness is not None:
-                witness(changes)
-            return is_reached
-
-        try:
-            return self.sandbox.look(flipped, self.limits, look)
-        except NoState:
-            return False
-
-
-# --- among the elements of an update ---------------------------------------------------------------------------------
+    found: Found | NoSolution
+    flipped: tuple[WordFact, ...]
+    proofs: tuple[Proof, ...]
+    seconds: Seconds
 
 
 class WantsModel(Exception):
     """Trials have taught little so far: a derivation graph may help."""
 
 
-@dataclass(kw_only=True)
-class ElementSearch(HittingSets):
-    """The search among the elements of an update. Conditions come from the model, where there is one, otherwise from
-    trials; `may_want_model`: none was looked for so far, and `search` raises WantsModel where it may help."""
+@dataclass
+class Search:
+    """Conditions come from the model, where there is one, otherwise from trials; `may_want_model`: none was looked for
+    so far, and the search raises WantsModel where it may help."""
 
-    investigation: Investigation
-    model: Model | None
-    may_want_model: bool
+    problem: Problem
+    news: News
+    model: Model | None = None
+    may_want_model: bool = False
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        self._program = ZeroOneProgram(self.weights)
-        self._oracle: Oracle | None = None
-        self._choices = self._stated = 0
+        problem = self.problem
+        self._switches, self._sandbox = problem.switches, problem.sandbox
+        self._known: dict[Condition, None] = {}
+        self._last = frozenset[int]()
+        """The last choice."""
+        self._bound = 0.0
+        """No choice weighs less that fulfils the conditions known."""
+        self._choices = 0
+        self._dear = frozenset[int]()
+        """Switches of choices whose trial was broken off: there may be others that do as well."""
+        self._allowed = FEW_DERIVATIONS
 
-    def best(self) -> Choice | None:
-        self._choices += 1
-        if self._choices == PATIENCE:
-            if self.may_want_model:
-                raise WantsModel
-            self._state_derivations()
-        for condition in list(self.known)[self._stated :]:
-            self._program.add_clause(condition.switches, condition.flipped)
-        self._stated = len(self.known)
-        with self.sandbox.seconds.spent_on("solving"):
-            return self._program.solve(self.deadline)
-
-    def wrong_with(self, choice: Choice) -> list[Condition]:
-        if self._oracle is None:
-            self._oracle = self.oracle()
-        return self._oracle.conditions(choice.flipped)
-
-    def start(self) -> frozenset[int] | None:
-        every = frozenset(range(len(self.weights)))
-        return every if self.is_solution(every) else None
-
-    def _state_derivations(self) -> None:
-        """Proofs one by one have not been enough: all derivations at once, if they are not too many."""
-        model, absent = self.model, self.goals.absent
-        if model is not None and model.graph.is_positive and len(model.graph.heads) <= MOST_STATED and absent:
-            with self.sandbox.seconds.spent_on("solving"):
-                self._program.add_derivations(model, absent)
-
-    def oracle(self) -> Oracle:
+    @cached_property
+    def _oracle(self) -> Oracle:
         if self.model is None:
-            case = self.investigation.case
-            return ProofOracle(
-                case=case, sandbox=self.sandbox, switches=self.switches, signs=self.investigation.signs,
-                goals=self.goals, limits=self.limits, deadline=self.deadline, witness=self.witness,
-                base_steps=cache(lambda: steps_of(case.setting, case.reading, is_any=True)), known_corners={},
-            )  # fmt: skip
+            return ProofOracle(self.problem)
         graph = self.model.graph
         self.news(f"{counted(graph.size, 'fact')} may vary, by {counted(len(graph.heads), 'derivation')}")
-        return GraphOracle(self.model, self.goals, self.sandbox, self.investigation.limits(self.goals.all))
+        return GraphOracle(self.problem, self.model)
+
+    def outcome(self, is_baseline: bool = False) -> Outcome:
+        """A smallest solution, or as small a one as the time allows; by delta debugging alone if `is_baseline`. The
+        backend must be in the base."""
+        found = self._any("it was found by delta debugging") if is_baseline else self._search()
+        if isinstance(found, NoSolution):
+            is_known = found.is_proven and not self._sandbox.has_given_up
+            return Outcome(NoSolution(is_known), (), (), self._sandbox.seconds)
+        if self._sandbox.has_given_up and self._weight(found.flipped) > self._least_weight + TOLERANCE:
+            told = found.why_not_proven or "states that took too long were left out"
+            found = Found(found.flipped, self._least_weight, told)
+        case, goals, facts = self.problem.case, self.problem.goals, self._switches.known
+        flipped = sorted(
+            (facts[i].fact for i in found.flipped), key=lambda fact: (fact[0], case.reading.sort_key(fact))
+        )
+        if self.model is None:
+            proofs = self.problem.connecting.all()
+        else:
+            proofs = proofs_in(self.model, goals, found.flipped, case)
+        return Outcome(found, tuple(flipped), proofs, self._sandbox.seconds)
+
+    # --- the loop ---
+
+    def _search(self) -> Found | NoSolution:
+        why = "highspy is not installed"
+        if is_solver_installed():
+            try:
+                return self._smallest()
+            except OutOfTime as over:
+                self._bound, why = max(self._bound, over.bound), _TIME_OVER
+        return self._any(why)
+
+    def _smallest(self) -> Found | NoSolution:
+        while True:
+            self._sandbox.backend.watch.check()
+            choice = self._best()
+            if choice is None:
+                if self._switches.close(self._others()):
+                    continue
+                return NoSolution(is_proven=not self._others() or self._solve(with_others=True) is None)
+            self._last, self._bound = choice.flipped, choice.bound
+            new = self._wrong_with(choice)
+            if new is None:
+                continue
+            if not new:
+                best = self._solve(with_others=True) if self._others() else choice
+                least = math.inf if best is None else best.bound
+                if least >= choice.bound - TOLERANCE:
+                    return Found(choice.flipped, choice.bound, None if choice.is_best else _TIME_OVER)
+                if self._switches.close(self._others()):
+                    continue
+                return Found(choice.flipped, least, _OTHER_FACTS)
+            if not all(condition.switches or condition.relations for condition in new):
+                return NoSolution(is_proven=True)
+            self._known |= dict.fromkeys(new)
+            self.news(f"at least {choice.bound:g} to change; {counted(len(self._known), 'condition')} so far")
+
+    def _wrong_with(self, choice: Choice) -> list[Condition] | None:
+        """Conditions that a choice does not fulfil; none if it is a solution. None: it is not tried for now."""
+        try:
+            return self._oracle.conditions(choice.flipped, lambda: self._first_limits(choice))
+        except BudgetExceeded:
+            self._dear |= choice.flipped
+            return None
+
+    def _first_limits(self, choice: Choice) -> TrialLimits | None:
+        """Tight limits for a choice to which there may be another as good; None if it may cost what it does."""
+        limits = self.problem.limits
+        if limits is None or not choice.flipped:
+            return None
+        is_last = choice.flipped <= self._dear
+        if self._allowed >= limits.derivations:
+            return None if is_last else limits
+        if is_last or len(self._dear) >= MOST_DEAR:
+            self._allowed *= 10
+            self._dear = frozenset()
+        return replace(limits, derivations=min(self._allowed, limits.derivations))
+
+    # --- choices ---
+
+    def _best(self) -> Choice | None:
+        """One of the best choices by the conditions known, if possible without switches that are expensive to try; None
+        if there is none. Raises OutOfTime."""
+        self._choices += 1
+        if self._choices == PATIENCE and self.may_want_model:
+            raise WantsModel
+        choice = self._solve()
+        if choice is None or choice.flipped.isdisjoint(self._dear):
+            return choice
+        other = self._solve(is_sparing=True)
+        if other is None or self._weight(other.flipped) > self._weight(choice.flipped) + TOLERANCE:
+            return choice
+        return replace(choice, flipped=other.flipped)
+
+    def _others(self) -> list[str]:
+        """The relations with explicit facts that may matter and are not switches yet."""
+        named = (name for condition in self._known for name in condition.relations)
+        return sorted(self._switches.are_open(named))
+
+    def _solve(self, with_others: bool = False, is_sparing: bool = False) -> Choice | None:
+        """A best choice by the conditions known: with a variable for each relation other facts of which may matter, or
+        where what is expensive to try weighs a little more."""
+        switches = self._switches
+        names = self._others() if with_others else ()
+        others = {name: len(switches.known) + i for i, name in enumerate(names)}
+        weights = [*switches.weights, *[switches.least_weight] * len(others)]
+        for i in self._dear if is_sparing else ():
+            weights[i] *= 1 + A_LITTLE
+        program = ZeroOneProgram(weights)
+        for condition in self._known:
+            deletions = [i for i in switches.deletions(condition.relations) if i not in condition.flipped]
+            unmet = [others[name] for name in condition.relations if name in others]
+            program.add_clause({*condition.switches, *deletions, *unmet}, condition.flipped)
+        with self._sandbox.seconds.spent_on("solving"):
+            if self._choices >= PATIENCE and self.model is not None and self._is_stated(self.model):
+                program.add_derivations(self.model, self.problem.goals.absent)
+            return program.solve(self.problem.deadline)
+
+    def _is_stated(self, model: Model) -> bool:
+        """Whether proofs one by one have not been enough: all derivations at once, if they are not too many."""
+        graph = model.graph
+        return graph.is_positive and len(graph.heads) <= MOST_STATED and bool(self.problem.goals.absent)
+
+    def _weight(self, flipped: Iterable[int]) -> float:
+        return sum(self._switches.weights[i] for i in flipped)
+
+    @property
+    def _least_weight(self) -> float:
+        """The least that a solution weighs which changes anything."""
+        return self._switches.least_weight if self._switches.explicit else min(self._switches.weights)
+
+    # --- any solution ---
+
+    def _any(self, why: str) -> Found | NoSolution:
+        """A solution that may not be a smallest: delta debugging, lightest switches last so that they are kept."""
+        start = self._start()
+        if start is None:
+            return NoSolution(is_proven=False)
+        self.news(f"{why}: delta debugging")
+        order = sorted(start, key=lambda i: (-self._switches.weights[i], i))
+        kept, _ = minimise(order, lambda part: self._is_solution(frozenset(part)), self.problem.end)
+        self._is_solution(frozenset(kept), is_last=True)
+        least = max(0.0 if self._others() else self._bound, self._least_weight)
+        return Found(frozenset(kept), least, None if self._weight(kept) <= least + TOLERANCE else why)
+
+    def _start(self) -> frozenset[int] | None:
+        """A solution, however large; None if none was found. All switches, if there are no more of them; otherwise,
+        from the last choice on, all that a condition names is turned, until no goal is missed."""
+        if not self._switches.explicit:
+            every = frozenset(range(len(self._switches.known)))
+            return every if self._is_solution(every) else None
+        chosen = self._last
+        while new := self._oracle.conditions(chosen):
+            turned = frozenset(i for condition in new for i in condition.switches) - chosen
+            if not turned:
+                return None
+            chosen |= turned
+        return chosen
+
+    def _is_solution(self, flipped: frozenset[int], is_last: bool = False) -> bool:
+        """Whether a choice that is tried reaches all goals. The last one is looked at for what connects it with
+        them."""
+
+        def look(changes: ChangedWords) -> bool:
+            is_reached = not any(self.problem.unmet())
+            if is_reached and is_last and self.model is None:
+                self.problem.connecting.look(changes)
+            return is_reached
+
+        try:
+            return self._sandbox.look(flipped, self.problem.limits, look)
+        except NoState:
+            return False
 
 
 # --- delta debugging -------------------------------------------------------------------------------------------------

@@ -2,23 +2,18 @@
 
 The elements of an update are all there is to turn. Without an update every explicit fact may be deleted, and candidates
 inserted: far too many to write down. A fact becomes a switch when a proof is met that rests on it; those not met yet
-are spoken of by relation. `Corners` tells whether a fact that a rule negates can hold in any state: it is looked up in
-the state most favourable to its relation, where that depends on each relation of switches in one way only.
+are spoken of by relation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from elastalog.backends.protocol import Matrix
-from elastalog.backends.watch import BudgetExceeded
-from elastalog.debugging.dependencies import BOTH, NEGATIVE, POSITIVE, Dependencies
-from elastalog.debugging.sandbox import NoState, Sandbox, Switch, WordSet, words_by_relation
-from elastalog.evaluation.changes import Update
-from elastalog.evaluation.epochs import TrialLimits
+from elastalog.debugging.dependencies import NEGATIVE, POSITIVE, Dependencies
+from elastalog.debugging.sandbox import Switch
 from elastalog.provenance.reading import WordFact
-from elastalog.relations.pairs import written_out
 
 FEW_FACTS = 500
 """Explicit facts of a relation that are all made switches, where it matters which of them rules negate."""
@@ -133,59 +128,3 @@ class Switches:
         if turning == POSITIVE:
             return sign
         return (NEGATIVE if sign & POSITIVE else 0) | (POSITIVE if sign & NEGATIVE else 0)
-
-
-class NeedsCorner(Exception):
-    """The most favourable state of a relation has to be tried, from the base."""
-
-    def __init__(self, relation: str) -> None:
-        super().__init__(relation)
-        self.relation = relation
-
-
-@dataclass(frozen=True, slots=True)
-class Corners:
-    """`limits`: how much of the program decides about a relation, None if all of it. `came`: the facts that relations
-    gain in their most favourable states, None where that is not known; those that were looked for are added."""
-
-    _sandbox: Sandbox
-    _switches: Switches
-    _signs: Dependencies
-    _limits: Callable[[str], TrialLimits | None]
-    _came: dict[str, WordSet | None]
-
-    def can_hold(self, fact: WordFact, holds_in_base: bool) -> bool:
-        """Whether a fact holds in some state; True also where that is not known. Raises NeedsCorner."""
-        name, row = fact
-        if holds_in_base or BOTH in self._signs[name].values():
-            return True
-        if name not in self._came:
-            if self._favourable(name).size:
-                raise NeedsCorner(name)
-            self._came[name] = WordSet(self._sandbox.backend.program)
-        came = self._came[name]
-        return came is None or came.has(name, row)
-
-    def _favourable(self, relation: str) -> Update:
-        """What leads from the base to the state most favourable to a relation."""
-        signs, switches = self._signs[relation], self._switches
-        given = [
-            switch
-            for switch in switches.known[: switches.number_given]
-            if switch.fact[0] in signs and switch.adds == (signs[switch.fact[0]] == POSITIVE)
-        ]
-        deleted = {n: words for n, words in switches.explicit.items() if signs.get(n, 0) == NEGATIVE}
-        deleted |= words_by_relation(switch.fact for switch in given if not switch.adds)
-        return Update(deleted, words_by_relation(switch.fact for switch in given if switch.adds))
-
-    def try_corner(self, relation: str) -> None:
-        """Tries the state most favourable to a relation. The backend must be in the base."""
-        came = WordSet(self._sandbox.backend.program)
-        try:
-            with self._sandbox.tried(self._favourable(relation), self._limits(relation)) as changes:
-                if relation in changes:
-                    came.add(relation, written_out(changes[relation][0]))
-        except (NoState, BudgetExceeded):
-            self._came[relation] = None
-            return
-        self._came[relation] = came

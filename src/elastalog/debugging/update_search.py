@@ -1,34 +1,25 @@
-"""Finds what a plan seeks among the elements of an update: by a model where there is one, otherwise by trials.
-
-The answer comes with proofs that connect the elements with the faults: expanded where it matters, and cut at facts that
-stay as they are.
-"""
+"""Finds what a plan seeks among the elements of an update: by a model where there is one, otherwise by trials."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Protocol
+from functools import cache
 
 import numpy as np
 
-from elastalog.backends.protocol import Backend, ChangedWords
+from elastalog.backends.protocol import Backend
 from elastalog.debugging.dependencies import useful
-from elastalog.debugging.graph import DerivationGraph, Model, State
+from elastalog.debugging.graph import DerivationGraph, Model
 from elastalog.debugging.investigation import Investigation
-from elastalog.debugging.known_proofs import steps_of
-from elastalog.debugging.oracles import Goals
-from elastalog.debugging.sandbox import Sandbox, Seconds, Switch, WordSet, are_present
-from elastalog.debugging.search import ElementSearch, Found, News, NoSolution, WantsModel, judged, seconds_a_trial
+from elastalog.debugging.problem import Problem, seconds_a_trial
+from elastalog.debugging.sandbox import Goals, Seconds, Switch
+from elastalog.debugging.search import News, NoSolution, Outcome, Search, WantsModel
 from elastalog.debugging.switches import Switches
 from elastalog.diagnostics.diagnostic import LimitReached
-from elastalog.provenance.explain import Setting
-from elastalog.provenance.fact import Fact
-from elastalog.provenance.proof import AggregatePremise, Premise, Proof, height_over
-from elastalog.provenance.reading import AggregateUse, Item, Reading, WordFact
-from elastalog.provenance.steps import EXPLICIT, Step
+from elastalog.provenance.reading import WordFact
 
 _TRIALS_A_GRAPH = 4
 
@@ -45,22 +36,9 @@ class Plan:
     weights: Mapping[WordFact, float] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What was found, the elements that are flipped, proofs that connect them with the goals, and where the time
-    went."""
-
-    found: Found | NoSolution
-    flipped: tuple[WordFact, ...]
-    proofs: tuple[Proof, ...]
-    seconds: Seconds
-
-
 def search_update(known: Investigation, plan: Plan, seconds_allowed: float, news: News) -> Outcome:
     """The later epoch must be in force."""
-    epochs, setting, reading = known.case.epochs, known.case.setting, known.case.reading
-    seconds = Seconds()
-    goals = plan.goals
+    case, goals, seconds = known.case, plan.goals, Seconds()
     every = known.switches(plan.is_applied)
     allowed = tuple(i for i, switch in enumerate(every) if switch.fact not in plan.kept)
     is_modelled = known.is_modelled_at_once and not plan.is_baseline
@@ -68,8 +46,7 @@ def search_update(known: Investigation, plan: Plan, seconds_allowed: float, news
     end = time.monotonic() + seconds_allowed
     while True:
         left = max(end - time.monotonic(), 0.0)
-        graph = _graph(known, goals, epochs.backend, seconds, left) if is_modelled else None
-        left = max(end - time.monotonic(), 0.0)
+        graph = _graph(known, goals, case.epochs.backend, seconds, left) if is_modelled else None
         chosen = allowed
         if graph is None and not is_all_chosen:
             names = ([relation for relation, _ in side] for side in (goals.absent, goals.present))
@@ -80,37 +57,26 @@ def search_update(known: Investigation, plan: Plan, seconds_allowed: float, news
         with ExitStack() as stack:
             if not plan.is_applied:
                 stack.enter_context(known.in_first(seconds))
-            switches = Switches((every[i] for i in chosen), plan.weights)
-            sandbox = Sandbox(epochs, switches.known, seconds, seconds_a_trial(left, epochs.backend))
-            connecting = ConnectingProofs(setting, reading, goals)
-            search = ElementSearch(
-                sandbox=sandbox,
+            problem = Problem(
+                case=case,
                 goals=goals,
-                switches=switches,
-                seconds_allowed=left,
-                news=news,
-                witness=connecting.look if model is None else (lambda _: None),
-                investigation=known,
-                model=model,
-                may_want_model=not is_modelled,
+                switches=Switches((every[i] for i in chosen), plan.weights),
+                signs=known.signs,
+                base_steps=cache(lambda: case.steps(is_any=True)),
+                corners={},
+                seconds=seconds,
+                seconds_allowed=max(end - time.monotonic(), 0.0),
+                in_full=plan.is_baseline,
             )
             try:
-                found = search.any_solution("it was found by delta debugging") if plan.is_baseline else search.search()
-                found = judged(found, switches.weights, sandbox)
+                found = Search(problem, news, model, may_want_model=not is_modelled).outcome(plan.is_baseline)
             except WantsModel:
                 is_modelled = True
                 continue
-            if sandbox.has_met_no_state and len(chosen) < len(allowed) and time.monotonic() < end:
+            if problem.sandbox.has_met_no_state and len(chosen) < len(allowed) and time.monotonic() < end:
                 is_all_chosen = True  # what seemed useless may lead past a state without a result
                 continue
-            if isinstance(found, NoSolution):
-                return Outcome(found, (), (), seconds)
-            if model is None:
-                proofs = connecting.all()
-            else:
-                proofs = proofs_in(model, goals, found.flipped, known)
-            flipped = tuple(every[chosen[i]].fact for i in sorted(found.flipped))
-            return Outcome(found, flipped, proofs, seconds)
+            return found
 
 
 def _graph(
@@ -130,176 +96,3 @@ def _graph(
 def _model(graph: DerivationGraph, every: Sequence[Switch], chosen: tuple[int, ...]) -> Model:
     base = np.array([not switch.adds for switch in every], np.bool_)
     return Model(graph, base, {element: i for i, element in enumerate(chosen)}, chosen)
-
-
-# --- connecting proofs -----------------------------------------------------------------------------------------------
-
-
-class Changing(Protocol):
-    def has(self, relation: str, row: tuple[int, ...]) -> bool:
-        """Whether a fact is not the same in the two states that are compared."""
-
-
-class StepFinder(Protocol):
-    """See `provenance.steps.Steps`."""
-
-    known: dict[WordFact, Step]
-
-    def find(self, facts: Iterable[WordFact]) -> None: ...
-
-
-class Connections:
-    """Proofs made of steps in one state. Facts in `changing` are proved, all others only named. `shown`: a faster way
-    to read facts, if there is one."""
-
-    def __init__(
-        self,
-        reading: Reading,
-        changing: Changing,
-        steps: StepFinder,
-        shown: Callable[[WordFact], Fact] | None = None,
-    ) -> None:
-        self._reading = reading
-        self._shown = shown or reading.fact
-        self._changing = changing
-        self._steps = steps
-        self._items: dict[WordFact, list[Item]] = {}
-        self._leaves: dict[WordFact, Proof] = {}
-
-    def prove(self, roots: Sequence[WordFact]) -> list[Proof]:
-        """The proofs of facts that hold and change."""
-        self._collect(roots)
-        done: dict[WordFact, Proof] = {}
-        for root in roots:
-            for fact in self._from_below(root, done):
-                self._finish(fact, done)
-        return [done[root] for root in roots]
-
-    def _collect(self, roots: Sequence[WordFact]) -> None:
-        frontier = list(dict.fromkeys(roots))
-        while frontier:
-            self._steps.find(frontier)
-            following: list[WordFact] = []
-            for fact in frontier:
-                step = self._steps.known[fact]
-                items: list[Item] = []
-                if not step.is_explicit:
-                    assert step.clause is not None
-                    items = self._reading.items(step.clause, fact, step.bodies)
-                self._items[fact] = items
-                following += [item for item in items if isinstance(item, tuple) and self._changing.has(*item)]
-            frontier = [fact for fact in dict.fromkeys(following) if fact not in self._items]
-
-    def _from_below(self, root: WordFact, done: Container[WordFact]) -> list[WordFact]:
-        """The facts to prove that are not done, each after those that it uses."""
-        order: list[WordFact] = []
-        pending: list[tuple[WordFact, bool]] = [(root, False)]
-        met: set[WordFact] = set()
-        while pending:
-            fact, is_ready = pending.pop()
-            if is_ready:
-                order.append(fact)
-            elif fact not in met and fact not in done:
-                met.add(fact)
-                pending.append((fact, True))
-                pending += [
-                    (item, False) for item in self._items[fact] if isinstance(item, tuple) and item in self._items
-                ]
-        return order
-
-    def _finish(self, fact: WordFact, done: dict[WordFact, Proof]) -> None:
-        step = self._steps.known[fact]
-        children = tuple([self._premise(item, done) for item in self._items[fact]])
-        rule = None if step.clause is None else step.clause.rule
-        done[fact] = Proof(self._shown(fact), rule, children, True, height_over(children) if rule else 0)
-
-    def _premise(self, item: Item, done: dict[WordFact, Proof]) -> Premise:
-        if isinstance(item, AggregateUse):
-            number = 0
-            if item.hidden is not None:
-                self._steps.find([item.hidden])
-                number = self._steps.known[item.hidden].number
-            return AggregatePremise(item.text, item.result, number, ())
-        if isinstance(item, tuple):
-            return done.get(item) or self._named(item)
-        return item
-
-    def _named(self, fact: WordFact) -> Proof:
-        """A fact that is not proved here."""
-        known = self._leaves.get(fact)
-        if known is None:
-            known = self._leaves[fact] = Proof(self._shown(fact), None, (), False, None)
-        return known
-
-
-class ConnectingProofs:
-    """Why facts that should be absent hold in the base, and why facts that should be present hold in the state of a
-    solution; proved as far as the two differ."""
-
-    def __init__(self, setting: Setting, reading: Reading, goals: Goals) -> None:
-        self._setting = setting
-        self._reading = reading
-        self._goals = goals
-        self._went = WordSet(setting.backend.program)
-        self._present: list[Proof] = []
-
-    def look(self, changes: ChangedWords) -> None:
-        """To be called in the state of the solution, with what differs from the base."""
-        came, self._went = WordSet.came_and_went(self._setting.backend.program, changes)
-        self._present = self._prove(self._goals.present, came)
-
-    def all(self) -> tuple[Proof, ...]:
-        """To be called in the base."""
-        holding = are_present(self._setting.backend, self._goals.absent)
-        wrong = [fact for fact, holds in zip(self._goals.absent, holding, strict=True) if holds]
-        return (*self._prove(wrong, self._went), *self._present)
-
-    def _prove(self, facts: Sequence[WordFact], changing: WordSet) -> list[Proof]:
-        if not facts:
-            return []
-        return Connections(self._reading, changing, steps_of(self._setting, self._reading)).prove(facts)
-
-
-class GraphSteps:
-    """Steps as they are in one state of a derivation graph. What the graph does not have is the same in all states, and
-    found by steps in the present state of the backend."""
-
-    def __init__(self, state: State, other: StepFinder) -> None:
-        self.known: dict[WordFact, Step] = {}
-        self._state = state
-        self._other = other
-
-    def find(self, facts: Iterable[WordFact]) -> None:
-        graph = self._state.graph
-        for fact in facts:
-            node = graph.node_of(fact)
-            if node < 0:
-                self._other.find([fact])
-                self.known[fact] = self._other.known[fact]
-                continue
-            derivation = self._state.derivation_of(node)
-            self.known[fact] = Step(*graph.derivation(derivation)) if derivation >= 0 else EXPLICIT
-
-
-class Gained:
-    """The facts of a graph that hold in one state and not in another."""
-
-    def __init__(self, state: State, other: State) -> None:
-        self._state = state
-        self._other = other
-
-    def has(self, relation: str, row: tuple[int, ...]) -> bool:
-        node = self._state.graph.node_of((relation, row))
-        return node >= 0 and self._state.holds(node) and not self._other.holds(node)
-
-
-def proofs_in(model: Model, goals: Goals, flipped: Iterable[int], known: Investigation) -> tuple[Proof, ...]:
-    """The proofs of `ConnectingProofs`, from a model and the switches of a solution alone."""
-    base, solved = model.evaluate(()), model.evaluate(flipped)
-    reading = known.case.reading
-    other = steps_of(known.case.setting, reading)
-    found: list[Proof] = []
-    wrong = [fact for fact in goals.absent if (node := model.graph.node_of(fact)) < 0 or base.holds(node)]
-    for facts, state, opposite in ((wrong, base, solved), (goals.present, solved, base)):
-        found += Connections(reading, Gained(state, opposite), GraphSteps(state, other), known.shown).prove(facts)
-    return tuple(found)

@@ -3,7 +3,7 @@ by relation."""
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterator, Mapping, ValuesView
+from collections.abc import ItemsView, Iterable, Iterator, Mapping, ValuesView
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from elastalog.analysis.program import Base
 from elastalog.backends.protocol import ChangedWords, ListedChanges, Matrix, impact_of
+from elastalog.backends.rows import first_and_last
 from elastalog.deprecated import Renamed
 from elastalog.diagnostics.arguments import require_package, stays_here
 from elastalog.diagnostics.display import html_table
@@ -18,6 +19,7 @@ from elastalog.diagnostics.messages import counted
 from elastalog.late import dataclass
 from elastalog.program import RuleChange
 from elastalog.relations.facts import FrameMaker, GivenRelation, Relation
+from elastalog.relations.pairs import Rows, written_out
 from elastalog.relations.schema import Schema, schema_named
 from elastalog.relations.words import Dictionary
 
@@ -238,3 +240,24 @@ class RuleTexts:
 
 
 NO_RULES: Final = RuleTexts()
+
+
+def net_of(steps: Iterable[tuple[Mapping[str, Rows], Mapping[str, Rows]]]) -> ChangedWords:
+    """The facts that came and those that went, by relation, after all of some steps in a row, which have deleted and
+    inserted facts. A fact that came and went again is in neither."""
+    parts: dict[str, list[tuple[bool, Matrix]]] = {}
+    for deleted, inserted in steps:
+        for has_come, side in ((False, deleted), (True, inserted)):
+            for name, rows in side.items():
+                if len(rows):
+                    parts.setdefault(name, []).append((has_come, written_out(rows)))
+    found: dict[str, tuple[Rows, Rows]] = {}
+    for name, some in parts.items():
+        words = np.concatenate([rows for _, rows in some])
+        came = np.repeat([is_there for is_there, _ in some], [len(rows) for _, rows in some])
+        first, last = first_and_last(words)
+        # What is deleted was there, and what is inserted was not: the first change tells what was before.
+        first = first[came[first] == came[last]]
+        if len(first):
+            found[name] = words[first[came[first]]], words[first[~came[first]]]
+    return found

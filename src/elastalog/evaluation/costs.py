@@ -137,7 +137,7 @@ class CostModel:
 
     def bootstrapped(self, stratum: LogicalStratum, latest: Bootstrap) -> None:
         """Remembers what a bootstrap took."""
-        self.known(stratum).bootstrapped(latest)
+        self.known(stratum).bootstrap = latest
 
     def updated(
         self,
@@ -153,7 +153,7 @@ class CostModel:
         known = self.known(stratum)
         known.observe(features, derivations, steps, touched)
         left = steps / max(steps + helped, 1) if helped else 1.0
-        known.difference = Difference(features, touched, left) if touched and features.before else None
+        known.difference = Difference(features, touched, left) if touched and features.facts else None
         if derivations > SETTINGS.least_budget and known.weight * derivations > cost_anew(known, features):
             self._give_credit(stratum, features, derivations)
 

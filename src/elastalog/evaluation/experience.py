@@ -1,4 +1,4 @@
-"""What is known of the costs of one stratum, all of it counted: its last bootstraps, what updates of each size class
+"""What is known of the costs of one stratum, all of it counted: its last bootstrap, what updates of each size class
 took, what their derivations weigh, and which of them were in vain. A store keeps it.
 
 The unit of cost is a derivation of a bootstrap as they usually are; `benchmarks.fit_costs` measures it. An update takes
@@ -10,9 +10,9 @@ as much.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import astuple, field
 from functools import lru_cache
-from math import log, log2
+from math import log2
 from typing import Any, Final
 
 from elastalog.late import dataclass
@@ -45,35 +45,23 @@ after the other, and lead nowhere."""
 MEMORY: Final = 0.6
 """The share of what was known that a new observation leaves; from 0.5 to 0.7 the choice costs the same."""
 
-_GROWTH = 1.02
-"""The power of its changes by which an update costs more than one of another size class: hardly more than in
-proportion, since what many facts rest on is counted apart. At 1 a stream of Galen cost 1.44 of the better choice."""
-
 HALF_SURE: Final = 0.5
 """How sure it is, at least, what an update should take that is like one that was seen, or what rests on its changes."""
 
 LEAST_TO_WEIGH: Final = 200
 """Derivations of an update from which something is learnt of their weight."""
 
-_ALIKE = 0.003
-"""The logarithm of the ratio of inputs up to which bootstraps take the place of one another."""
-
-_KEPT = 4
-"""How many bootstraps of different size are remembered: fewer forget one of two states between which updates go to and
-fro."""
-
 
 @dataclass(frozen=True, slots=True)
 class Features:
     """An update as a stratum meets it: how many facts change that it reads or is given, and whether most of them go.
-    `inputs`: how many facts it reads, `facts`: how many it has, `before`: how many it read before the update, `given`:
-    how many of its own are explicit, `depth`: the mean of its levels; 0 where that was not asked, or is not known."""
+    `inputs`: how many facts it reads, `facts`: how many it has, `given`: how many of these are explicit, `depth`: the
+    mean of their levels; 0 where that was not asked, or is not known."""
 
     changes: int
     is_loss: bool = False
     inputs: int = 0
     facts: int = 0
-    before: int = 0
     given: int = 0
     depth: float = 0.0
 
@@ -133,11 +121,8 @@ class Difference:
         return self.other / max(self.features.facts, 1)
 
     def is_undone_by(self, later: Features) -> bool:
-        """Whether an update seems to bring back what that one has deleted: as many facts, after which the stratum reads
-        as many as before."""
-        first = self.features
-        is_return = (later.before, later.inputs, later.changes) == (first.inputs, first.before, first.changes)
-        return is_return and first.is_loss and not later.is_loss
+        """Whether an update seems to bring back what that one has deleted: as many facts."""
+        return self.features.is_loss and not later.is_loss and later.changes == self.features.changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,41 +160,24 @@ class Experience:
     that was seen. `credit`: how many updates need not be tried, negative where it is debt (see `costs`). `difference`:
     what the last update has changed, if that is known."""
 
-    bootstraps: list[Bootstrap] = field(default_factory=list)
+    bootstrap: Bootstrap | None = None
     sizes: dict[int, SizeClass] = field(default_factory=dict)
     weight: float = WEIGHT
     weighed: int = 0
     credit: float = 0.0
     difference: Difference | None = None
 
-    # --- bootstraps ---
-
-    def bootstrapped(self, latest: Bootstrap) -> None:
-        """Remembers a bootstrap, and the last ones that read another number of facts."""
-        others = [
-            known
-            for known in self.bootstraps
-            if latest.inputs and known.inputs and _apart(known.inputs, latest.inputs) > _ALIKE
-        ]
-        self.bootstraps = [*others[-_KEPT + 1 :], latest]
-
     def bootstrap_of(self, inputs: int) -> Bootstrap:
-        """What a bootstrap that reads this number of facts should take: as the one that read nearly as many; in
-        proportion where it reads less than half or more than twice as many; and a derivation for each where that one
-        made none, as in a session which begins empty. Without `inputs`, 0: as the last one."""
-        past = self.bootstraps
-        if not past:
+        """What a bootstrap that reads this number of facts should take: as the last one; in proportion where it reads
+        less than half or more than twice as many; and a derivation for each where that one made none, as in a session
+        which begins empty. Without `inputs`, 0: as the last one."""
+        last = self.bootstrap
+        if last is None or (inputs and not last.derivations):
             return Bootstrap(inputs, inputs, inputs)
-        if not inputs:
-            return past[-1]
-        nearest = min(reversed(past), key=lambda known: _apart(known.inputs, inputs))
-        if not nearest.derivations:
-            return Bootstrap(inputs, inputs, inputs)
-        if not nearest.inputs or nearest.inputs <= 2 * inputs <= 4 * nearest.inputs:
-            return nearest
-        share = inputs / nearest.inputs
-        derivations, rows = int(nearest.derivations * share), int(nearest.rows * share)
-        return Bootstrap(inputs, derivations, nearest.cost * share, rows, nearest.left)
+        if not inputs or not last.inputs or last.inputs <= 2 * inputs <= 4 * last.inputs:
+            return last
+        share = inputs / last.inputs
+        return Bootstrap(inputs, int(last.derivations * share), last.cost * share, int(last.rows * share), last.left)
 
     # --- updates ---
 
@@ -230,9 +198,9 @@ class Experience:
             self.observe(features, 2 * derivations)
 
     def expect(self, features: Features) -> Expectation | None:
-        """What an update should take: as others of its size class took; or of the next one, by the power of what it
-        changes more or less, and no less than the facts take that should be others (see `_least`). One that undoes the
-        last update: what those take that will be others, helped as that was. None without experience."""
+        """What an update should take: as others of its size class took; or of the next one, in proportion to what it
+        changes, and no less than the facts take that should be others (see `_least`). One that undoes the last update:
+        what those take that will be others, helped as that was. None without experience."""
         if self.is_return(features):
             assert self.difference is not None
             more = _OF_STEP * self.difference.other / self.weight
@@ -247,15 +215,15 @@ class Experience:
             return Expectation(least, HALF_SURE) if least else None
         nearest = min(alike, key=lambda known: abs(known.size - size))
         more = size - nearest.size
+        found = 2 ** (nearest.mean + more)
         sure = nearest.seen / (nearest.seen + 1) / (1 + abs(more))
-        found = 2 ** (nearest.mean + _GROWTH * more)
         return Expectation(found, sure) if found > least else Expectation(least, HALF_SURE)
 
     def _least(self, features: Features) -> float:
         """What an update should take at least, 0 where nothing is known. A fact of level n rests on n others below it,
         in a row: of those as deep as most are, the share stays as it was that rests on none of what changes. A few
         small updates say nothing of that: their changes hardly ever meet."""
-        below = max(features.inputs, features.before) + features.given
+        below = features.inputs + features.given + (features.changes if features.is_loss else 0)
         stays = 1 - min(features.changes / max(below, 1), 1.0)
         return self._of_share(1 - stays**features.depth, features)
 
@@ -289,19 +257,13 @@ class Experience:
     def as_json(self) -> dict[str, Any]:
         """What a store keeps."""
         kept: dict[str, Any] = {
-            "bootstraps": [
-                [known.inputs, known.derivations, known.cost, known.rows, known.left] for known in self.bootstraps
-            ],
+            "bootstraps": [] if self.bootstrap is None else [astuple(self.bootstrap)],
             "sizes": [[key, known.mean, known.size, known.seen] for key, known in self.sizes.items()],
             "weight": [self.weight, self.weighed],
             "vain": [self.credit],
         }
         if self.difference is not None:
-            first = self.difference.features
-            kept["difference"] = [
-                first.changes, first.is_loss, first.inputs, first.facts, first.before, self.difference.other,
-                self.difference.left,
-            ]  # fmt: skip
+            kept["last"] = [*astuple(self.difference.features)[:4], self.difference.other, self.difference.left]
         return kept
 
     @classmethod
@@ -310,16 +272,10 @@ class Experience:
         the last bootstrap."""
         if not isinstance(kept, Mapping):
             derivations = int(kept[0])
-            return cls([Bootstrap(0, derivations, float(derivations))] if derivations else [])
+            return cls(Bootstrap(0, derivations, float(derivations)) if derivations else None)
         weight, weighed = kept["weight"]
-        difference = None
-        if "difference" in kept:
-            first, others = kept["difference"][:5], kept["difference"][5:]
-            difference = Difference(Features(*first), *others)
+        last = kept.get("last")
+        difference = None if last is None else Difference(Features(*last[:4]), *last[4:])
         sizes = {key: SizeClass(mean, size, seen) for key, mean, size, seen in kept["sizes"]}
-        bootstraps = [Bootstrap(*known) for known in kept["bootstraps"]]
-        return cls(bootstraps, sizes, weight, weighed, kept["vain"][-1], difference)
-
-
-def _apart(inputs: int, others: int) -> float:
-    return abs(log((inputs + 1) / (others + 1)))
+        bootstrap = Bootstrap(*kept["bootstraps"][-1]) if kept["bootstraps"] else None
+        return cls(bootstrap, sizes, weight, weighed, kept["vain"][-1], difference)

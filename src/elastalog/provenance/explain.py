@@ -102,19 +102,13 @@ class Explainer:
     ) -> Absence:
         """The nearest failing derivations of a fact. Raises E0702 if it holds. `rule`, by its number in the relation,
         and `bindings` restrict the search."""
-        require_number("limit", limit, 1, whole=True, or_none=False)
-        require_number("rule", rule, 1, whole=True)
-        require_mapping("`bindings` are values by variable", bindings, 'give a mapping, such as `{"y": 3}`')
-        return self._now().absence(fact, limit, rule, bindings or {})
+        return self._now().absence(fact, *_asked(limit, rule, bindings))
 
     def explain_pattern(
         self, pattern: FactPattern, written: str, limit: int, rule: int | None, bindings: Mapping[str, Value] | None
     ) -> PatternAbsence:
         """Why no further fact fits a pattern."""
-        require_number("limit", limit, 1, whole=True, or_none=False)
-        require_number("rule", rule, 1, whole=True)
-        require_mapping("`bindings` are values by variable", bindings, 'give a mapping, such as `{"y": 3}`')
-        return self._now().pattern(pattern, written, limit, rule, bindings or {})
+        return self._now().pattern(pattern, written, *_asked(limit, rule, bindings))
 
     def _now(self) -> _OfEpoch:
         before, number = self._of_epoch, self._epoch()
@@ -125,24 +119,29 @@ class Explainer:
             reading, before = Reading(setting.backend, setting.dictionary), None
             self._reading = reading
         touched = self._touched_since(number if before is None else before.number)
-        self._of_epoch = now = _OfEpoch(setting, reading, number, self._epoch, self._asking, before, touched)
+        self._of_epoch = now = _OfEpoch(setting, reading, number, self._epoch, self._asking)
+        if before is not None and touched is not None:
+            now.take_over(before, touched)
         return now
+
+
+Restriction: TypeAlias = tuple[int, int | None, Mapping[str, Value]]
+"""How many derivations are asked for, by which rule, and with which values of variables."""
+
+
+def _asked(limit: int, rule: int | None, bindings: Mapping[str, Value] | None) -> Restriction:
+    require_number("limit", limit, 1, whole=True, or_none=False)
+    require_number("rule", rule, 1, whole=True)
+    require_mapping("`bindings` are values by variable", bindings, 'give a mapping, such as `{"y": 3}`')
+    return limit, rule, bindings or {}
 
 
 class _OfEpoch:
     """What is known about one epoch; the source of further levels of its proofs."""
 
     def __init__(
-        self,
-        setting: Setting,
-        reading: Reading,
-        number: int,
-        epoch: Callable[[], int],
-        asking: Asking,
-        before: _OfEpoch | None,
-        touched: Touched | None,
+        self, setting: Setting, reading: Reading, number: int, epoch: Callable[[], int], asking: Asking
     ) -> None:
-        """`before`: what was known, and is not asked any more; updates have touched some facts since."""
         self.number = number
         self._epoch = epoch
         self._asking = asking
@@ -150,11 +149,12 @@ class _OfEpoch:
         self._reading = reading
         self._superseded = Superseded(setting.backend, self._reading)
         self._is_annotated = setting.is_annotated
-        kept: Assembly | None = None
-        if before is not None and touched is not None:
-            facts = {(name, tuple(row)) for each in touched for name in each for row in each[name].tolist()}
-            kept = before._assembly.after(facts, self, self._chosen_among)
-        self._assembly: Assembly = kept or self._assemble()
+        self._assembly = self._assemble()
+
+    def take_over(self, before: _OfEpoch, touched: Touched) -> None:
+        """Knows what was known before, and is not asked any more; updates have touched some facts since."""
+        facts = {(name, tuple(row)) for each in touched for name in each for row in each[name].tolist()}
+        self._assembly = before._assembly.after(facts, self, self._chosen_among) or self._assembly
 
     def _assemble(self) -> Assembly:
         steps, claim = self._steps()

@@ -113,8 +113,8 @@ def assignments(
         yield bindings
         return
     rest = [literal for literal in body if literal is not chosen]
-    for extended in _extended(chosen, bindings, look_up, ordinal):
-        yield from assignments(rest, extended, look_up, ordinal, leaves_open=leaves_open)
+    for found in extended(chosen, bindings, look_up, ordinal):
+        yield from assignments(rest, found, look_up, ordinal, leaves_open=leaves_open)
 
 
 def solve(comparisons: Iterable[Comparison], bindings: Bindings, ordinal: Ordinal = no_ordinal) -> Iterator[Bindings]:
@@ -152,7 +152,8 @@ def _is_constructed(term: Expression) -> bool:
     return isinstance(term, Apply) and is_constructor(term.functor)
 
 
-def _extended(literal: Literal, bindings: Bindings, look_up: LookUp, ordinal: Ordinal) -> Iterator[Bindings]:
+def extended(literal: Literal, bindings: Bindings, look_up: LookUp, ordinal: Ordinal) -> Iterator[Bindings]:
+    """The ways to extend bindings so that a literal holds, once what it needs has values."""
     match literal:
         case Atom():
             yield from matches(literal, bindings, look_up, ordinal)

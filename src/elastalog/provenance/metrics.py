@@ -2,18 +2,15 @@
 
 A metric gives explicit facts a value and computes the value of a derivation from the values of its body. Keeping one
 value a fact is right only if (1) values are totally ordered without infinite descent, (2) the function does not
-decrease when a body value grows, (3) its result is above every body value. `check_metric` tests this on samples;
-values are natural numbers, which gives (1).
+decrease when a body value grows, (3) its result is above every body value. Values are natural numbers, which gives (1).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
-from itertools import product
 
 from elastalog.diagnostics.arguments import require_one_of
-from elastalog.diagnostics.diagnostic import ElastalogError, error
 from elastalog.late import dataclass
 
 MOST = (1 << 63) - 1
@@ -41,36 +38,6 @@ def _size(values: Sequence[int]) -> int:
 HEIGHT = Metric("height", 0, _height)
 SIZE = Metric("size", 1, _size)
 METRICS = {metric.name: metric for metric in (HEIGHT, SIZE)}
-
-
-def check_metric(metric: Metric, samples: Sequence[int] = (0, 1, 2, 3, 5, 9), widest: int = 3) -> None:
-    """Raises ElastalogError if a metric breaks one of the three conditions on samples."""
-    if metric.explicit < 0:
-        raise _unfit(metric, "the value of explicit facts is no natural number")
-    for width in range(widest + 1):
-        for values in product(samples, repeat=width):
-            result = metric.derived(values)
-            if result < 0:
-                raise error(
-                    "E0707",
-                    metric=metric.name,
-                    reason=f"its value for {values} is no natural number, so values are not well-ordered",
-                )
-            if any(result <= value for value in values):
-                raise error(
-                    "E0707",
-                    metric=metric.name,
-                    reason=f"its value for {values} is {result}, not above every one of them",
-                )
-            for position, greater in product(range(width), samples):
-                if greater > values[position]:
-                    raised = (*values[:position], greater, *values[position + 1 :])
-                    if metric.derived(raised) < result:
-                        raise _unfit(metric, f"it falls from {values} to {raised}")
-
-
-def _unfit(metric: Metric, reason: str) -> ElastalogError:
-    return error("E0707", metric=metric.name, reason=reason)
 
 
 @dataclass(slots=True)

@@ -21,8 +21,8 @@ from elastalog.diagnostics.source import Span
 from elastalog.late import dataclass
 from elastalog.planning.logical import HIDDEN, Absent, AggregateRule, Clause, Origin, Test
 from elastalog.provenance.fact import Bindings, Fact
-from elastalog.provenance.ground import NoValue, Run, Unbound
-from elastalog.provenance.joins import ground_values, show, solve
+from elastalog.provenance.ground import Run, Unbound
+from elastalog.provenance.joins import is_matched, show, solve
 from elastalog.provenance.proof import Condition
 from elastalog.relations.words import Dictionary
 
@@ -112,36 +112,31 @@ class Reading:
     def select(self, relation: str, values: Sequence[Value | None]) -> Iterator[tuple[Value, ...]]:
         """The facts with the given values, in the order in which they are stored; None fits any."""
         self.look()
-        columns = tuple(i for i, value in enumerate(values) if value is not None)
-        known: list[int] = []
-        for column in columns:
-            value = values[column]
-            assert value is not None
-            word = self._find(self._bases[relation][column], value)
-            if word is None:
-                return
-            known.append(word)
-        if len(columns) == len(values):
-            if self._backend.contains(relation, np.array([known or [0]], np.int32))[0]:
+        if (known := self._known(relation, values)) is None:
+            return
+        words = np.array(list(known.values()), np.int32)
+        if len(known) == len(values):
+            if self._backend.contains(relation, words[None] if known else np.zeros((1, 1), np.int32))[0]:
                 yield tuple(value for value in values if value is not None)
             return
         arity = self._arity[relation]
-        for row in self._backend.select(relation, columns, np.array(known, np.int32)).words:
+        for row in self._backend.select(relation, tuple(known), words).words:
             self.look()
             yield self._values(relation, row.tolist())[:arity]
 
+    def fitting(self, pattern: Pattern) -> Iterator[Fact]:
+        """The facts that fit a pattern."""
+        values = self.select(pattern.relation, _known_terms(pattern))
+        return (Fact(pattern.relation, each) for each in values if pattern.fits(each))
+
     def count(self, pattern: Pattern) -> int:
         """How many facts fit a pattern."""
-        relation, bases = pattern.relation, self._bases[pattern.relation]
-        known: dict[int, int] = {}
+        relation, known = pattern.relation, self._known(pattern.relation, _known_terms(pattern))
+        if known is None:
+            return 0
         places: dict[str, list[int]] = {}
         for column, term in enumerate(pattern.terms):
-            if not isinstance(term, Free):
-                word = self._find(bases[column], term)
-                if word is None:
-                    return 0
-                known[column] = word
-            elif term.name is not None:
+            if isinstance(term, Free) and term.name is not None:
                 places.setdefault(term.name, []).append(column)
         if not known and all(len(columns) == 1 for columns in places.values()):
             return self._backend.size(relation)
@@ -151,6 +146,17 @@ class Reading:
             for other in others:
                 fits &= words[:, first] == words[:, other]
         return int(fits.sum())
+
+    def _known(self, relation: str, values: Sequence[Value | None]) -> dict[int, int] | None:
+        """The words of the values that are given, by column; None if no fact has one of them."""
+        found = {}
+        for column, (base, value) in enumerate(zip(self._bases[relation], values, strict=False)):
+            if value is not None:
+                word = self._find(base, value)
+                if word is None:
+                    return None
+                found[column] = word
+        return found
 
     def _find(self, base: Base, value: Value) -> int | None:
         try:
@@ -282,11 +288,13 @@ class Reading:
 
     def _is_absent(self, atom: Atom, bindings: Bindings) -> bool:
         try:
-            return not self.is_present(atom.relation, ground_values(atom, bindings, self.ordinal))
-        except NoValue:
-            return True
+            return not is_matched(atom, bindings, self.select, self.ordinal)
         except Unbound:
             return False
+
+
+def _known_terms(pattern: Pattern) -> list[Value | None]:
+    return [None if isinstance(term, Free) else term for term in pattern.terms]
 
 
 def _variables_in(clause: Clause) -> tuple[tuple[int, int, str], ...]:

@@ -49,7 +49,7 @@ class Assembly:
                 return self._whole[root, None]
             if (root, None) in self._earlier and self._renew(root):
                 return self._whole[root, None]
-        self._find_steps(root, depth)
+        self._find_steps([root], depth)
         return self._build(root, depth)
 
     def after(
@@ -110,9 +110,13 @@ class Assembly:
 
     # --- steps -----------------------------------------------------------------------------------------------------
 
-    def _find_steps(self, root: WordFact, depth: int | None) -> None:
-        frontier = [root]
-        met = {root}
+    def _goes_on(self, fact: WordFact) -> bool:
+        """Whether a fact that a proof uses is proved, too."""
+        return True
+
+    def _find_steps(self, roots: Iterable[WordFact], depth: int | None) -> None:
+        frontier = list(dict.fromkeys(roots))
+        met = set(frontier)
         while frontier and depth != 0:
             self._steps.find(frontier)
             following: list[WordFact] = []
@@ -126,7 +130,8 @@ class Assembly:
             for fact in following:
                 if fact not in met:
                     met.add(fact)
-                    frontier.append(fact)
+                    if self._goes_on(fact):
+                        frontier.append(fact)
             depth = None if depth is None else depth - 1
 
     def _items_of(self, fact: WordFact) -> list[Item]:

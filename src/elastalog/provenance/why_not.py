@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice, pairwise
+from itertools import pairwise
 
 from elastalog.analysis.listing import show_value
 from elastalog.analysis.pattern import Free, Pattern
@@ -39,20 +39,11 @@ from elastalog.diagnostics.diagnostic import error
 from elastalog.planning.solving import solve_equation
 from elastalog.provenance.absence import Absence, AbsenceSource, Instantiation, LiteralStatus, PatternAbsence, Status
 from elastalog.provenance.fact import Bindings, Fact
-from elastalog.provenance.ground import (
-    NoValue,
-    Ordinal,
-    Unbound,
-    compare,
-    define,
-    definition,
-    holds,
-    range_of,
-    value_of,
-)
+from elastalog.provenance.ground import NoValue, Ordinal, Unbound, compare, define, definition, holds, value_of
 from elastalog.provenance.joins import (
     LookUp,
     aggregate_value,
+    extended,
     ground_values,
     is_matched,
     match_atom,
@@ -115,44 +106,28 @@ class Search:
         failed = sum(status == "fails" for status in decided.values())
         if failed > failures:
             return
-        open_atoms = [i for i, literal in enumerate(self.literals) if isinstance(literal, Atom) and i not in decided]
-        if not open_atoms:
-            if not self.extend_by_range(bindings, decided, failures):
-                self.keep(bindings, decided, failures)
+        chosen = self.next_open(bindings, decided)
+        if chosen is None:
+            self.keep(bindings, decided, failures)
             return
-        chosen = min(open_atoms, key=lambda i: (sum(n not in bindings for n in needed_by(self.literals[i])), i))
-        atom = self.literals[chosen]
-        assert isinstance(atom, Atom)
+        literal, number = self.literals[chosen], -1
         self.spend()
-        for number, extended in enumerate(matches(atom, bindings, self.look_up, self.ordinal)):
+        for number, found in enumerate(extended(literal, bindings, self.look_up, self.ordinal)):
             if number == MOST_CANDIDATES:
                 self.is_cut = True
                 break
-            self.extend(extended, {**decided, chosen: "holds"}, failures)
-        if failed < failures:
+            self.extend(dict(found), {**decided, chosen: "holds"}, failures)
+        # That a variable has no value of its range fails only where there is none.
+        if failed < failures and (isinstance(literal, Atom) or number < 0):
             self.extend(bindings, {**decided, chosen: "fails"}, failures)
 
-    def extend_by_range(self, bindings: dict[str, Value], decided: dict[int, Status], failures: int) -> bool:
-        """Tries the values of a range for a variable that nothing else binds. False if there is no such range, or if it
-        has no values, which leaves its variable free."""
-        for number, literal in enumerate(self.literals):
-            generated = None if number in decided else _generated(literal, bindings)
-            if generated is None:
-                continue
-            name, generator = generated
-            try:
-                values = list(islice(range_of(generator, bindings, self.ordinal), MOST_CANDIDATES + 1))
-            except (NoValue, Unbound):
-                values = []
-            if not values:
-                decided[number] = "fails"
-                continue
-            self.is_cut |= len(values) > MOST_CANDIDATES
-            for value in values[:MOST_CANDIDATES]:
-                self.spend()
-                self.extend({**bindings, name: value}, decided, failures)
-            return True
-        return False
+    def next_open(self, bindings: Bindings, decided: Mapping[int, Status]) -> int | None:
+        """The atom to take a fact for; then a range to take the value of a variable from that nothing else binds."""
+        left = [(i, literal) for i, literal in enumerate(self.literals) if i not in decided]
+        atoms = [
+            (sum(n not in bindings for n in needed_by(literal)), i) for i, literal in left if isinstance(literal, Atom)
+        ]
+        return min(atoms)[1] if atoms else next((i for i, one in left if _is_generated(one, bindings)), None)
 
     def settle(
         self, bindings: dict[str, Value], decided: dict[int, Status]
@@ -185,25 +160,12 @@ class Search:
 
     def evaluate(self, literal: Literal, bindings: dict[str, Value]) -> bool:
         """Whether a ground literal holds; an aggregate gives its result variable a value."""
-        match literal:
-            case Atom():
-                self.spend()
-                try:
-                    values = ground_values(literal, bindings, self.ordinal)
-                except NoValue:
-                    return False
-                return next(iter(self.look_up(literal.relation, values)), None) is not None
-            case Negation():
-                self.spend()
-                return not is_matched(literal.atom, bindings, self.look_up, self.ordinal)
-            case Comparison():
-                return holds(literal, bindings, self.ordinal)
-            case Aggregation():
-                self.spend()
-                result = aggregate_value(literal, bindings, self.look_up, self.ordinal)
-                if result is None:
-                    return False
-                return compare("=", bindings.setdefault(literal.result.name, result), result)
+        if isinstance(literal, Comparison):
+            return holds(literal, bindings, self.ordinal)
+        self.spend()
+        found = next(extended(literal, bindings, self.look_up, self.ordinal), None)
+        bindings.update(found or {})
+        return found is not None
 
     def keep(self, bindings: dict[str, Value], decided: dict[int, Status], failures: int) -> None:
         if sum(status == "fails" for status in decided.values()) != failures:
@@ -248,14 +210,13 @@ class Search:
         return Fact(atom.relation, known) if len(known) == len(values) else None
 
 
-def _generated(literal: Literal, bindings: Bindings) -> tuple[str, Apply] | None:
-    """The variable without a value that a literal takes from a range, and the range, whose ends are known."""
+def _is_generated(literal: Literal, bindings: Bindings) -> bool:
+    """Whether a literal gives a variable without a value those of a range, whose ends are known."""
     match literal:
         case Comparison(operator="=", left=Variable(name=name), right=Apply(functor="range") as generator):
-            is_open = name not in bindings and all(other in bindings for other in names_of(generator))
-            return (name, generator) if is_open else None
+            return name not in bindings and all(other in bindings for other in names_of(generator))
         case _:
-            return None
+            return False
 
 
 def _kind(literal: Literal) -> str:
@@ -343,10 +304,9 @@ class WhyNot:
     def _is_absent(self, wanted: Atom, values: Bindings) -> bool:
         """Whether what a rule would derive does not hold yet, as far as its values are known."""
         try:
-            fact = ground_values(wanted, values, self.ordinal)
-        except (Unbound, NoValue):  # that a computed argument has no value is told as an equation that fails
+            return not is_matched(wanted, values, self.look_up, self.ordinal)
+        except Unbound:
             return True
-        return next(iter(self.look_up(wanted.relation, fact)), None) is None
 
 
 def equations_of(deferred: Iterable[tuple[Expression, Value]]) -> list[Comparison]:

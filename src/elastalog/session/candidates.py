@@ -19,8 +19,10 @@ from elastalog.diagnostics import quota
 from elastalog.diagnostics.arguments import listed
 from elastalog.diagnostics.diagnostic import error
 from elastalog.provenance.fact import Fact
+from elastalog.provenance.reading import Reading
 from elastalog.relations.facts import Relation
-from elastalog.session.questions import warn_of_terms, warn_of_values
+from elastalog.session.questions import warn_of_terms
+from elastalog.settings import SETTINGS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -33,8 +35,6 @@ if TYPE_CHECKING:
 
 FACT_SIZE = 500
 """Bytes that a fault takes in a search, about."""
-LATELY = 20
-"""How many epochs back a deleted fact is still a candidate; others are considered if they are named."""
 MOST_QUESTIONS = 200
 """Absent facts that are looked into."""
 NEAREST = 40
@@ -60,9 +60,8 @@ def given_candidates(given: Any, now: Materialisation, known: Callable[[], Itera
         if pattern is None or pattern.is_fact:
             found.append(Element("-" if sign == "-" else "+", now.fact(written)))
         elif sign == "-":
-            schema, words = now.schema(pattern.relation), now.explicit_words(pattern.relation)
-            explicit = Relation.of(schema, now.dictionary, words)
-            found += [Element("-", fact) for fact in fitting(pattern, explicit)]
+            explicit = Relation.of(now.schema(pattern.relation), now.dictionary, now.explicit_words(pattern.relation))
+            found += [Element("-", Fact(pattern.relation, values)) for values in explicit if pattern.fits(values)]
         else:
             found += [
                 Element("+", fact)
@@ -75,7 +74,7 @@ def given_candidates(given: Any, now: Materialisation, known: Callable[[], Itera
 
 def deleted_lately(missing: Sequence[Fact], now: Materialisation, past: Past) -> list[Element]:
     """The explicit facts which missing ones may rest on that recent epochs have deleted, the latest first."""
-    program, since = now.program.checked, max(past.oldest, now.epoch - LATELY)
+    program, since = now.program.checked, max(past.oldest, now.epoch - SETTINGS.epochs_of_candidates)
     needed = needed_for(program, [fact.relation for fact in missing]) & program.relations.keys()
     found: dict[Element, None] = {}
     for update in reversed(past.updates(since, now.epoch)):
@@ -87,14 +86,14 @@ def deleted_lately(missing: Sequence[Fact], now: Materialisation, past: Past) ->
 
 
 def candidates_by_why_not(
-    missing: Sequence[Fact], program: CheckedProgram, explainer: Explainer, relation: Callable[[str], Relation]
+    missing: Sequence[Fact], now: Materialisation, explainer: Explainer, likely: Likely
 ) -> tuple[list[Element], list[tuple[str, Fact]]]:
     """The explicit facts that the nearest failing derivations lack, however deep, and those that stand in their way.
     And what the nearest one lacks that leaves columns open, each with a fact that fits it."""
     found: dict[Element, None] = {}
     left_open: list[tuple[str, Fact]] = []
     asked: set[Fact] = set()
-    pending = deque(missing)
+    pending, program = deque(missing), now.program.checked
     derived = {rule.head.relation for rule in program.rules}
     while pending and len(asked) < MOST_QUESTIONS:
         fact = pending.popleft()
@@ -107,12 +106,11 @@ def candidates_by_why_not(
             absence = explainer.explain_absence(fact, NEAREST)
             if not left_open and absence.instantiations:
                 left_open += _left_open(absence.instantiations[0], program)
-            for kind, other in _in_the_way(absence, program, relation):
+            for kind, other in _in_the_way(absence, now):
                 if kind == "atom":
                     pending.append(other)
                 else:
                     found.update({Element("-", leaf): None for leaf in explainer.explain(other).explicit_facts})
-    likely = Likely(relation, program.relations)
     return sorted(
         found,
         key=lambda element: element.sign == "+" and not likely.is_one(element.fact),  # type: ignore[arg-type]
@@ -150,9 +148,7 @@ class Likely:
         return any(value in other and not texts.isdisjoint(other) for other in others)
 
 
-def _in_the_way(
-    absence: Absence, program: CheckedProgram, relation: Callable[[str], Relation]
-) -> Iterator[tuple[str, Fact]]:
+def _in_the_way(absence: Absence, now: Materialisation) -> Iterator[tuple[str, Fact]]:
     """The facts that a derivation lacks, as atoms, all values known, and those that fit what it negates, or what its
     aggregates range over where a comparison fails."""
     for instantiation in absence.instantiations:
@@ -161,14 +157,14 @@ def _in_the_way(
             if literal.fact is not None and literal.kind in ("atom", "negation"):
                 yield literal.kind, literal.fact
             elif literal.kind == "negation":
-                pattern = parse_pattern(literal.text.removeprefix("!"), program)
-                for fact in islice(fitting(pattern, relation(pattern.relation)), MOST_QUESTIONS):
+                pattern = parse_pattern(literal.text.removeprefix("!"), now.program.checked)
+                for fact in islice(fitting(pattern, now), MOST_QUESTIONS):
                     yield literal.kind, fact
             else:
                 ranged |= literal.kind in ("constraint", "aggregate", "head")
         for atom in _ranged_over(instantiation.rule) if ranged else ():
             pattern = Pattern(atom.relation, tuple(_term(term, instantiation.bindings) for term in atom.arguments))
-            for fact in islice(fitting(pattern, relation(pattern.relation)), NEAREST):
+            for fact in islice(fitting(pattern, now), NEAREST):
                 yield "aggregate", fact
 
 
@@ -212,37 +208,36 @@ def _term(argument: Expression | Wildcard, bindings: Mapping[str, Value]) -> Val
 
 def patterns_in(written: Any, now: Materialisation) -> list[Pattern]:
     """The patterns among facts as the user names them."""
-    found = [parse_pattern(one, now.program.checked) for one in _named(written) or () if isinstance(one, str)]
+    found = [parse_pattern(one, now.program.checked) for one in named(written) or () if isinstance(one, str)]
     return [one for one in found if not one.is_fact]
 
 
 def refuse_patterns(missing: Any, now: Materialisation) -> None:
     """Raises ElastalogError if a missing fact is named by a pattern: which of the facts that fit it is meant?"""
-    for one in _named(missing) or ():
+    for one in named(missing) or ():
         if isinstance(one, str):
             require_fact(one, now.program.checked)
 
 
-def faults_named(unwanted: Any, missing: Any, now: Materialisation, relation: Callable[[str], Relation]) -> Any:
-    """The unwanted facts as `as_facts` has them, with warnings of texts in faults that no fact has."""
-    found = as_facts(unwanted, now, relation)
-    for fact in (*facts_in("unwanted facts are given in a list", found), *facts_in(MISSING, missing)):
-        warn_of_values(now.fact(fact)[1], now.dictionary)
-    return found
+def faults_named(unwanted: Any, missing: Any, now: Materialisation) -> Any:
+    """The unwanted facts, with the facts that fit it in the place of each pattern."""
+    warn_of_named(facts_in("unwanted facts are given in a list", unwanted), now)
+    warn_of_named(facts_in(MISSING, missing), now)
+    return _as_facts(unwanted, now)
 
 
-def warn_of_elements(written: Any, now: Materialisation) -> None:
-    """Warns of texts that no fact has, and of bare names that are perhaps meant as texts, in elements that are rejected
-    or weighed."""
-    for one in _named(written) or ():
+def warn_of_named(written: Iterable[Any], now: Materialisation) -> None:
+    """Warns of texts that no fact has, and of bare names that are perhaps meant as texts, in facts, patterns and
+    elements as the user names them."""
+    for one in written:
         _, element = signed(one)
         if isinstance(element, str) and ":-" not in element:
-            warn_of_terms(parse_selection(element, now.program.checked), now.dictionary)
+            warn_of_terms(parse_selection(element, now.program.checked).terms, now.dictionary)
         elif isinstance(element, tuple):
-            warn_of_values(now.fact(element).values, now.dictionary)
+            warn_of_terms(now.fact(element).values, now.dictionary)
 
 
-def _named(written: Any) -> Iterable[Any] | None:
+def named(written: Any) -> Iterable[Any] | None:
     """Facts as the user names them, among which there may be patterns; None: whatever it is, there is none in it."""
     if isinstance(written, str):
         return [written]
@@ -250,29 +245,27 @@ def _named(written: Any) -> Iterable[Any] | None:
     return written if is_several or isinstance(written, list | set) else None
 
 
-def as_facts(written: Any, now: Materialisation, relation: Callable[[str], Relation]) -> Any:
+def _as_facts(written: Any, now: Materialisation) -> Any:
     """Facts as the user names them, one or several, with the facts that fit it in the place of each pattern, such as
     `path(1, _)`."""
-    named = _named(written)
-    if named is None:
+    each = named(written)
+    if each is None:
         return written
     found: list[Any] = []
-    for one in named:
+    for one in each:
         pattern = parse_selection(one, now.program.checked) if isinstance(one, str) else None
         if pattern is None or pattern.is_fact:
             found.append(one)
-        else:
-            warn_of_terms(pattern, now.dictionary)
-            facts = list(fitting(pattern, relation(pattern.relation)))
-            if not facts:
-                raise error("E1001.pattern", pattern=one, epoch=now.epoch)
+        elif facts := list(fitting(pattern, now)):
+            warn_of_terms(pattern.terms, now.dictionary)
             found.extend(facts)
+        else:
+            raise error("E1001.pattern", pattern=one, epoch=now.epoch)
     return found
 
 
-def fitting(pattern: Pattern, relation: Iterable[tuple[Value, ...]]) -> Iterator[Fact]:
-    for values in relation:
-        quota.look()
-        if pattern.fits(values):
-            quota.take(FACT_SIZE)
-            yield Fact(pattern.relation, tuple(values))
+def fitting(pattern: Pattern, now: Materialisation) -> Iterator[Fact]:
+    """The facts that fit a pattern, as far as memory allows."""
+    for fact in Reading(now.backend, now.dictionary).fitting(pattern):
+        quota.take(FACT_SIZE)
+        yield fact

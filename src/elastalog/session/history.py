@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import date
 from functools import cached_property
@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from elastalog import late
-from elastalog.backends.protocol import ChangedWords, Matrix
-from elastalog.backends.rows import first_and_last
+from elastalog.backends.protocol import ChangedWords
 from elastalog.diagnostics.diagnostic import ElastalogError
-from elastalog.evaluation.changes import RuleTexts, Update
+from elastalog.evaluation.changes import RuleTexts, Update, net_of
 from elastalog.evaluation.epochs import EpochRecord
 from elastalog.program import Program, declarations_in
 from elastalog.provenance.fact import Fact
-from elastalog.relations.pairs import Rows, written_out
+from elastalog.relations.pairs import Rows
 from elastalog.session.materialisation import Materialisation
 from elastalog.storage import errors
 from elastalog.storage.entries import Batches, BatchNote, LogEntry, epoch_in_force, require_epochs
@@ -160,7 +159,7 @@ class History:
         oldest = self.records[0].epoch
         if not oldest <= epoch <= now.epoch:
             raise errors.epoch_unknown(None, epoch, oldest, now.epoch)
-        return net_of(record for record in self.records if record.epoch > epoch)
+        return net_of(_sides(record.changes) for record in self.records if record.epoch > epoch)
 
     def back_up(self, to: Path, files: FileSystem | None = None) -> int:
         """Copies the store into a folder, through `files` if given."""
@@ -274,21 +273,6 @@ class History:
         return nullcontext() if self.store is None else self._stored()
 
 
-def net_of(records: Iterable[EpochRecord]) -> ChangedWords:
-    """The facts that came and those that went, by relation, after all of some epochs in a row. A fact that came and
-    went again is in neither."""
-    parts: dict[str, list[tuple[bool, Matrix]]] = {}
-    for record in records:
-        for name, (inserted, deleted) in record.changes.items():
-            sides = ((False, written_out(deleted)), (True, written_out(inserted)))
-            parts.setdefault(name, []).extend(side for side in sides if len(side[1]))
-    found: dict[str, tuple[Rows, Rows]] = {}
-    for name, some in parts.items():
-        if some:
-            words = np.concatenate([rows for _, rows in some])
-            has_come = np.repeat([is_there for is_there, _ in some], [len(rows) for _, rows in some])
-            first, last = first_and_last(words)
-            first = first[has_come[first] == has_come[last]]
-            if len(first):
-                found[name] = words[first[has_come[first]]], words[first[~has_come[first]]]
-    return found
+def _sides(changes: ChangedWords) -> tuple[Mapping[str, Rows], Mapping[str, Rows]]:
+    """What was deleted and what was inserted, by relation."""
+    return {name: went for name, (_, went) in changes.items()}, {name: came for name, (came, _) in changes.items()}

@@ -3,17 +3,15 @@ and the explainer and the debugger of its present program."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Iterable, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
-import numpy as np
-
 from elastalog.analysis.functor_values import INVALID_DATES
 from elastalog.analysis.listing import show_rule, show_value
-from elastalog.analysis.pattern import Free, Pattern, parse_pattern
+from elastalog.analysis.pattern import Free, parse_pattern
 from elastalog.analysis.program import Atom, Base, Comparison, Constant
 from elastalog.analysis.query import Query, check_query, parameter_values
 from elastalog.backends.protocol import Backend, Placed, StratumElsewhere
@@ -22,7 +20,7 @@ from elastalog.diagnostics.arguments import require_text
 from elastalog.diagnostics.diagnostic import error, finding, warn_of
 from elastalog.diagnostics.display import html_table
 from elastalog.diagnostics.nearest import did_you_mean
-from elastalog.evaluation.changes import Changes
+from elastalog.evaluation.changes import Changes, net_of
 from elastalog.evaluation.queries import PatternQuery, ask, asking, derived_by, planned_pattern
 from elastalog.late import dataclass
 from elastalog.pipeline.spark.for_sessions import filed_in, make_frame
@@ -63,15 +61,10 @@ def _warn_of_names(names: Iterable[str], dictionary: Dictionary) -> None:
             warn_of(finding("E0618.text", severity="warning", name=name, quoted=show_value(text)))
 
 
-def warn_of_terms(pattern: Pattern, dictionary: Dictionary) -> None:
-    """Warns of what in a pattern was perhaps not meant so: its names, and its texts."""
-    _warn_of_names((term.name for term in pattern.terms if isinstance(term, Free) and term.name), dictionary)
-    warn_of_values(pattern.terms, dictionary)
-
-
-def warn_of_values(values: Iterable[object], dictionary: Dictionary) -> None:
-    """Warns of texts in questions that no fact has ever had."""
-    _warn_of_unknown(_unknown(values, dictionary), dictionary, is_query=False)
+def warn_of_terms(terms: Sequence[object], dictionary: Dictionary) -> None:
+    """Warns of texts in questions that no fact has ever had, and of variables that were perhaps meant as texts."""
+    _warn_of_names((term.name for term in terms if isinstance(term, Free) and term.name), dictionary)
+    _warn_of_unknown(_unknown(terms, dictionary), dictionary, is_query=False)
 
 
 def _unknown(values: Iterable[object], dictionary: Dictionary) -> list[str]:
@@ -88,6 +81,12 @@ def _warn_of_unknown(texts: Collection[str], dictionary: Dictionary, is_query: b
         advice = did_you_mean(show_value(text), (show_value(one) for one in known if one not in texts))
         if advice or not is_query:
             warn_of(finding("E0618.unknown", severity="warning", value=show_value(text), advice=advice))
+
+
+def is_mentioned(word: int, base: Base, names: Iterable[str], backend: Backend) -> bool:
+    """Whether a fact of some relations has a value, which is given as a word."""
+    kinds = ((name, column, own) for name in names for column, own in enumerate(backend.program.relations[name].bases))
+    return any(own == base and (backend.facts(name).words[:, column] == word).any() for name, column, own in kinds)
 
 
 def texts_asked(query: Query, parameters: Mapping[str, object]) -> list[str]:
@@ -169,17 +168,9 @@ class Reader:
 
     def explicit_changes(self, past: Past, first: int, last: int) -> Changes:
         """The facts that are explicit in one of two epochs alone."""
-        from elastalog.debugging.answers import net_changes
-
         now = self._materialisation
-        sides: dict[str, tuple[list[tuple[int, ...]], list[tuple[int, ...]]]] = {}
-        for (name, row), has_come in net_changes(past.updates(min(first, last), max(first, last))).items():
-            sides.setdefault(name, ([], []))[has_come == (first > last)].append(row)
-        words = {}
-        for name, both in sides.items():
-            width = max(1, now.schema(name).arity)
-            came, went = (np.array(rows, np.int32).reshape(-1, width) for rows in both)
-            words[name] = came, went
+        net = net_of((done.deleted, done.inserted) for done in past.updates(min(first, last), max(first, last)))
+        words = {name: (went, came) for name, (came, went) in net.items()} if last < first else net
         return Changes(words, now.schemas, now.dictionary, make_frame)
 
     def only(self, written: Written, if_none: str = "E0608.none") -> Fact:
@@ -189,12 +180,10 @@ class Reader:
         pattern = parse_pattern(written, now.program.checked) if isinstance(written, str) else None
         if pattern is None or pattern.is_fact:
             return now.fact(written)
-        warn_of_terms(pattern, now.dictionary)
+        warn_of_terms(pattern.terms, now.dictionary)
         from elastalog.provenance.reading import Reading
 
-        known = [None if isinstance(term, Free) else term for term in pattern.terms]
-        facts = Reading(now.backend, now.dictionary).select(pattern.relation, known)
-        found = list(islice((Fact(pattern.relation, values) for values in facts if pattern.fits(values)), _FEW + 1))
+        found = list(islice(Reading(now.backend, now.dictionary).fitting(pattern), _FEW + 1))
         if len(found) != 1:
             first = ", ".join(map(str, found[:_FEW])) + ", …" * (len(found) > _FEW)
             columns = zip(pattern.terms, now.schema(pattern.relation).columns, strict=True)
@@ -291,13 +280,8 @@ class Reader:
         if now.backend.capabilities.elsewhere is not None:
             return True
         word = now.dictionary.symbols.find(text)
-        for name in checked.relations:
-            if name[0] != HIDDEN and (checked.is_given(name) or checked.has_facts(name)):
-                words = now.backend.facts(name).words
-                kinds = enumerate(now.schemas[name].columns)
-                if any((words[:, place] == word).any() for place, column in kinds if column.base is Base.SYMBOL):
-                    return True
-        return False
+        names = (n for n in checked.relations if n[0] != HIDDEN and (checked.is_given(n) or checked.has_facts(n)))
+        return word is not None and is_mentioned(word, Base.SYMBOL, names, now.backend)
 
     def statistics(self) -> Statistics:
         """What rules and relations cost."""

@@ -28,12 +28,13 @@ from elastalog.session.candidates import (
     candidates_by_why_not,
     deleted_lately,
     faults_named,
-    fitting,
     given_candidates,
+    named,
     patterns_in,
     refuse_patterns,
-    warn_of_elements,
+    warn_of_named,
 )
+from elastalog.session.questions import is_mentioned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -42,11 +43,9 @@ if TYPE_CHECKING:
     import numpy as np
 
     from elastalog.analysis.pattern import Pattern
-    from elastalog.analysis.program import Base
     from elastalog.debugging.answers import Sign, Suggestion
     from elastalog.evaluation.changes import Changes
     from elastalog.provenance.reading import WordFact
-    from elastalog.relations.facts import Relation
     from elastalog.session.history import History
     from elastalog.session.materialisation import Materialisation
     from elastalog.session.pending import PendingUpdate
@@ -75,7 +74,7 @@ class RepairSearch:
 
     now: Materialisation
     answerers: Answerers
-    relation: Callable[[str], Relation]
+    likely: Likely
     updates: Updates
     history: History
     over: str | None
@@ -86,9 +85,9 @@ class RepairSearch:
         require_number("time_limit", asked.time_limit, 0)
         refuse_patterns(asked.missing, self.now)
         patterns = patterns_in(asked.unwanted, self.now)
-        asked = replace(asked, unwanted=faults_named(asked.unwanted, asked.missing, self.now, self.relation))
-        warn_of_elements(asked.rejected, self.now)
-        warn_of_elements(list(asked.weights) if isinstance(asked.weights, Mapping) else (), self.now)
+        asked = replace(asked, unwanted=faults_named(asked.unwanted, asked.missing, self.now))
+        weighed = asked.weights if isinstance(asked.weights, Mapping) else ()
+        warn_of_named((*(named(asked.rejected) or ()), *weighed), self.now)
         begun = time.monotonic()
         found = self._leaving_nothing(asked, patterns)
         spent = time.monotonic() - begun
@@ -101,7 +100,6 @@ class RepairSearch:
         """Looks for repairs of the same size: one with the most candidates that the user offers, or that were deleted
         lately, and then without an element of those known. Of equal ones, that with more of these is preferred."""
         end = time.monotonic() + seconds
-        likely = Likely(self.relation, self.now.schemas)
         is_over_facts, is_ours = found.over == "facts", self.given is None
         offered = {one.fact for one in self._offered(found.missing)} if is_over_facts else set()
 
@@ -110,7 +108,7 @@ class RepairSearch:
             how many were not, if any were; how many side effects it has; and how many of its elements are not offered,
             if any are."""
             new = [fact for fact in one.insert if fact not in offered] if is_over_facts and is_ours else []
-            strange = sum(not likely.is_one(fact) for fact in new)
+            strange = sum(not self.likely.is_one(fact) for fact in new)
             others = sum(element.fact not in offered for element in one.elements) if offered else 0
             return (
                 None
@@ -173,7 +171,12 @@ class RepairSearch:
             except LimitReached:
                 now.watch.check()  # raises if it is a limit of the user
                 return found
-            came = [fact for one in patterns for fact in fitting(one, changes[one.relation].inserted)]
+            came = [
+                Fact(one.relation, values)
+                for one in patterns
+                for values in changes[one.relation].inserted
+                if one.fits(values)
+            ]
             if not came:
                 return replace(found, side_effects=self._side_effects(found, changes))
             if time.monotonic() > end:
@@ -246,7 +249,7 @@ class RepairSearch:
         absent = [fact for fact in missing if not now.backend.contains(fact.relation, _words(now, fact))[0]]
         if not absent:
             return [], []
-        return candidates_by_why_not(absent, now.program.checked, self.answerers.explainer, self.relation)
+        return candidates_by_why_not(absent, now, self.answerers.explainer, self.likely)
 
     def _none_does(
         self, missing: Sequence[Fact], candidates: Sequence[Element], rejected: Sequence[Any]
@@ -254,12 +257,6 @@ class RepairSearch:
         """Why-not finds no facts to insert or to delete, or those that were given are not enough."""
         now = self.now
         relations = now.backend.program.relations
-
-        def is_mentioned(base: Base, word: int) -> bool:
-            columns = (
-                (name, i) for name, one in relations.items() for i, other in enumerate(one.bases) if other == base
-            )
-            return any((now.backend.facts(name).words[:, i] == word).any() for name, i in columns)
 
         left_open = self._by_why_not(missing)[1] if self.given is None else []
         chosen = [*(fact for _, fact in left_open), *candidates]
@@ -269,7 +266,7 @@ class RepairSearch:
             for base, word, value in zip(
                 relations[fact.relation].bases, _words(now, fact)[0], fact.values, strict=False
             )
-            if not is_mentioned(base, word)
+            if not is_mentioned(word, base, relations, now.backend)
         )
         return error(
             "E0712.found" if self.given is None else "E0712.given",

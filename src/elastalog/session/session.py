@@ -19,7 +19,7 @@ from elastalog.folders.addresses import is_address
 from elastalog.pipeline.files.policy import FAIL, BadRows
 from elastalog.program import as_program
 from elastalog.provenance.fact import Fact
-from elastalog.session.questions import Answerers, Reader, warn_of_terms, warn_of_values
+from elastalog.session.questions import Answerers, Reader, warn_of_terms
 from elastalog.session.updating import Updates
 
 if TYPE_CHECKING:
@@ -227,10 +227,10 @@ class Session(Renamed):
             explainer = self._answerers.explainer
             pattern = parse_pattern(fact, now.program.checked) if isinstance(fact, str) else None
             if pattern is not None and not pattern.is_fact:
-                warn_of_terms(pattern, now.dictionary)
+                warn_of_terms(pattern.terms, now.dictionary)
                 return explainer.explain_pattern(pattern, str(fact).strip().rstrip("."), limit, rule, bindings)
             wanted = now.fact(fact)
-            warn_of_values(wanted.values, now.dictionary)
+            warn_of_terms(wanted.values, now.dictionary)
             return explainer.explain_absence(wanted, limit, rule, bindings)
 
     def uses(self, fact: Written, all: bool = False) -> tuple[Fact, ...]:  # noqa: A002  # its public name
@@ -272,7 +272,7 @@ class Session(Renamed):
         from elastalog.session.candidates import faults_named
 
         with self._materialisation.asking(unwanted, missing):
-            unwanted = faults_named(unwanted, missing, self._materialisation, self._reader.relation)
+            unwanted = faults_named(unwanted, missing, self._materialisation)
             asked = Inquiry(unwanted, missing, time_limit=time_limit, on_progress=on_progress, epochs=epochs)
             return self._answerers.debugger.localise(asked)
 
@@ -297,13 +297,15 @@ class Session(Renamed):
         mended by deletions, missing ones by `candidates`: facts to insert (`-edge(1,2)`: to delete), or rows by
         relation; unless given, what why-not finds and what recent epochs deleted. Then `minimum` speaks of these."""
         from elastalog.debugging.questions import Inquiry
+        from elastalog.session.candidates import Likely
         from elastalog.session.repair import RepairSearch
 
         require_one_of("value of `over`", over or "update", ("update", "facts"))
         now = self._materialisation
         with now.asking(unwanted, missing):
             asked = Inquiry(unwanted, missing, rejected, weights, time_limit, on_progress, epochs)
-            search = (now, self._answerers, self._reader.relation, self._updates, self._history, over, candidates)
+            likely = Likely(self._reader.relation, now.schemas)
+            search = (now, self._answerers, likely, self._updates, self._history, over, candidates)
             return RepairSearch(*search).suggest(asked)
 
     def blame(self, fact: Written) -> Blame:

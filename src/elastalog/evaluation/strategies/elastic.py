@@ -192,10 +192,9 @@ def is_mostly_loss(backend: Backend) -> bool:
 def features_of(backend: Backend, stratum: LogicalStratum, changes: int, is_loss: bool) -> Features:
     """An update as a stratum meets it."""
     inputs, facts = _size_of(backend, stratum.reads), _size_of(backend, stratum.relations)
-    before = sum(map(backend.size, stratum.reads))
     levels = [backend.changes.levels(name) for name in stratum.relations]
     given, depth = sum(given for given, _ in levels), sum(whole for _, whole in levels) / max(facts, 1)
-    return Features(changes, is_loss, inputs, facts, before, given, depth)
+    return Features(changes, is_loss, inputs, facts, given, depth)
 
 
 def _size_of(backend: Backend, relations: Iterable[str]) -> int:
