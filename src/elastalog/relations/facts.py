@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain, repeat
 from keyword import iskeyword
@@ -49,6 +49,12 @@ class FactWords:
         """No facts, with annotations."""
         nothing = np.empty(0, np.int32)
         return FactWords(np.empty((0, width), np.int32), nothing, nothing)
+
+    @staticmethod
+    def joined(parts: Sequence[FactWords]) -> FactWords:
+        """Facts with annotations, one after the other."""
+        sides = ([part.words for part in parts], [part.level for part in parts], [part.count for part in parts])
+        return FactWords(*map(np.concatenate, sides))  # type: ignore[arg-type]
 
     def taken(self, rows: Any) -> FactWords:
         """Some of the facts: by numbers of rows, a slice, or whether each is wanted."""

@@ -133,18 +133,18 @@ def retained(manifest: Manifest) -> Manifest:
     allowed = max(_LEAST_HISTORY, int(options.history_share * latest.bytes))
     while len(snapshots) > 1 and _history_bytes(manifest, snapshots) > allowed:
         del snapshots[0]
-    return replace(manifest, snapshots=tuple(snapshots), journals=_journals_after(manifest, snapshots[0].epoch))
+    return replace(manifest, snapshots=tuple(snapshots), journals=journals_after(manifest, snapshots[0].epoch))
 
 
 def _history_bytes(manifest: Manifest, snapshots: list[Snapshot]) -> int:
     """What is kept for the sake of earlier epochs only."""
     present = {file.name for file in snapshots[-1].relations.values()}
     past = {file.name: file.bytes for s in snapshots[:-1] for file in s.relations.values() if file.name not in present}
-    journals = _journals_after(manifest, snapshots[0].epoch)
+    journals = journals_after(manifest, snapshots[0].epoch)
     return sum(past.values()) + sum(journal.sealed.bytes for journal in journals if journal.sealed is not None)
 
 
-def _journals_after(manifest: Manifest, epoch: int) -> tuple[JournalFile, ...]:
+def journals_after(manifest: Manifest, epoch: int) -> tuple[JournalFile, ...]:
     """The journals that hold epochs after one, and the last journal."""
     journals = manifest.journals
     ends = [following.epoch for following in journals[1:]]

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,6 +21,7 @@ from elastalog.diagnostics.quota import look
 from elastalog.late import dataclass
 from elastalog.relations.arrays import array_of_numbers, array_of_texts, numbers_of_array
 from elastalog.relations.facts import FactWords
+from elastalog.relations.meanings import Part
 from elastalog.relations.words import Dictionary
 from elastalog.storage import errors
 from elastalog.storage.entries import Batches, JournalRecord, LogEntry, ProgramChange
@@ -136,19 +138,37 @@ class StoredState:
         """Gives an empty dictionary the stored one's entries, under the same ids."""
         assert len(dictionary.symbols) == 0
         assert len(dictionary.wide) == 0
+        for part in self.texts():
+            dictionary.symbols.extend(part.read())
+        for part in self.patterns():
+            dictionary.wide.extend(part.read())
+
+    def texts(self) -> Iterator[Part]:
+        """The texts of the dictionary, in order: those of files, checked, and those of the records."""
         for segment in self.manifest.symbols:
-            dictionary.symbols.extend(read_texts(self.root, segment.file))
-        for segment in self.manifest.patterns:
-            dictionary.wide.extend(read_patterns(self.root, segment.file))
-        texts: list[str] = []
+            yield Part(segment.first, segment.last, partial(read_texts, self.root, segment.file))
+        since: list[str] = []
+        first = self.manifest.known_symbols
         for record in self.records:
-            known = len(dictionary.symbols) + len(texts) - record.first_symbol
-            wide = len(dictionary.wide) - record.first_pattern
-            if known < 0 or wide < 0:
-                raise errors.damaged(self.root, f"epoch {record.entry.epoch} uses symbols that are not stored")
-            texts += record.symbols[known:]
-            dictionary.wide.extend(record.patterns[wide:])
-        dictionary.symbols.extend(texts)
+            since += record.symbols[self._known(record, first + len(since) - record.first_symbol) :]
+        yield Part(first, first + len(since), lambda: array_of_texts(since))
+
+    def patterns(self) -> Iterator[Part]:
+        """The patterns of the dictionary, as `texts` has the texts."""
+        for segment in self.manifest.patterns:
+            yield Part(segment.first, segment.last, partial(read_patterns, self.root, segment.file))
+        since = [np.empty(0, np.int64)]
+        first = last = self.manifest.known_patterns
+        for record in self.records:
+            since.append(record.patterns[self._known(record, last - record.first_pattern) :])
+            last += len(since[-1])
+        yield Part(first, last, lambda: np.concatenate(since))
+
+    def _known(self, record: JournalRecord, number: int) -> int:
+        """How many of the entries that a record adds are known already."""
+        if number < 0:
+            raise errors.damaged(self.root, f"epoch {record.entry.epoch} uses symbols that are not stored")
+        return number
 
 
 class RecordedEpochs:
