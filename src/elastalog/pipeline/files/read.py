@@ -108,7 +108,8 @@ def _read_medium(
             return _read_file(schema, path, parameters), str(path)
 
 
-def _without_dictionaries(table: pa.Table) -> pa.Table:
+def without_dictionaries(table: pa.Table) -> pa.Table:
+    """A table with its texts in full."""
     fields = [f.with_type(f.type.value_type) if pa.types.is_dictionary(f.type) else f for f in table.schema]
     return table.cast(pa.schema(fields)) if fields != list(table.schema) else table
 
@@ -142,7 +143,7 @@ def _together(schema: Schema, parts: Iterable[_Read]) -> _Read:
     # An empty table is made only where there is no other: making one imports pandas where it is installed.
     if not tables:
         return schema.arrow().empty_table(), bad, converted
-    whole = tables[0] if len(tables) == 1 else joined([_without_dictionaries(one) for one in tables])
+    whole = tables[0] if len(tables) == 1 else joined([without_dictionaries(one) for one in tables])
     return whole, bad, converted
 
 

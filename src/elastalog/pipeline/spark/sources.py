@@ -30,7 +30,7 @@ from elastalog.pipeline.files.json_files import read_json_lines
 from elastalog.pipeline.files.parquet import NULLARY, read_parquet_table
 from elastalog.pipeline.files.paths import find_facts, resolve_under
 from elastalog.pipeline.files.policy import BadRow, BadRows, settle
-from elastalog.pipeline.files.read import FactsRead, read_input
+from elastalog.pipeline.files.read import FactsRead, read_input, without_dictionaries
 from elastalog.pipeline.files.text import read_lines, read_text
 from elastalog.pipeline.spark.frames import (
     absolute,
@@ -42,10 +42,10 @@ from elastalog.pipeline.spark.frames import (
     reading,
     require_columns,
 )
-from elastalog.pipeline.spark.large_facts import Destination, FiledFacts, alike, filed_facts, numbered_facts
+from elastalog.pipeline.spark.large_facts import Destination, FiledFacts, filed_facts, frame_in_driver
 from elastalog.relations.faults import Fault
 from elastalog.relations.schema import Schema
-from elastalog.relations.tables import joined, table_of_columns
+from elastalog.relations.tables import joined
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -116,7 +116,7 @@ def read_inputs(
         tables.append(table)
         bad += bad_here
         files.append(source.place)
-    table = tables[-1] if len(tables) <= 2 else joined(alike(tables))
+    table = tables[-1] if len(tables) <= 2 else joined(list(map(without_dictionaries, tables)))
     return FactsRead(table, settle(policy, relation.name, files, table.num_rows, bad))
 
 
@@ -175,8 +175,7 @@ def facts_of_frame(schema: Schema, frame: DataFrame, place: str, into: Destinati
     filed = None if into is None else filed_facts(schema, frame, into)
     if filed is not None:
         return filed, []
-    table = numbered_facts(schema, frame)
-    return (table, []) if table is not None else read_parquet_table(schema, frame_to_arrow(frame, whole=()), place)
+    return read_parquet_table(schema, frame_in_driver(frame), place, keeps_dictionaries=True)
 
 
 def _frame_of_files(spark: SparkSession, schema: Schema, source: Source, place: str) -> DataFrame:
@@ -249,10 +248,8 @@ def _read_by_tasks(
     rows = found.observe(seen, sql.count_if(sql.col("@code") != "").alias("bad")).filter("`@code` IS NULL")
     good = rows.select(*fields.names[: len(kinds)]).toDF(*kinds)
     table: pa.Table | FiledFacts | None = None if into is None else filed_facts(schema, good, into)
-    if table is None and (table := numbered_facts(schema, good)) is None:
-        table = frame_to_arrow(good)
-        columns = table.cast(schema.arrow()).columns if schema.columns else []
-        table = table_of_columns(schema.arrow(), table.num_rows, columns)
+    if table is None:
+        table, _ = read_parquet_table(schema, frame_in_driver(good), "", keeps_dictionaries=True)
     if not seen.get["bad"]:
         return table, []
     placed = source(True).mapInArrow(work, from_arrow_schema(fields)).filter("`@code` IS NOT NULL")
