@@ -156,7 +156,7 @@ def read_changes(
     if named is None:
         if not rows.num_rows:
             return Diff()
-        if relation not in schemas:
+        if relation is None or relation not in schemas:
             advice = "name the table after its relation, or give every row one in a column `relation`"
             raise fault(f"{place}:{lines[0]}", f"no relation `{relation or ''}`", advice)
         return changes_of_table(schemas[relation], rows, place, keep_bad, lines)

@@ -24,7 +24,7 @@ from elastalog.pipeline.files.paths import find_facts, natural_order, require_fi
 from elastalog.pipeline.files.policy import FAIL, BadRow, BadRows, Report, settle
 from elastalog.pipeline.files.text import read_text
 from elastalog.relations.checks import converted_values
-from elastalog.relations.rows import columns_of_rows, good_rows
+from elastalog.relations.rows import columns_of_good_rows
 from elastalog.relations.schema import Schema
 from elastalog.relations.tables import as_table, joined, require_rows, table_of_columns
 
@@ -278,8 +278,7 @@ def good_facts(schema: Schema, rows: Any) -> tuple[pa.Table, list[BadRow], int]:
         facts, bad = read_parquet_table(schema, table, place)
         converted = converted_values(schema, table)
     else:
-        good, found = good_rows(schema, require_rows(schema, rows))
-        count, columns = columns_of_rows(schema, good)
+        count, columns, found = columns_of_good_rows(schema, require_rows(schema, rows))
         facts = table_of_columns(schema.arrow(), count, columns)
         bad = [BadRow(place, number, fault, repr(row)) for number, fault, row in found]
     return facts, bad, converted
