@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from types import ModuleType
 from typing import Any, assert_never
@@ -25,7 +26,7 @@ import numpy as np
 import pyarrow as pa
 
 from elastalog.analysis.draft import is_constructor
-from elastalog.analysis.program import Apply, Base, Constant, Expression, UserFunctor, Variable
+from elastalog.analysis.program import Base, Constant, UserFunctor
 from elastalog.folders.addresses import inside
 from elastalog.folders.files import files_at, remove
 from elastalog.planning.logical import Absent, Clause, Goal, LogicalProgram, LogicalStratum, Scan, Test
@@ -214,43 +215,13 @@ def with_words(clause: Clause, dictionary: Dictionary) -> Clause:
 
 
 def _constants(clause: Clause) -> Iterator[Constant]:
-    for term in clause.head_terms:
-        if isinstance(term, Constant):
-            yield term
-    for goal in clause.goals:
-        if isinstance(goal, Test):
-            yield from _constants_in(goal.left)
-            yield from _constants_in(goal.right)
-        else:
-            yield from (term for term in goal.terms if isinstance(term, Constant))
-
-
-def _constants_in(expression: Expression) -> Iterator[Constant]:
-    match expression:
-        case Variable():
-            pass
-        case Constant():
-            yield expression
-        case Apply(arguments=arguments):
-            for argument in arguments:
-                yield from _constants_in(argument)
-        case _:
-            assert_never(expression)
+    atoms = (term for goal in clause.goals if not isinstance(goal, Test) for term in goal.terms)
+    terms = chain(clause.head_terms, atoms, clause.expressions)
+    return (term for term in terms if isinstance(term, Constant))
 
 
 def _looks_into_texts(clause: Clause) -> bool:
-    tests = [goal for goal in clause.goals if isinstance(goal, Test)]
-    return any(_has_symbol(side) for test in tests for side in (test.left, test.right))
-
-
-def _has_symbol(expression: Expression) -> bool:
-    match expression:
-        case Variable(base=base) | Constant(base=base):
-            return base in _TEXTUAL
-        case Apply(base=base, arguments=arguments):
-            return base in _TEXTUAL or any(map(_has_symbol, arguments))
-        case _:
-            assert_never(expression)
+    return any(expression.base in _TEXTUAL for expression in clause.expressions)
 
 
 Functions = Mapping[str, Callable[..., Any]]
