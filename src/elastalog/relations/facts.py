@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 _BLOCK = 1 << 16
 """Facts that are decoded at a time."""
 
+LEVEL, COUNT = "@level", "@count"
+"""What annotations are called as columns."""
+
 SHOWN = 10
 """Facts shown by `repr`."""
 
@@ -200,7 +203,7 @@ class Relation(Renamed):
         facts = self._fetch()
         extra = {}
         if annotations and facts.level is not None and facts.count is not None:
-            extra = {"@level": facts.level, "@count": facts.count}
+            extra = {LEVEL: facts.level, COUNT: facts.count}
         table = to_table(self.schema, facts.words, self._dictionary, extra)
         return with_types(table, types) if types else table
 

@@ -23,12 +23,12 @@ from elastalog.evaluation.stored import stored_program, unmoved
 from elastalog.folders.addresses import is_address
 from elastalog.late import dataclass
 from elastalog.pipeline.spark.frames import absolute, decoded, path_of
-from elastalog.relations.facts import FactWords
+from elastalog.relations.facts import COUNT, LEVEL, FactWords
 from elastalog.relations.schema import Schema, schema_named, schemas_of
 from elastalog.storage import errors
 from elastalog.storage.filesystem import require_digest
 from elastalog.storage.history import equivalences_in
-from elastalog.storage.state import COUNT, LEVEL, StoredState
+from elastalog.storage.state import StoredState
 from elastalog.storage.store import Store
 
 ROWS_OF_A_SHARE = 1 << 20

@@ -20,7 +20,7 @@ from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.diagnostics.quota import look
 from elastalog.late import dataclass
 from elastalog.relations.arrays import array_of_numbers, array_of_texts, numbers_of_array
-from elastalog.relations.facts import FactWords
+from elastalog.relations.facts import COUNT, LEVEL, FactWords
 from elastalog.relations.meanings import Part
 from elastalog.relations.words import Dictionary
 from elastalog.storage import errors
@@ -309,8 +309,6 @@ def _with_plain_levels(record: JournalRecord) -> JournalRecord:
 # --- Parquet files ---------------------------------------------------------------------------------------------------
 
 
-LEVEL, COUNT = "@level", "@count"
-
 LARGE = 1 << 20
 """Bytes from which on a file is worth several threads."""
 
@@ -324,19 +322,22 @@ WRITING: Final[Mapping[str, Any]] = {
 WRITING_FACTS: Final[Mapping[str, Any]] = {**WRITING, "use_byte_stream_split": True}
 
 
+def columns_of(width: int) -> tuple[str, ...]:
+    """What the columns of facts of some width are called, words and annotations."""
+    return (*map(str, range(width)), LEVEL, COUNT)
+
+
 def facts_bytes(facts: FactWords) -> bytes:
     """Facts with their annotations: the words of the columns `0`, `1`, …, then `@level` and `@count`, all 32-bit."""
     assert facts.level is not None
     assert facts.count is not None
-    columns = {str(i): facts.words[:, i] for i in range(facts.words.shape[1])}
-    columns |= {LEVEL: facts.level, COUNT: facts.count}
-    arrays = [array_of_numbers(numbers) for numbers in columns.values()]
-    return _parquet(pa.Table.from_arrays(arrays, list(columns)), WRITING_FACTS)
+    arrays = [array_of_numbers(numbers) for numbers in (*facts.words.T, facts.level, facts.count)]
+    return _parquet(pa.Table.from_arrays(arrays, list(columns_of(facts.words.shape[1]))), WRITING_FACTS)
 
 
 def read_facts(root: Path, entry: FileEntry, width: int) -> FactWords:
     """The facts of a file, checked."""
-    table = _table(root, entry, [*map(str, range(width)), LEVEL, COUNT])
+    table = _table(root, entry, [*columns_of(width)])
     words = np.empty((table.num_rows, width), np.int32)
     for i in range(width):
         words[:, i] = _numbers(table.column(i), np.int32)

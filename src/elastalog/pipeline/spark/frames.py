@@ -20,7 +20,7 @@ from elastalog.analysis.program import Base
 from elastalog.diagnostics.diagnostic import error
 from elastalog.folders.addresses import without_secrets
 from elastalog.pipeline.files.parquet import NULLARY
-from elastalog.relations.facts import FactWords
+from elastalog.relations.facts import COUNT, LEVEL, FactWords
 from elastalog.relations.meanings import Part, own_words
 from elastalog.relations.schema import Schema, column_order
 from elastalog.relations.words import ARROW_TYPES
@@ -36,7 +36,6 @@ SPARK_TYPES = {
     Base.SYMBOL: "string",
     Base.RECORD: "string",
 }
-LEVEL, COUNT = "@level", "@count"
 _ROWS_OF_A_BATCH = 1 << 16
 _MOST_DIRECT = 1_000_000
 """Rows up to which a table is handed to Spark directly; more go through a Parquet file, which is faster and splits
