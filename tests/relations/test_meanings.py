@@ -7,14 +7,14 @@ import pytest
 
 from elastalog.analysis.program import Base
 from elastalog.diagnostics.diagnostic import InternalError
-from elastalog.relations.meanings import Part, own_words
+from elastalog.relations.meanings import Entries, own_words
 from elastalog.relations.words import Dictionary
 
 BASES = (Base.SYMBOL, Base.NUMBER, Base.FLOAT)
 FACTS = [("b", 2**40, 0.5), ("d", 7, -1.5), ("b", -(2**30), 2.0)]
 
 
-def parts(known: Dictionary, read: list[str]) -> tuple[list[Part], list[Part]]:
+def parts(known: Dictionary, read: list[str]) -> tuple[list[Entries], list[Entries]]:
     """The entries of a dictionary, two and two; what is read is noted."""
 
     def texts(first: int, last: int) -> object:
@@ -26,8 +26,8 @@ def parts(known: Dictionary, read: list[str]) -> tuple[list[Part], list[Part]]:
         return known.wide.patterns_from(first)[: last - first]
 
     return (
-        [Part(i, i + 2, lambda i=i: texts(i, i + 2)) for i in range(0, len(known.symbols), 2)],
-        [Part(i, i + 2, lambda i=i: patterns(i, i + 2)) for i in range(0, len(known.wide), 2)],
+        [Entries(i, i + 2, lambda i=i: texts(i, i + 2)) for i in range(0, len(known.symbols), 2)],
+        [Entries(i, i + 2, lambda i=i: patterns(i, i + 2)) for i in range(0, len(known.wide), 2)],
     )
 
 

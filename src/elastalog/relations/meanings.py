@@ -14,7 +14,7 @@ from elastalog.relations.limits import WIDE, Integers, Words
 from elastalog.relations.words import Dictionary
 
 
-class Part(NamedTuple):
+class Entries(NamedTuple):
     """The entries of a dictionary with ids from `first` to `last`, that one excluded; `read` gives texts as an Arrow
     array, patterns as numbers."""
 
@@ -24,7 +24,7 @@ class Part(NamedTuple):
 
 
 def own_words(
-    bases: Sequence[Base], words: Words, texts: Iterable[Part], patterns: Iterable[Part]
+    bases: Sequence[Base], words: Words, texts: Iterable[Entries], patterns: Iterable[Entries]
 ) -> tuple[Dictionary, Words]:
     """A dictionary of what some facts need, and the facts in its words."""
     made = Dictionary()
@@ -42,7 +42,7 @@ def own_words(
     return made, own
 
 
-def _numbered(ids: Words, parts: Iterable[Part], keep: Callable[[Any], None]) -> Integers:
+def _numbered(ids: Words, parts: Iterable[Entries], keep: Callable[[Any], None]) -> Integers:
     """Ids in the order in which the entries that they are of are kept."""
     is_needed = np.zeros(int(ids.max(initial=-1)) + 1, np.bool_)
     is_needed[ids] = True

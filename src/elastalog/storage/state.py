@@ -21,7 +21,7 @@ from elastalog.diagnostics.quota import look
 from elastalog.late import dataclass
 from elastalog.relations.arrays import array_of_numbers, array_of_texts, numbers_of_array
 from elastalog.relations.facts import COUNT, LEVEL, FactWords
-from elastalog.relations.meanings import Part
+from elastalog.relations.meanings import Entries
 from elastalog.relations.words import Dictionary
 from elastalog.storage import errors
 from elastalog.storage.entries import Batches, JournalRecord, LogEntry, ProgramChange
@@ -143,26 +143,26 @@ class StoredState:
         for part in self.patterns():
             dictionary.wide.extend(part.read())
 
-    def texts(self) -> Iterator[Part]:
+    def texts(self) -> Iterator[Entries]:
         """The texts of the dictionary, in order: those of files, checked, and those of the records."""
         for segment in self.manifest.symbols:
-            yield Part(segment.first, segment.last, partial(read_texts, self.root, segment.file))
+            yield Entries(segment.first, segment.last, partial(read_texts, self.root, segment.file))
         since: list[str] = []
         first = self.manifest.known_symbols
         for record in self.records:
             since += record.symbols[self._known(record, first + len(since) - record.first_symbol) :]
-        yield Part(first, first + len(since), lambda: array_of_texts(since))
+        yield Entries(first, first + len(since), lambda: array_of_texts(since))
 
-    def patterns(self) -> Iterator[Part]:
+    def patterns(self) -> Iterator[Entries]:
         """The patterns of the dictionary, as `texts` has the texts."""
         for segment in self.manifest.patterns:
-            yield Part(segment.first, segment.last, partial(read_patterns, self.root, segment.file))
+            yield Entries(segment.first, segment.last, partial(read_patterns, self.root, segment.file))
         since = [np.empty(0, np.int64)]
         first = last = self.manifest.known_patterns
         for record in self.records:
             since.append(record.patterns[self._known(record, last - record.first_pattern) :])
             last += len(since[-1])
-        yield Part(first, last, lambda: np.concatenate(since))
+        yield Entries(first, last, lambda: np.concatenate(since))
 
     def _known(self, record: JournalRecord, number: int) -> int:
         """How many of the entries that a record adds are known already."""

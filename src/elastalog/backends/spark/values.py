@@ -52,6 +52,11 @@ class TextFile:
         """The id after those of the file."""
         return self.first + self.count
 
+    def read(self) -> pa.ChunkedArray:
+        """The texts."""
+        with files_at(self.path).parquet(self.path) as opened:
+            return opened.read().column(0)
+
 
 class TextFiles:
     """The files of a dictionary, in a folder."""
@@ -82,13 +87,6 @@ class TextFiles:
         with files_at(path).writing(path) as sink:
             parquet.write_table(pa.table({"text": self._symbols.array(first, last)}), sink, use_dictionary=False)
         return TextFile(path, first, last - first)
-
-
-def texts_in(files: Iterable[TextFile]) -> Iterator[pa.ChunkedArray]:
-    """The texts of files, file by file."""
-    for file in files:
-        with files_at(file.path).parquet(file.path) as opened:
-            yield opened.read().column(0)
 
 
 _TEXTUAL = (Base.SYMBOL, Base.RECORD)
@@ -137,8 +135,8 @@ class Values:
         """A dictionary in which the words of the driver's have the same meaning."""
         made = Dictionary()
         made.symbols.extend(list(self.texts))
-        for texts in texts_in(self.files):
-            made.symbols.extend(texts)
+        for file in self.files:
+            made.symbols.extend(file.read())
         made.wide.extend(np.frombuffer(self.patterns, np.int64))
         made.wraps = self.wraps
         if self.functions is not None:

@@ -21,7 +21,7 @@ from elastalog.diagnostics.diagnostic import error
 from elastalog.folders.addresses import without_secrets
 from elastalog.pipeline.files.parquet import NULLARY
 from elastalog.relations.facts import COUNT, LEVEL, FactWords
-from elastalog.relations.meanings import Part, own_words
+from elastalog.relations.meanings import Entries, own_words
 from elastalog.relations.schema import Schema, column_order
 from elastalog.relations.words import ARROW_TYPES
 
@@ -132,7 +132,7 @@ def arrow_fields(schema: Schema, annotations: bool) -> dict[str, pa.DataType]:
 
 
 def decoded(
-    schema: Schema, facts: FactWords, names: Sequence[str], texts: Iterable[Part], patterns: Iterable[Part]
+    schema: Schema, facts: FactWords, names: Sequence[str], texts: Iterable[Entries], patterns: Iterable[Entries]
 ) -> Iterator[pa.Table]:
     """Some of the columns of facts as Spark has them, with a dictionary that lies in parts."""
     wanted = {column.name: (i, column.base) for i, column in enumerate(schema.columns) if column.name in names}

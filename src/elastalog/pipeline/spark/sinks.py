@@ -19,7 +19,7 @@ import pyarrow as pa
 from elastalog.analysis.program import Base
 from elastalog.backends.rows import merged
 from elastalog.backends.spark.routing import Routing
-from elastalog.backends.spark.values import TextFile, TextFiles, texts_in
+from elastalog.backends.spark.values import TextFile, TextFiles
 from elastalog.backends.spark.word_files import FiledRelation, WordFile
 from elastalog.diagnostics.arguments import require_one_of, require_path
 from elastalog.folders.addresses import inside, name_in
@@ -28,7 +28,7 @@ from elastalog.pipeline.files.parquet import NULLARY
 from elastalog.pipeline.spark.frames import absolute, arrow_fields, arrow_to_frame, decoded, frame_of_shares, writing
 from elastalog.pipeline.spark.workplace import new_folder
 from elastalog.relations.facts import Relation
-from elastalog.relations.meanings import Part
+from elastalog.relations.meanings import Entries
 from elastalog.relations.schema import Schema
 from elastalog.relations.words import Dictionary
 
@@ -69,12 +69,8 @@ def _share(
 ) -> Iterator[pa.Table]:
     """What a task does."""
     facts = merged(*filed.read(max(1, schema.arity), routing, share))
-    known = [Part(file.first, file.last, partial(_texts, file)) for file in texts]
-    return decoded(schema, facts, names, known, [Part(0, len(patterns), lambda: patterns)])
-
-
-def _texts(file: TextFile) -> pa.ChunkedArray:
-    return next(texts_in([file]))
+    known = [Entries(file.first, file.last, file.read) for file in texts]
+    return decoded(schema, facts, names, known, [Entries(0, len(patterns), lambda: patterns)])
 
 
 SinkKind = Literal["parquet", "orc", "csv", "json", "jdbc", "table"]
