@@ -169,13 +169,14 @@ def test_a_stratum_that_the_driver_evaluates_fetches_them(spark: Any) -> None:
         assert len(db["path"]) == 40 * 41 // 2
 
 
-@pytest.mark.parametrize(("line", "is_filed"), [("7\t7\n", True), ("7\t0x7\n", False)])
-def test_a_folder_of_text_files(spark: Any, tmp_path: Path, line: str, is_filed: bool) -> None:
-    """Lines that the driver has to judge bring the others there too."""
-    text = "".join(f"{x}\t{y}\n" for x, y in ROWS) + line
-    (tmp_path / "edge.facts").write_text(text, encoding="utf-8")
-    with elastalog.open(PROGRAM, tmp_path, engine="spark", spark=spark) as db:
-        assert ("edge" in evicted(db)) is is_filed
+def test_a_folder_of_text_files(spark: Any, tmp_path: Path) -> None:
+    """Bad lines do not bring the others into the driver."""
+    lines = [f"{x}\t{y}\n" for x, y in ROWS]
+    (tmp_path / "edge.facts").write_text("".join([*lines[:30], "7\n", *lines[30:], "7\t0x7\n"]), encoding="utf-8")
+    with elastalog.open(PROGRAM, tmp_path, engine="spark", spark=spark, bad_rows="skip") as db:
+        assert "edge" in evicted(db)
+        (report,) = db.reports
+        assert (report.loaded, [row.line for row in report.first_bad]) == (41, [31])
         assert set(db["edge"]) == {*ROWS, (7, 7)}
 
 

@@ -315,8 +315,8 @@ def test_nothing_is_no_epoch(store: Path) -> None:
         (ROWS, {"relation": "kinds", "source": "job"}, "E0870"),
         (ROWS, {"relation": "kinds", "epoch": "3"}, "E0870"),
         (ROWS, {"relation": "kind"}, "E0606"),
-        (ROWS.drop_columns(["f"]), {"relation": "kinds"}, "E0904"),
-        (ROWS.set_column(0, "op", [["+", "*"]]), {"relation": "kinds"}, "E0904"),
+        (ROWS.drop_columns(["f"]), {"relation": "kinds"}, "E0518"),
+        (ROWS.set_column(0, "op", [["+", "*"]]), {"relation": "kinds"}, "E0522"),
     ],
 )
 def test_what_cannot_be_applied_is_refused_whole(

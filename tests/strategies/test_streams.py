@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 import elastalog
 from elastalog.cli import compare
 from elastalog.cli.main import cli
-from elastalog.pipeline.streams import numbered, read_changes, read_stream, with_next
+from elastalog.pipeline.streams import read_changes, read_stream, with_next
 from elastalog.program import Program
 from elastalog.relations.schema import schemas_of
 from tests.refusals import refused
@@ -101,11 +101,20 @@ def test_a_table_named_after_a_relation_with_an_attribute_relation(tmp_path: Pat
     assert rows(update.diff.inserted["holds"]) == [(1, "edge")]
 
 
-@pytest.mark.parametrize("operations", [[1, 2], [["+"], ["-"]], [True, False], ["+", None]], ids=str)
-def test_an_operation_that_is_no_text_is_told(tmp_path: Path, operations: list[object]) -> None:
+@pytest.mark.parametrize(
+    ("operations", "codes"),
+    [
+        ([1, 2], ["E0522", "E0522"]),
+        ([["+"], ["-"]], ["E0502"]),
+        ([True, False], ["E0522", "E0522"]),
+        (["+", None], ["E0504"]),
+    ],
+    ids=str,
+)
+def test_an_operation_that_is_no_text_is_told(tmp_path: Path, operations: list[object], codes: list[str]) -> None:
     path = tmp_path / "edge.parquet"
     pq.write_table(pa.table({"step": [1, 1], "op": operations, "x": [1, 3], "y": [2, 4]}), path)
-    with refused("E0904", match="`op`"):
+    with refused(*codes, match="`op`"):
         list(read_stream(path, Program.parse(PROGRAM)))
 
 
@@ -118,23 +127,26 @@ def test_an_operation_may_be_encoded(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "code", "line", "told"),
     [
-        ("op,relation,a1,a2\n+,edge,1,2\n", "no column `step`"),
-        ("step,relation,a1,a2\n1,edge,1,2\n", "no column `op`"),
-        ("step,op,relation,a1,a2\n1,+,edges,1,2\n", "no relation `edges`"),
-        ("step,op,relation,a1,a2\n1,*,edge,1,2\n", "row 1: `op` is `*`, neither"),
-        ("step,op,relation,a1,a2\n1,+,edge,1,two\n", "column `a2`"),
-        ("step,op,relation,a1\n1,+,edge,1\n", "no column `a2`"),
+        ("op,relation,a1,a2\n+,edge,1,2\n", "E0904", "", "no column `step`"),
+        ("step,relation,a1,a2\n1,edge,1,2\n", "E0904", "", "no column `op`"),
+        ("step,op,relation,a1,a2\n1,+,edge,1,2\n,+,edge,1,2\n", "E0904", "", "column `step`"),
+        ("step,op,relation,a1,a2\n1,+,edges,1,2\n", "E0521", ":2", "no relation `edges`"),
+        ("step,op,relation,a1,a2\n1,+,edge,1,2\n\n1,*,edge,1,2\n", "E0522", ":4", "`op` is `*`, neither"),
+        ("step,op,relation,a1,a2\n1,+,edge,1,two\n", "E0502", ":2", "`two` is not a number (`y`)"),
+        ("step,op,relation,a1,a2\n1,+,edge,1,2\n1,-,edge,0xffffffffffffffff,2\n", "E0503", ":3", "does not fit"),
+        ("step,op,relation,a1\n1,+,edge,1\n", "E0904", "", "no column `a2`"),
     ],
 )
-def test_faults_of_a_table_are_told(tmp_path: Path, text: str, told: str) -> None:
+def test_faults_of_a_table_are_told(tmp_path: Path, text: str, code: str, line: str, told: str) -> None:
     path = tmp_path / "changes.csv"
     path.write_text(text)
-    with refused("E0904") as fault:
+    with refused(code) as fault:
         list(read_stream(path, Program.parse(PROGRAM)))
     (found,) = fault.value.diagnostics
     assert told in found.message
+    assert found.location == f"{path}{line}"
 
 
 def test_a_table_that_does_not_tell_its_relation_is_named_after_it(tmp_path: Path) -> None:
@@ -143,7 +155,7 @@ def test_a_table_that_does_not_tell_its_relation_is_named_after_it(tmp_path: Pat
     with pytest.raises(elastalog.ElastalogError) as fault:
         list(read_stream(path, Program.parse(PROGRAM)))
     (found,) = fault.value.diagnostics
-    assert found.message == "row 1: no relation `changes`"
+    assert (found.message, found.location) == ("no relation `changes`", f"{path}:2")
     assert found.help == "name the table after its relation, or give every row one in a column `relation`"
 
 
@@ -240,6 +252,6 @@ def test_compare_runs_each_strategy_in_a_process_of_its_own(folder: Path) -> Non
 
 
 def test_operations_of_another_type_are_bad_rows_where_these_are_kept() -> None:
-    rows_given = numbered(pa.table({"op": [1, 2], "x": [1, 3], "y": [2, 4]}))
+    rows_given = pa.table({"op": [1, 2], "x": [1, 3], "y": [2, 4]})
     diff = read_changes(rows_given, schemas_of(Program.parse(PROGRAM).checked), "edge", "given", keep_bad=True)
-    assert [row.fault.reason for row in diff.bad[""]] == [f"`op` is `{i}`, neither `+` nor `-`" for i in (1, 2)]
+    assert [row.fault.reason for row in diff.bad["edge"]] == [f"`op` is `{i}`, neither `+` nor `-`" for i in (1, 2)]

@@ -251,7 +251,7 @@ class Replays(Protocol):
 
 
 class FactFile(Protocol):
-    """A Parquet file of words: columns c0, c1, …, `level` and `count`."""
+    """A Parquet file of words: columns `0`, `1`, …, `@level` and `@count`."""
 
     @property
     def path(self) -> str: ...

@@ -32,7 +32,7 @@ from elastalog.storage.entries import JournalRecord, LogEntry, ProgramChange, St
 from elastalog.storage.filesystem import FileEntry, FileSystem
 from elastalog.storage.lock import reading
 from elastalog.storage.manifest import FORMAT_FILE, Options
-from elastalog.storage.snapshots import Pieces, pieced_files, write_pieced
+from elastalog.storage.snapshots import pieced_files, write_pieced
 from elastalog.storage.state import StoredState
 from elastalog.storage.store import Store, WriteElsewhere
 
@@ -271,12 +271,11 @@ def written_elsewhere(backend: Backend, *, is_here: bool) -> WriteElsewhere | No
     return write
 
 
-def _pieces(program: LogicalProgram, elsewhere: Elsewhere) -> dict[str, Pieces]:
-    """The relations that are in files only."""
-    found = {}
-    for name, relation in program.relations.items():
-        files = elsewhere.files(name)
-        if files is not None and not files.changes:
-            words = [f"c{i}" for i in range(relation.width)]
-            found[name] = Pieces(tuple(file.path for file in files.base if file.rows), (*words, "level", "count"))
-    return found
+def _pieces(program: LogicalProgram, elsewhere: Elsewhere) -> dict[str, tuple[str, ...]]:
+    """The files of relations that are in files only."""
+    found = {name: elsewhere.files(name) for name in program.relations}
+    return {
+        name: tuple(file.path for file in files.base if file.rows)
+        for name, files in found.items()
+        if files is not None and not files.changes
+    }

@@ -15,30 +15,33 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeVar
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from elastalog.diagnostics.diagnostic import ElastalogError, error, noted
-from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.pipeline.files.allowance import read_bounded
-from elastalog.pipeline.files.diff import Diff, is_diff, read_diff, update_files
-from elastalog.pipeline.files.parquet import read_in_batches
-from elastalog.pipeline.files.policy import BadRow
+from elastalog.pipeline.files.diff import (
+    OPERATION,
+    Diff,
+    changes_of_table,
+    is_diff,
+    read_diff,
+    union,
+    unknown_relation,
+    update_files,
+)
+from elastalog.pipeline.files.parquet import read_in_batches, text_of
+from elastalog.pipeline.files.policy import BadRow, BadRows, refuse
 from elastalog.program import Program, RuleEdits, change_rules
-from elastalog.relations import faults
-from elastalog.relations.faults import Fault, shown
+from elastalog.relations.checks import value_type
 from elastalog.relations.schema import Schema, columns_given, places_by_name, schemas_of
-from elastalog.relations.tables import joined, table_of_columns
 
-OPERATION = "op"
 RELATION = "relation"
 _NAMES_OF_RELATION = (RELATION, "pred")
-_ROW = "@row"
-
-Bad: TypeAlias = dict[str, list[BadRow]]
-"""Rows that are no changes, by relation."""
+_STEP = "step"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,30 +92,41 @@ def with_next(items: Iterable[T]) -> Iterator[tuple[T, T | None]]:
 
 def read_steps(path: Path, schemas: Mapping[str, Schema]) -> Iterator[tuple[int, Diff]]:
     """The updates of a table, in order of their steps."""
-    table, place = _read(path), str(path)
-    for wanted in ("step", "op"):
+    (table, lines), place = _read(path), str(path)
+    for wanted in (_STEP, OPERATION):
         if wanted not in table.column_names:
             raise fault(place, f"`{path.name}` has no column `{wanted}`", "every row needs a `step` and an `op`")
-    table = numbered(table)
-    steps = column_as(place, table, "step", pa.int64())
+    given = table.column(_STEP)
+    try:
+        steps = given.cast(value_type(given.type)).cast(pa.int64())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise fault(place, f"column `{_STEP}`: {error}", "values must be whole numbers") from None
+    if steps.null_count:
+        line = lines[pc.indices_nonzero(pc.is_null(steps))[0].as_py()]
+        raise fault(f"{place}:{line}", f"column `{_STEP}` is empty", "give every row a value there")
+    rows = table.drop_columns([_STEP])
     for step in sorted(pc.unique(steps).to_pylist()):
-        yield int(step), read_changes(table.filter(pc.equal(steps, step)), schemas, path.stem, place)
+        chosen = np.flatnonzero(pc.equal(steps, step))
+        yield step, read_changes(rows.take(chosen), schemas, path.stem, place, lines=lines[chosen].tolist())
 
 
-def _read(path: Path) -> pa.Table:
+def _read(path: Path) -> tuple[pa.Table, np.ndarray]:
+    """The rows of a table, and their lines: of a Parquet file, their numbers."""
     try:
         data = read_bounded(path, is_gzip=False)
         if path.suffix.lower() == ".parquet":
             table = read_in_batches(data, str(path))
-            plain = [c.cast(c.type.value_type) if pa.types.is_dictionary(c.type) else c for c in table.columns]
-            return pa.table(plain, names=table.column_names)
+            return table, np.arange(1, table.num_rows + 1)
         from pyarrow import csv
 
         header = data.split(b"\n", 1)[0].decode()
         form = csv.ParseOptions(delimiter=next((mark for mark in "\t,;|" if mark in header), ","))
         names = csv.open_csv(pa.BufferReader(data), parse_options=form).schema.names
         text = csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False)
-        return csv.read_csv(pa.BufferReader(data), parse_options=form, convert_options=text)
+        table = csv.read_csv(pa.BufferReader(data), parse_options=form, convert_options=text)
+        # Blank lines are no rows.
+        lines = np.array([i for i, line in enumerate(data.split(b"\n"), 1) if line.strip(b"\r")][1:], np.int64)
+        return table, lines if len(lines) == table.num_rows else np.arange(2, table.num_rows + 2)
     except (pa.ArrowInvalid, OSError, UnicodeDecodeError) as error:
         raise fault(str(path), f"`{path.name}` cannot be read: {error}", "it must be CSV, TSV or Parquet") from None
 
@@ -129,115 +143,55 @@ def named_relation(columns: Sequence[str], schema: Schema | None) -> str | None:
     return relation_column([name for name in columns if name not in own])
 
 
-def numbered(rows: pa.Table) -> pa.Table:
-    """The rows with their numbers, from 1, by which diagnostics name them."""
-    return rows.append_column(_ROW, pa.array(range(1, rows.num_rows + 1), pa.int64()))
-
-
 def read_changes(
-    rows: pa.Table, schemas: Mapping[str, Schema], relation: str | None, place: str, *, keep_bad: bool = False
+    rows: pa.Table,
+    schemas: Mapping[str, Schema],
+    relation: str | None,
+    place: str,
+    *,
+    keep_bad: bool = False,
+    lines: Sequence[int] | None = None,
 ) -> Diff:
-    """The update that numbered rows describe. `relation`: what they are about unless they say it, None if they do;
-    `place`: where they come from, for diagnostics. With `keep_bad` rows that are no changes are kept apart."""
-    diff = Diff()
-    bad = diff.bad if keep_bad else None
+    """The update that rows describe. `relation`: what they are about unless they say it, None if they do; `place` and
+    `lines`: where they come from, as in `changes_of_table`. With `keep_bad` rows that are no changes are kept apart."""
+    lines = range(1, rows.num_rows + 1) if lines is None else lines
     named = named_relation(rows.column_names, None if relation is None else schemas.get(relation))
-    rows = _known(place, rows, OPERATION, ("+", "-"), named, bad)
-    if named is not None:
-        rows = _known(place, rows, named, tuple(schemas), named, bad)
-        column = _cast(place, rows, named, pa.string())
-        parts = {name: rows.filter(pc.equal(column, name)) for name in pc.unique(column).to_pylist()}
-    else:
-        parts = {relation or "": rows}
-        if relation not in schemas and rows.num_rows:
+    if named is None:
+        if not rows.num_rows:
+            return Diff()
+        if relation is None or relation not in schemas:
             advice = "name the table after its relation, or give every row one in a column `relation`"
-            raise fault(place, f"row {rows.column(_ROW)[0]}: no relation `{relation or ''}`", advice)
-    for name, part in parts.items():
-        for op, side in (("+", diff.inserted), ("-", diff.deleted)):
-            chosen = part.filter(pc.equal(part.column(OPERATION).cast(pa.string()), op))
-            if chosen.num_rows:
-                found = _facts(place, chosen, schemas[name], named is not None, bad)
-                if found.num_rows:
-                    side[name] = found
-    for kept in diff.bad.values():
-        kept.sort(key=lambda row: row.line)
-    return diff
-
-
-def _known(place: str, rows: pa.Table, name: str, known: Sequence[str], named: str | None, bad: Bad | None) -> pa.Table:
-    """The rows with a known operation or relation in a column; the others are added to `bad`, or an error without."""
-    is_known = pc.is_in(_cast(place, rows, name, pa.string()), pa.array(known, pa.string()))
-    strange = rows.filter(pc.invert(is_known))
-    for row in (strange.slice(0, 1) if bad is None else strange).to_pylist():
-        value = str(row[name])
-        if name == OPERATION:
-            why = Fault(faults.OPERATION, f"`op` is {shown(value)}, neither `+` nor `-`")
+            raise fault(f"{place}:{lines[0]}", f"no relation `{relation or ''}`", advice)
+        return changes_of_table(schemas[relation], rows, place, keep_bad, lines)
+    names = np.array([str(name) for name in rows.column(named).to_pylist()], np.object_)
+    rest = rows.drop_columns([named])
+    found = []
+    for name in dict.fromkeys(names.tolist()):
+        chosen = np.flatnonzero(names == name)
+        part, own = rest.take(chosen), [lines[i] for i in chosen.tolist()]
+        if name in schemas:
+            table = _by_place(place, part, schemas[name])
+            found.append(changes_of_table(schemas[name], table, place, keep_bad, own))
         else:
-            advice = did_you_mean(value, known) or f"the relations are {', '.join(known)}"
-            why = Fault(faults.UNKNOWN, f"no relation {shown(value)}", advice)
-        if bad is None:
-            raise fault(place, f"row {row[_ROW]}: {why.reason}", why.help)
-        _set_aside(bad, str(row[named]) if named else "", place, row, why)
-    return rows.filter(is_known)
+            why = unknown_relation(name, schemas).fault
+            bad = [BadRow(place, line, why, text_of(part.columns, i)) for i, line in enumerate(own)]
+            if not keep_bad:
+                refuse(BadRows(), name, bad)
+            found.append(Diff(bad={name: bad}))
+    return union(found)
 
 
-def _set_aside(bad: Bad, relation: str, place: str, row: dict[str, Any], why: Fault) -> None:
-    text = ", ".join(repr(value) for name, value in row.items() if name != _ROW)
-    bad.setdefault(relation, []).append(BadRow(place, row[_ROW], why, text))
-
-
-def _facts(place: str, rows: pa.Table, schema: Schema, is_positional: bool, bad: Bad | None) -> pa.Table:
-    """Facts of rows; if `bad` is given, invalid rows are added to it."""
-    columns = _columns(place, rows, schema, is_positional)
-    kinds = schema.arrow()
-    try:
-        values = [column_as(place, rows, name, kind) for name, kind in zip(columns, kinds.types, strict=True)]
-    except ElastalogError as error:
-        if bad is None:
-            raise
-        if rows.num_rows == 1:
-            (row,) = rows.to_pylist()
-            code = faults.NULL if any(row[name] is None for name in columns) else faults.TYPE
-            _set_aside(bad, schema.name, place, row, Fault(code, error.diagnostics[0].message))
-            return kinds.empty_table()
-        # Bad rows are rare: halves without any are read at once.
-        middle = rows.num_rows // 2
-        halves = (rows.slice(0, middle), rows.slice(middle))
-        return joined([_facts(place, half, schema, is_positional, bad) for half in halves])
-    return table_of_columns(kinds, rows.num_rows, values)
-
-
-def _columns(place: str, rows: pa.Table, schema: Schema, is_positional: bool) -> list[str]:
-    """The columns that hold the values of facts, in order."""
-    names = [f"a{i + 1}" for i in range(schema.arity)] if is_positional else list(schema.names)
-    columns = []
-    for name, found in zip(names, places_by_name(names, rows.column_names), strict=True):
+def _by_place(place: str, rows: pa.Table, schema: Schema) -> pa.Table:
+    """Rows with columns `a1`, `a2`, … with the names of the relation's attributes."""
+    names = [OPERATION, *(f"a{i + 1}" for i in range(schema.arity))]
+    places = places_by_name(names, rows.column_names)
+    for name, found in zip(names, places, strict=True):
         if found is None:
             message = f"`{PurePath(place).name}` has no column `{name}`"
-            advice = f"`{schema.name}` needs {schema.arity} values; {columns_given(_of_facts(rows.column_names))}"
+            advice = f"`{schema.name}` needs {schema.arity} values; {columns_given(rows.column_names)}"
             raise fault(place, message, advice)
-        columns.append(rows.column_names[found])
-    return columns
-
-
-def _of_facts(names: Sequence[str]) -> list[str]:
-    return [name for name in names if name not in (OPERATION, _ROW)]
-
-
-def column_as(place: str, rows: pa.Table, name: str, kind: pa.DataType) -> pa.ChunkedArray:
-    """A column of numbered rows as values of a kind; a diagnostic where it has none."""
-    column = rows.column(name)
-    if column.null_count:
-        row = rows.filter(pc.is_null(column)).column(_ROW)[0]
-        raise fault(place, f"row {row}: column `{name}` is empty", "give every row a value there")
-    return _cast(place, rows, name, kind)
-
-
-def _cast(place: str, rows: pa.Table, name: str, kind: pa.DataType) -> pa.ChunkedArray:
-    try:
-        return rows.column(name).cast(kind)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise fault(place, f"column `{name}`: {error}", f"values must be {kind}") from None
+    columns = [rows.column(found) for found in places if found is not None]
+    return pa.table(columns, names=[OPERATION, *schema.names])
 
 
 def fault(place: str, message: str, advice: str) -> ElastalogError:

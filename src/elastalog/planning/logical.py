@@ -142,14 +142,19 @@ class Clause:
         return found
 
     @property
-    def applications(self) -> Iterator[Apply]:
-        """Every application of a functor."""
+    def expressions(self) -> Iterator[Expression]:
+        """Every expression of its tests, and those inside."""
         pending = [side for goal in self.goals if isinstance(goal, Test) for side in (goal.left, goal.right)]
         while pending:
             expression = pending.pop()
+            yield expression
             if isinstance(expression, Apply):
-                yield expression
                 pending.extend(expression.arguments)
+
+    @property
+    def applications(self) -> Iterator[Apply]:
+        """Every application of a functor."""
+        return (expression for expression in self.expressions if isinstance(expression, Apply))
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,12 +97,12 @@ def converted_values(schema: Schema, table: pa.Table) -> int:
         len(array) - array.null_count
         for column, array in zip(schema.columns, columns_in_order(schema, table, warns=False), strict=True)
         if column.record is None
-        and not _suits(column.base, _value_type(array.type))
+        and not _suits(column.base, value_type(array.type))
         and not pa.types.is_null(array.type)
     )
 
 
-def _value_type(kind: pa.DataType) -> pa.DataType:
+def value_type(kind: pa.DataType) -> pa.DataType:
     """The type of the values, however they are stored."""
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
@@ -191,7 +191,7 @@ def _wrong_column_type(
     """`fraction`: a value that is the reason."""
     return error(
         "E0502", location=location, column=column.name, relation=schema.name, type=column.type_name,
-        given=_in_words(_value_type(kind)), schema=schema, fraction=fraction,
+        given=_in_words(value_type(kind)), schema=schema, fraction=fraction,
         whole=None if fraction is None else faults.for_whole(column.name),
     )  # fmt: skip
 

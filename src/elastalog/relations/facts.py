@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain, repeat
 from keyword import iskeyword
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 _BLOCK = 1 << 16
 """Facts that are decoded at a time."""
 
+LEVEL, COUNT = "@level", "@count"
+"""What annotations are called as columns."""
+
 SHOWN = 10
 """Facts shown by `repr`."""
 
@@ -50,6 +53,12 @@ class FactWords:
         """No facts, with annotations."""
         nothing = np.empty(0, np.int32)
         return FactWords(np.empty((0, width), np.int32), nothing, nothing)
+
+    @staticmethod
+    def joined(parts: Sequence[FactWords]) -> FactWords:
+        """Facts with annotations, one after the other."""
+        sides = ([part.words for part in parts], [part.level for part in parts], [part.count for part in parts])
+        return FactWords(*map(np.concatenate, sides))  # type: ignore[arg-type]
 
     def taken(self, rows: Any) -> FactWords:
         """Some of the facts: by numbers of rows, a slice, or whether each is wanted."""
@@ -178,7 +187,7 @@ class Relation(Renamed):
         facts = self._fetch()
         extra = {}
         if annotations and facts.level is not None and facts.count is not None:
-            extra = {"@level": facts.level, "@count": facts.count}
+            extra = {LEVEL: facts.level, COUNT: facts.count}
         table = to_table(self.schema, facts.words, self._dictionary, extra)
         return with_types(table, types) if types else table
 

@@ -27,25 +27,51 @@ from elastalog.relations.words import ARROW_TYPES
 
 def columns_of_rows(schema: Schema, rows: Iterable[Any]) -> tuple[int, list[pa.Array]]:
     """The number of rows and the columns of rows of Python values; a diagnostic for the first bad row."""
-    listed = rows if isinstance(rows, list) else list(rows)
-    if not all(issubclass(kind, tuple | list) for kind in set(map(type, listed))):
-        left_out, found = dict[str, object](), list[Sequence[Any]]()
-        for number, row in enumerate(listed, 1):
-            values = _values_in(schema, row, left_out)
-            if isinstance(values, Fault):
-                raise ElastalogError([row_diagnostic(schema, f"row {number}", values, 0)])
-            found.append(values)
-        listed = found
+    count, columns, bad = columns_of_good_rows(schema, rows)
+    if bad:
+        number, fault, row = bad[0]
+        if isinstance(row, tuple | list) and [isinstance(v, str) and v.casefold() for v in row] == [
+            name.casefold() for name in schema.names
+        ]:
+            # As `csv.reader` gives them: the rows below are texts, too.
+            advice = "these are the names of the columns; a file is read with its header if its path is given"
+            fault = replace(fault, advice=f'{advice}: `{{"{schema.name}": PATH}}`')
+        raise ElastalogError([row_diagnostic(schema, f"row {number}", fault, len(bad) - 1)])
+    return count, columns
+
+
+def columns_of_good_rows(
+    schema: Schema, rows: Iterable[Any]
+) -> tuple[int, list[pa.Array], list[tuple[int, Fault, Any]]]:
+    """The number and the columns of those rows of Python values that can be facts, and the others: their numbers from
+    1, what is wrong, the row."""
+    given = rows if isinstance(rows, list) else list(rows)
+    listed: list[Any] = given
+    if not all(issubclass(kind, tuple | list) for kind in set(map(type, given))):
+        left_out: dict[str, object] = {}
+        listed = [_values_in(schema, row, left_out) for row in given]
         warn_of_left_out(schema, left_out, None, [left_out.get("op")])
-    if any(length != schema.arity for length in set(map(len, listed))):
-        _refuse(schema, listed, [_arity_fault(schema, row) for row in listed])
-    if not listed or schema.arity == 0:
-        return len(listed), [pa.array([], ARROW_TYPES[column.base]) for column in schema.columns]
-    columns: list[Sequence[Any]] = list(zip(*listed, strict=True))
-    arrays = [array_of_values(column, values) for column, values in zip(schema.columns, columns, strict=True)]
-    if any(array is None for array in arrays):
-        _refuse(schema, listed, [first_fault(schema, row) for row in listed])
-    return len(listed), arrays
+    bad: list[tuple[int, Fault, Any]] = []
+    if (columns := _columns(schema, listed)) is None:
+        found = [
+            values if isinstance(values, Fault) else _arity_fault(schema, values) or first_fault(schema, values)
+            for values in listed
+        ]
+        bad = [(i, fault, row) for i, (fault, row) in enumerate(zip(found, given, strict=True), 1) if fault is not None]
+        listed = [values for values, fault in zip(listed, found, strict=True) if fault is None]
+        columns = _columns(schema, listed) or []
+    return len(listed), columns, bad
+
+
+def _columns(schema: Schema, rows: list[Any]) -> list[pa.Array] | None:
+    """The columns of rows; None if one of them is no fact."""
+    if Fault in set(map(type, rows)) or any(length != schema.arity for length in set(map(len, rows))):
+        return None
+    if not rows or not schema.arity:
+        return [pa.array([], ARROW_TYPES[column.base]) for column in schema.columns]
+    values: list[Sequence[Any]] = list(zip(*rows, strict=True))
+    columns = [array_of_values(column, given) for column, given in zip(schema.columns, values, strict=True)]
+    return None if any(column is None for column in columns) else columns
 
 
 def values_of_fact(schema: Schema, values: Sequence[Any]) -> tuple[Value, ...]:
@@ -57,28 +83,6 @@ def values_of_fact(schema: Schema, values: Sequence[Any]) -> tuple[Value, ...]:
         plain_value(column.base, value) if column.record is None else column.record.typed(value)
         for column, value in zip(schema.columns, values, strict=True)
     )
-
-
-def good_rows(schema: Schema, rows: Iterable[Any]) -> tuple[list[Sequence[Any]], list[tuple[int, Fault, Any]]]:
-    """The rows of Python values that can be facts, and the others: their numbers from 1, what is wrong, the row."""
-    good: list[Sequence[Any]] = []
-    bad: list[tuple[int, Fault, Any]] = []
-    left_out: dict[str, object] = {}
-    for number, row in enumerate(rows, 1):
-        values = _values_or_fault(schema, row, left_out)
-        if isinstance(values, Fault):
-            bad.append((number, values, row))
-        else:
-            good.append(values)
-    warn_of_left_out(schema, left_out, None, [left_out.get("op")])
-    return good, bad
-
-
-def _values_or_fault(schema: Schema, row: Any, left_out: dict[str, object]) -> Sequence[Any] | Fault:
-    values = _values_in(schema, row, left_out)
-    if isinstance(values, Fault):
-        return values
-    return _arity_fault(schema, values) or first_fault(schema, values) or values
 
 
 def _values_in(schema: Schema, row: Any, left_out: dict[str, object]) -> Sequence[Any] | Fault:
@@ -237,16 +241,6 @@ def first_fault(schema: Schema, row: Sequence[Any]) -> Fault | None:
 def _no_row(row: object) -> Fault:
     advice = "give a list of tuples, one for each fact: `[(1, 2), (2, 3)]`, or `[(1, 2)]` for a single one"
     return Fault(faults.TYPE, f"{_shown(row)} is {type(row).__name__}, not a tuple", advice)
-
-
-def _refuse(schema: Schema, rows: Sequence[Any], found: Sequence[Fault | None]) -> None:
-    bad = [(number, fault) for number, fault in enumerate(found, 1) if fault is not None]
-    number, fault = bad[0]
-    if [isinstance(v, str) and v.casefold() for v in rows[number - 1]] == [name.casefold() for name in schema.names]:
-        # As `csv.reader` gives them: the rows below are texts, too.
-        advice = "these are the names of the columns; a file is read with its header if its path is given"
-        fault = replace(fault, advice=f'{advice}: `{{"{schema.name}": PATH}}`')
-    raise ElastalogError([row_diagnostic(schema, f"row {number}", fault, len(bad) - 1)])
 
 
 def row_diagnostic(schema: Schema, place: str, fault: Fault, more: int) -> Diagnostic:

@@ -21,9 +21,9 @@ from pyspark.sql.types import (
 
 from elastalog.diagnostics.diagnostic import error
 from elastalog.diagnostics.nearest import did_you_mean
-from elastalog.pipeline.spark.frames import UNSIGNED
+from elastalog.pipeline.spark.frames import UNSIGNED, arrow_fields
 from elastalog.relations.schema import Schema
-from elastalog.spark.stored_rows import ReadOptions, WriteOptions, arrow_fields, folder_of, readable, refused
+from elastalog.spark.stored_rows import ReadOptions, WriteOptions, folder_of, readable, refused
 
 if TYPE_CHECKING:
     from elastalog.spark.reading import ChangeReader, RelationReader
@@ -103,7 +103,8 @@ class ElastalogSource(DataSource):
     def _relation(self) -> tuple[ReadOptions, int, Schema]:
         if self._found is None:
             options = ReadOptions.of(self.options)
-            self._found = options, *readable(folder_of(options.store), options.relation, options.epoch)
+            state, schema = readable(folder_of(options.store), options.relation, options.epoch)
+            self._found = options, state.epoch, schema
         return self._found
 
 

@@ -19,7 +19,6 @@ import pyarrow.compute as pc
 from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
 
 from elastalog.diagnostics.diagnostic import error
-from elastalog.evaluation.stored import unmoved
 from elastalog.folders.addresses import without_secrets
 from elastalog.late import dataclass
 from elastalog.relations.schema import Schema
@@ -27,6 +26,7 @@ from elastalog.spark.stored_rows import (
     ReadOptions,
     Share,
     folder_of,
+    opened,
     rows_of_changes,
     rows_of_share,
     shares_of,
@@ -59,8 +59,7 @@ class RelationReader(DataSourceReader):
                 self._conditions.append(expression)
 
     def partitions(self) -> list[InputPartition]:
-        shares = shares_of(folder_of(self._options.store), self._schema.name, self._epoch, self._options.partitions)
-        return [InputPartition(share) for share in shares]
+        return shares_at(self._options, self._epoch)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         for table in rows_of_share(folder_of(self._options.store), self._schema, partition.value, self._fields.names):
@@ -81,6 +80,12 @@ class _FiltersWhereAsked:
 
     def __call__(self, filters: Sequence[Any]) -> Iterator[Any]:
         return self._reader.take_filters(filters)
+
+
+def shares_at(options: ReadOptions, epoch: int) -> list[InputPartition]:
+    """What tasks read of a relation at an epoch."""
+    with opened(folder_of(options.store), epoch) as store:
+        return [InputPartition(share) for share in shares_of(store.state(epoch), options.relation, options.partitions)]
 
 
 def as_batches(table: pa.Table, fields: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -180,9 +185,7 @@ class ChangeReader(DataSourceStreamReader):
         if start["store"] != store.manifest.store or start["epoch"] > store.epoch:
             raise error("E0873", location=without_secrets(self._options.store), epoch=start["epoch"])
         if start["epoch"] == _BEGINNING:
-            options = self._options
-            shares = shares_of(folder_of(options.store), self._schema.name, end["epoch"], options.partitions)
-            return [InputPartition(share) for share in shares]
+            return shares_at(self._options, end["epoch"])
         return [InputPartition(_Epochs(store.require(start["epoch"]), end["epoch"]))]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -191,7 +194,7 @@ class ChangeReader(DataSourceStreamReader):
         tables: Iterator[pa.Table]
         if isinstance(part, Share):
             rows = rows_of_share(root, self._schema, part, names)
-            tables = (with_operation(table, "+", part.epoch) for table in rows)
+            tables = (with_operation(t, ["+"] * t.num_rows, [part.epoch] * t.num_rows) for t in rows)
         else:
             tables = rows_of_changes(root, self._schema, part.after, part.until, names)
         for table in tables:
@@ -199,6 +202,5 @@ class ChangeReader(DataSourceStreamReader):
 
     def _store(self) -> Store:
         """The store as it is now."""
-        folder = folder_of(self._options.store)
-        with unmoved(folder):
-            return Store.open(folder, read_only=True)
+        with opened(folder_of(self._options.store)) as store:
+            return store

@@ -8,13 +8,13 @@ changed since goes before it. Nothing has to be set aside: an epoch can be read 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-from elastalog.analysis.program import Base
 from elastalog.backends.protocol import GONE
 from elastalog.backends.rows import are_in, last_states
 from elastalog.diagnostics.diagnostic import ElastalogError, error
@@ -22,15 +22,13 @@ from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.evaluation.stored import stored_program, unmoved
 from elastalog.folders.addresses import is_address
 from elastalog.late import dataclass
-from elastalog.pipeline.files.parquet import NULLARY
-from elastalog.pipeline.spark.frames import UNSIGNED, absolute, path_of
-from elastalog.relations.facts import FactWords
+from elastalog.pipeline.spark.frames import absolute, decoded, path_of
+from elastalog.relations.facts import COUNT, LEVEL, FactWords
 from elastalog.relations.schema import Schema, schema_named, schemas_of
-from elastalog.relations.words import ARROW_TYPES, Dictionary
 from elastalog.storage import errors
 from elastalog.storage.filesystem import require_digest
 from elastalog.storage.history import equivalences_in
-from elastalog.storage.state import COUNT, LEVEL, StoredState
+from elastalog.storage.state import StoredState
 from elastalog.storage.store import Store
 
 ROWS_OF_A_SHARE = 1 << 20
@@ -50,99 +48,94 @@ class Share:
     shares: int
 
 
-def readable(root: Path, relation: str, epoch: int | None) -> tuple[int, Schema]:
-    """An epoch of a store, the last by default, and the schema of a relation whose facts its files have."""
+@contextmanager
+def opened(root: Path, epoch: int | None = None) -> Iterator[Store]:
+    """A store, of which no epoch beyond one is looked at. While the block lasts no file of it goes."""
+    with unmoved(root):
+        yield Store.open(root, read_only=True, until=epoch)
+
+
+def readable(root: Path, relation: str, epoch: int | None) -> tuple[StoredState, Schema]:
+    """A store at an epoch, the last by default, and the schema of a relation whose facts its files have."""
     state, schemas = state_and_schemas(root, epoch)
     schema = schema_named(schemas, relation)
     if relation in equivalences_in(state.layout):
         raise error("E0662", location=root, relation=relation)
-    return state.epoch, schema
+    return state, schema
 
 
 def state_and_schemas(root: Path, epoch: int | None) -> tuple[StoredState, dict[str, Schema]]:
     """A store at an epoch, the last by default, and the schemas of the relations that its program declares."""
-    with unmoved(root):
-        opened = Store.open(root, read_only=True, until=epoch)
-        state = opened.state(epoch)
-        program, _ = stored_program(opened, state, None, None, None)
+    with opened(root, epoch) as store:
+        state = store.state(epoch)
+        program, _ = stored_program(store, state, None, None, None)
     return state, schemas_of(program.checked)
 
 
-def arrow_fields(schema: Schema, annotations: bool) -> dict[str, pa.DataType]:
-    """The columns of a relation as Spark has them, by name; a relation without any has one that is true."""
-    kinds = {**ARROW_TYPES, Base.UNSIGNED: UNSIGNED}
-    fields = {column.name: kinds[column.base] for column in schema.columns} or {NULLARY: pa.bool_()}
-    return {**fields, **({LEVEL: pa.int32(), COUNT: pa.int32()} if annotations else {})}
-
-
-def shares_of(root: Path, relation: str, epoch: int, wanted: int | None) -> list[Share]:
+def shares_of(state: StoredState, relation: str, wanted: int | None) -> list[Share]:
     """The shares of a relation at an epoch: as many as are wanted, or as its size suggests. Its file is checked."""
-    with unmoved(root):
-        state = Store.open(root, read_only=True, until=epoch).state(epoch)
-        file, changes = state.file_and_changes(relation)
-        rows = 0
-        if file is not None:
-            require_digest(root / file.name, file, root / file.name)
-            rows = parquet.read_metadata(root / file.name).num_rows
+    file, changes = state.file_and_changes(relation)
+    rows = 0
+    if file is not None:
+        path = state.root / file.name
+        require_digest(path, file, path)
+        rows = parquet.read_metadata(path).num_rows
     total = rows + sum(map(len, changes))
     shares = wanted or max(1, -(-total // ROWS_OF_A_SHARE))
     ends = [rows * i // shares for i in range(shares + 1)]
-    return [Share(state.snapshot.epoch, epoch, ends[i], ends[i + 1], i, shares) for i in range(shares)]
+    return [Share(state.snapshot.epoch, state.epoch, ends[i], ends[i + 1], i, shares) for i in range(shares)]
 
 
 def rows_of_share(root: Path, schema: Schema, share: Share, names: Sequence[str]) -> Iterator[pa.Table]:
     """The rows of a share, some columns of them."""
-    with unmoved(root):
-        state = _state_from(root, share.base, share.epoch)
-        dictionary = Dictionary()
-        state.fill(dictionary)
+    with opened(root, share.epoch) as store:
+        state = _state_from(store, share)
+        width = len(state.layout[schema.name])
         file, changes = state.file_and_changes(schema.name)
-        changed = last_states(changes) if changes else FactWords.nothing(len(state.layout[schema.name]))
+        changed = last_states(changes) if changes else FactWords.nothing(width)
         assert changed.level is not None
         is_own = (np.arange(len(changed.words)) % share.shares == share.number) & (changed.level != GONE)
-        yield _decoded(schema, changed.taken(is_own), dictionary, names)
-        if file is None:
-            return
-        for facts in _row_groups(root / file.name, len(state.layout[schema.name]), share.first, share.last):
-            if len(changed.words):
-                facts = facts.taken(~are_in(facts.words, changed.words))
-            yield _decoded(schema, facts, dictionary, names)
+        kept = () if file is None else _row_groups(root / file.name, width, share.first, share.last)
+        others = (facts.taken(~are_in(facts.words, changed.words)) if len(changed.words) else facts for facts in kept)
+        facts = FactWords.joined([changed.taken(is_own), *others])
+        yield from decoded(schema, facts, names, state.texts(), state.patterns())
 
 
 def rows_of_changes(root: Path, schema: Schema, after: int, until: int, names: Sequence[str]) -> Iterator[pa.Table]:
     """What the epochs after one, until another, did to a relation: for every epoch, the facts that went, then those
     that came; `op` and `epoch` before and behind the columns asked for."""
-    with unmoved(root):
-        store = Store.open(root, read_only=True, until=until)
+    with opened(root, until) as store:
         store.require(after)
-        dictionary = Dictionary()
-        store.state(until).fill(dictionary)
+        state = store.state(until)
+        words: list[np.ndarray] = []
+        signs: list[str] = []
+        epochs: list[int] = []
         for record in store.records(after, until):
-            changes = record.changes.get(schema.name)
-            if changes is None:
-                continue
-            went, came = (
-                (changes.was != GONE) & (changes.level == GONE),
-                (changes.was == GONE) & (changes.level != GONE),
-            )
-            for sign, chosen in (("-", went), ("+", came)):
-                facts = FactWords(changes.words[chosen])
-                yield with_operation(_decoded(schema, facts, dictionary, names), sign, record.entry.epoch)
+            if (changes := record.changes.get(schema.name)) is not None:
+                was_there, is_there = changes.was != GONE, changes.level != GONE
+                for sign, chosen in (("-", was_there & ~is_there), ("+", ~was_there & is_there)):
+                    words.append(changes.words[chosen])
+                    signs += [sign] * len(words[-1])
+                    epochs += [record.entry.epoch] * len(words[-1])
+        if signs:
+            facts, first = FactWords(np.concatenate(words)), 0
+            for table in decoded(schema, facts, names, state.texts(), state.patterns()):
+                last = first + table.num_rows
+                yield with_operation(table, signs[first:last], epochs[first:last])
+                first = last
 
 
-def with_operation(table: pa.Table, sign: str, epoch: int) -> pa.Table:
+def with_operation(table: pa.Table, signs: list[str], epochs: list[int]) -> pa.Table:
     """Rows of a change feed."""
-    signs = pa.array([sign] * table.num_rows, pa.string())
-    return table.add_column(0, "op", signs).append_column("epoch", pa.array([epoch] * table.num_rows, pa.int64()))
+    return table.add_column(0, "op", pa.array(signs, pa.string())).append_column("epoch", pa.array(epochs, pa.int64()))
 
 
-def _state_from(root: Path, base: int, epoch: int) -> StoredState:
+def _state_from(store: Store, share: Share) -> StoredState:
     """The state of an epoch from the snapshot that shares were made of: there may be a later one by now."""
-    store = Store.open(root, read_only=True, until=epoch)
-    snapshot = next((found for found in store.manifest.snapshots if found.epoch == base), None)
+    snapshot = next((found for found in store.manifest.snapshots if found.epoch == share.base), None)
     if snapshot is None:
-        raise error("E0872", location=root, epoch=epoch, first_epoch=store.first_epoch, epoch_2=store.epoch)
-    return StoredState(root, store.manifest, snapshot, list(store.records(base, epoch)), {})
+        raise error("E0872", location=store.root, epoch=share.epoch, first_epoch=store.first_epoch, epoch_2=store.epoch)
+    return StoredState(store.root, store.manifest, snapshot, list(store.records(share.base, share.epoch)), {})
 
 
 def _row_groups(path: Path, width: int, first: int, last: int) -> Iterator[FactWords]:
@@ -161,22 +154,6 @@ def _row_groups(path: Path, width: int, first: int, last: int) -> Iterator[FactW
             for i in range(width):
                 words[:, i] = table.column(str(i)).to_numpy()
             yield FactWords(words, table.column(LEVEL).to_numpy(), table.column(COUNT).to_numpy())
-
-
-def _decoded(schema: Schema, facts: FactWords, dictionary: Dictionary, names: Sequence[str]) -> pa.Table:
-    places = {column.name: i for i, column in enumerate(schema.columns)}
-    kinds = arrow_fields(schema, annotations=True)
-    columns = []
-    for name in names:
-        if name in places:
-            place = places[name]
-            values = dictionary.decode_column(schema.columns[place].base, np.ascontiguousarray(facts.words[:, place]))
-        elif name in (LEVEL, COUNT):
-            values = pa.array(facts.level if name == LEVEL else facts.count)
-        else:
-            values = pa.array([True] * len(facts.words), pa.bool_())
-        columns.append(values.cast(kinds[name]))
-    return pa.table(columns, names=list(names))
 
 
 _READ = ("store", "relation", "epoch", "columns", "annotations", "changes", "partitions")

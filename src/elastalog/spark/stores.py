@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from elastalog.folders.addresses import is_address
 from elastalog.pipeline.spark.for_sessions import require_session
+from elastalog.pipeline.spark.frames import arrow_fields, frame_of_shares
 from elastalog.pipeline.spark.session import spark_session
-from elastalog.pipeline.spark.sinks import stored_relation, write_frame
+from elastalog.pipeline.spark.sinks import write_frame
 from elastalog.pipeline.spark.workplace import new_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from elastalog.program import Program
+    from elastalog.relations.schema import Schema
     from elastalog.session import Session
+    from elastalog.spark.stored_rows import Share
 
 
 _COLUMNS = ("relation", "file", "line", "code", "reason", "text")
@@ -41,26 +43,35 @@ def read_relation(
     spark: Any, store: str | os.PathLike[str], relation: str, *, epoch: int | None = None, annotations: bool = False
 ) -> Any:
     """A relation of a store at an epoch, the last one by default, as a DataFrame; with `annotations`, columns `@level`
-    and `@count` follow. Spark reads the store's own files: the driver looks at the journal only, and evaluates
-    nothing; a relation with records it reads itself. The epoch stays what it is, whatever a writer of the store does
+    and `@count` follow. Tasks read the store's own files: the driver looks at the journal only, and evaluates nothing;
+    a relation with records it reads itself. The epoch stays what it is, whatever a writer of the store does
     meanwhile."""
     import elastalog
     from elastalog.analysis.program import Base
     from elastalog.evaluation.stored import unmoved
     from elastalog.relations.schema import schema_named
-    from elastalog.spark.stored_rows import state_and_schemas
-    from elastalog.storage.fetching import fetch_store
+    from elastalog.spark.stored_rows import folder_of, readable, shares_of, state_and_schemas
     from elastalog.storage.parts import set_aside
 
-    root = fetch_store(store).folder if isinstance(store, str) and is_address(store) else Path(store)
+    root = folder_of(os.fspath(store))
     with unmoved(root):
         state, schemas = state_and_schemas(root, epoch)
-        schema = schema_named(schemas, relation)
-        if any(column.base is Base.RECORD for column in schema.columns):
+        if any(column.base is Base.RECORD for column in schema_named(schemas, relation).columns):
             with elastalog.open(store=elastalog.Store(root, at=state.epoch)) as db:
                 return db[relation].to_spark(annotations, spark)
-        parts = set_aside(state, relation, new_folder(spark, "stored"))
-    return stored_relation(spark, schema, parts, annotations)
+        state, schema = readable(root, relation, epoch)
+        shares = shares_of(state, relation, None)
+        folder = new_folder(spark, "stored")
+        set_aside(state, relation, folder)
+    fields = arrow_fields(schema, annotations)
+    return frame_of_shares(spark, len(shares), partial(_share, folder, schema, shares, list(fields)), fields)
+
+
+def _share(folder: str, schema: Schema, shares: list[Share], names: list[str], number: int) -> Iterator[pa.Table]:
+    """What a task does."""
+    from elastalog.spark.stored_rows import folder_of, rows_of_share
+
+    return rows_of_share(folder_of(folder), schema, shares[number], names)
 
 
 def init_store(

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
+from elastalog.pipeline.files.diff import OPERATION
 from elastalog.pipeline.spark.frames import with_integers
-from elastalog.pipeline.streams import OPERATION, numbered, read_changes, relation_column
+from elastalog.pipeline.streams import read_changes, relation_column
 from elastalog.relations.schema import schema_named
 from elastalog.session import open as open_session
 from elastalog.spark.stored_rows import WriteOptions, folder_of, refused, state_and_schemas
@@ -66,4 +67,4 @@ class UpdateWriter(DataSourceArrowWriter):
         rows = with_integers(pa.concat_tables([pa.ipc.open_stream(stream).read_all() for stream in written]))
         options = self._options
         with open_session(store=options.store) as db, db.update(options.source, options.batch) as update:
-            update.take(read_changes(numbered(rows), update.schemas, options.relation, _PLACE))
+            update.take(read_changes(rows, update.schemas, options.relation, _PLACE))

@@ -222,6 +222,11 @@ def write_manifest(files: FileSystem, root: Path, manifest: Manifest) -> bytes:
     """Writes a manifest; nothing refers to it yet. Returns the content of the pointer that will."""
     data = manifest.encode()
     files.create(root / manifest.name, data, "manifest")
+    return pointer_to(manifest, data)
+
+
+def pointer_to(manifest: Manifest, data: bytes) -> bytes:
+    """The content of the pointer to a manifest, whose file has some bytes."""
     return f"{manifest.name} {sha256(data).hexdigest()}\n".encode()
 
 

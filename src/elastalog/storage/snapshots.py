@@ -9,8 +9,8 @@ looked for, so this needs little more memory than the facts themselves; and it n
 meanwhile. A manifest keeps the snapshots and journals that its retention asks for; files that nothing refers to, left
 by a crash or by a snapshot that took their place, are removed.
 
-A file may also be written by another process than the one that makes the store: a relation piece by piece, its checksum
-taken on the way (`PiecedFile`).
+A file may also be written by another process than the one that makes the store: a relation piece by piece
+(`PiecedFile`).
 
 A snapshot is made in the background, beside a session that goes on (`BackgroundSnapshot`): it is written from what
 cannot change any more, the files of the snapshot before it, the journal up to its epoch, and a dictionary that only
@@ -24,10 +24,10 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from hashlib import sha256
+from hashlib import file_digest, sha256
 from pathlib import Path
 from secrets import token_hex
-from typing import Any, BinaryIO
+from typing import Any
 
 import pyarrow as pa
 
@@ -40,7 +40,7 @@ from elastalog.storage.entries import LogEntry, ProgramChange
 from elastalog.storage.filesystem import FileEntry, FileSystem, write_checked
 from elastalog.storage.lock import unread
 from elastalog.storage.manifest import FORMAT_FILE, JournalFile, Manifest, Segment, Snapshot
-from elastalog.storage.state import COUNT, LEVEL, WRITING_FACTS, StoredState, facts_bytes, patterns_bytes, texts_bytes
+from elastalog.storage.state import WRITING_FACTS, StoredState, columns_of, facts_bytes, patterns_bytes, texts_bytes
 
 FACTS = "facts"
 DICTIONARY = "dictionary"
@@ -133,18 +133,18 @@ def retained(manifest: Manifest) -> Manifest:
     allowed = max(_LEAST_HISTORY, int(options.history_share * latest.bytes))
     while len(snapshots) > 1 and _history_bytes(manifest, snapshots) > allowed:
         del snapshots[0]
-    return replace(manifest, snapshots=tuple(snapshots), journals=_journals_after(manifest, snapshots[0].epoch))
+    return replace(manifest, snapshots=tuple(snapshots), journals=journals_after(manifest, snapshots[0].epoch))
 
 
 def _history_bytes(manifest: Manifest, snapshots: list[Snapshot]) -> int:
     """What is kept for the sake of earlier epochs only."""
     present = {file.name for file in snapshots[-1].relations.values()}
     past = {file.name: file.bytes for s in snapshots[:-1] for file in s.relations.values() if file.name not in present}
-    journals = _journals_after(manifest, snapshots[0].epoch)
+    journals = journals_after(manifest, snapshots[0].epoch)
     return sum(past.values()) + sum(journal.sealed.bytes for journal in journals if journal.sealed is not None)
 
 
-def _journals_after(manifest: Manifest, epoch: int) -> tuple[JournalFile, ...]:
+def journals_after(manifest: Manifest, epoch: int) -> tuple[JournalFile, ...]:
     """The journals that hold epochs after one, and the last journal."""
     journals = manifest.journals
     ends = [following.epoch for following in journals[1:]]
@@ -188,30 +188,23 @@ def collect(files: FileSystem, root: Path, manifest: Manifest) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Pieces:
-    """The facts of a relation in Parquet files. `columns`: their columns with the words, then levels, then counts; the
-    same in all."""
-
-    paths: tuple[str, ...]
-    columns: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class PiecedFile:
-    """A file to write from pieces: `name` is its path in the store at `root`."""
+    """A file to write from others, its `pieces`: `name` is its path in the store at `root`."""
 
     root: str
     name: str
-    pieces: Pieces
+    columns: tuple[str, ...]
+    pieces: tuple[str, ...]
 
 
 def pieced_files(
-    root: Path, layout: Mapping[str, tuple[str, ...]], epoch: int, pieces: Mapping[str, Pieces]
+    root: Path, layout: Mapping[str, tuple[str, ...]], epoch: int, pieces: Mapping[str, tuple[str, ...]]
 ) -> dict[str, PiecedFile]:
     """The files to write for the relations that are stored in pieces."""
+    place = str(root.absolute())
     return {
-        name: PiecedFile(str(root.absolute()), relation_file(number, name, epoch), pieces[name])
-        for number, name in enumerate(layout)
+        name: PiecedFile(place, relation_file(number, name, epoch), columns_of(len(bases)), pieces[name])
+        for number, (name, bases) in enumerate(layout.items())
         if name in pieces
     }
 
@@ -222,55 +215,19 @@ def write_pieced(file: PiecedFile) -> FileEntry:
     import pyarrow.parquet as pq  # only stores need it
 
     path = Path(file.root) / file.name
-    width = len(file.pieces.columns) - 2
-    schema = pa.schema([(name, pa.int32()) for name in (*map(str, range(width)), LEVEL, COUNT)])
+    schema = pa.schema([(name, pa.int32()) for name in file.columns])
     stem, epoch = path.stem.rsplit("-", 1)
     fresh = path.with_name(f"{stem}.{token_hex(4)}-{epoch}.parquet")
-    with fresh.open("wb") as out:
-        sink = _HashingSink(out)
-        with pq.ParquetWriter(pa.PythonFile(sink, "w"), schema, **WRITING_FACTS) as writer:
-            for table in _tables(file.pieces, schema):
-                writer.write_table(table)
-        out.flush()
-        os.fsync(out.fileno())
+    with pq.ParquetWriter(fresh, schema, **WRITING_FACTS) as writer:
+        for piece in file.pieces:
+            with files_at(piece).parquet(piece) as read:
+                for group in range(read.num_row_groups):
+                    writer.write_table(read.read_row_group(group).select(schema.names).cast(schema))
+    with fresh.open("rb") as written:
+        os.fsync(written.fileno())
+        digest = file_digest(written, "sha256").hexdigest()
     os.replace(fresh, path)
-    return FileEntry(file.name, sink.size, sink.digest.hexdigest())
-
-
-def _tables(pieces: Pieces, schema: pa.Schema) -> Iterable[pa.Table]:
-    for path in pieces.paths:
-        with files_at(path).parquet(path) as file:
-            for group in range(file.num_row_groups):
-                table = file.read_row_group(group, columns=list(pieces.columns))
-                yield pa.table([table.column(name) for name in pieces.columns], schema=schema)
-
-
-class _HashingSink:
-    """A file that is only written to, and knows the checksum of what was."""
-
-    closed = False
-
-    def __init__(self, out: BinaryIO) -> None:
-        self._out = out
-        self.digest = sha256()
-        self.size = 0
-
-    def write(self, data: bytes) -> int:
-        self.digest.update(data)
-        self.size += len(data)
-        return self._out.write(data)
-
-    def flush(self) -> None:
-        self._out.flush()
-
-    def close(self) -> None:
-        self.closed = True
-
-    def writable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self.size
+    return FileEntry(file.name, path.stat().st_size, digest)
 
 
 # --- in the background -----------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,7 +20,8 @@ from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.diagnostics.quota import look
 from elastalog.late import dataclass
 from elastalog.relations.arrays import array_of_numbers, array_of_texts, numbers_of_array
-from elastalog.relations.facts import FactWords
+from elastalog.relations.facts import COUNT, LEVEL, FactWords
+from elastalog.relations.meanings import Entries
 from elastalog.relations.words import Dictionary
 from elastalog.storage import errors
 from elastalog.storage.entries import Batches, JournalRecord, LogEntry, ProgramChange
@@ -136,19 +138,37 @@ class StoredState:
         """Gives an empty dictionary the stored one's entries, under the same ids."""
         assert len(dictionary.symbols) == 0
         assert len(dictionary.wide) == 0
+        for part in self.texts():
+            dictionary.symbols.extend(part.read())
+        for part in self.patterns():
+            dictionary.wide.extend(part.read())
+
+    def texts(self) -> Iterator[Entries]:
+        """The texts of the dictionary, in order: those of files, checked, and those of the records."""
         for segment in self.manifest.symbols:
-            dictionary.symbols.extend(read_texts(self.root, segment.file))
-        for segment in self.manifest.patterns:
-            dictionary.wide.extend(read_patterns(self.root, segment.file))
-        texts: list[str] = []
+            yield Entries(segment.first, segment.last, partial(read_texts, self.root, segment.file))
+        since: list[str] = []
+        first = self.manifest.known_symbols
         for record in self.records:
-            known = len(dictionary.symbols) + len(texts) - record.first_symbol
-            wide = len(dictionary.wide) - record.first_pattern
-            if known < 0 or wide < 0:
-                raise errors.damaged(self.root, f"epoch {record.entry.epoch} uses symbols that are not stored")
-            texts += record.symbols[known:]
-            dictionary.wide.extend(record.patterns[wide:])
-        dictionary.symbols.extend(texts)
+            since += record.symbols[self._known(record, first + len(since) - record.first_symbol) :]
+        yield Entries(first, first + len(since), lambda: array_of_texts(since))
+
+    def patterns(self) -> Iterator[Entries]:
+        """The patterns of the dictionary, as `texts` has the texts."""
+        for segment in self.manifest.patterns:
+            yield Entries(segment.first, segment.last, partial(read_patterns, self.root, segment.file))
+        since = [np.empty(0, np.int64)]
+        first = last = self.manifest.known_patterns
+        for record in self.records:
+            since.append(record.patterns[self._known(record, last - record.first_pattern) :])
+            last += len(since[-1])
+        yield Entries(first, last, lambda: np.concatenate(since))
+
+    def _known(self, record: JournalRecord, number: int) -> int:
+        """How many of the entries that a record adds are known already."""
+        if number < 0:
+            raise errors.damaged(self.root, f"epoch {record.entry.epoch} uses symbols that are not stored")
+        return number
 
 
 class RecordedEpochs:
@@ -293,8 +313,6 @@ def _with_plain_levels(record: JournalRecord) -> JournalRecord:
 # --- Parquet files ---------------------------------------------------------------------------------------------------
 
 
-LEVEL, COUNT = "@level", "@count"
-
 LARGE = 1 << 20
 """Bytes from which on a file is worth several threads."""
 
@@ -308,19 +326,22 @@ WRITING: Final[Mapping[str, Any]] = {
 WRITING_FACTS: Final[Mapping[str, Any]] = {**WRITING, "use_byte_stream_split": True}
 
 
+def columns_of(width: int) -> tuple[str, ...]:
+    """What the columns of facts of some width are called, words and annotations."""
+    return (*map(str, range(width)), LEVEL, COUNT)
+
+
 def facts_bytes(facts: FactWords) -> bytes:
     """Facts with their annotations: the words of the columns `0`, `1`, …, then `@level` and `@count`, all 32-bit."""
     assert facts.level is not None
     assert facts.count is not None
-    columns = {str(i): facts.words[:, i] for i in range(facts.words.shape[1])}
-    columns |= {LEVEL: facts.level, COUNT: facts.count}
-    arrays = [array_of_numbers(numbers) for numbers in columns.values()]
-    return _parquet(pa.Table.from_arrays(arrays, list(columns)), WRITING_FACTS)
+    arrays = [array_of_numbers(numbers) for numbers in (*facts.words.T, facts.level, facts.count)]
+    return _parquet(pa.Table.from_arrays(arrays, list(columns_of(facts.words.shape[1]))), WRITING_FACTS)
 
 
 def read_facts(root: Path, entry: FileEntry, width: int) -> FactWords:
     """The facts of a file, checked."""
-    table = _table(root, entry, [*map(str, range(width)), LEVEL, COUNT])
+    table = _table(root, entry, [*columns_of(width)])
     words = np.empty((table.num_rows, width), np.int32)
     for i in range(width):
         words[:, i] = _numbers(table.column(i), np.int32)

@@ -201,9 +201,7 @@ def _parts(filed: FiledRelation, shares: int) -> dict[int, float]:
 
 
 def _parts_of_columns(files: Sequence[Any], total: int, least: float) -> dict[int, float]:
-    names = [
-        name for name in (files[0].schema_arrow.names if files else ()) if name.startswith("c") and name[1:].isdigit()
-    ]
+    names = [name for name in (files[0].schema_arrow.names if files else ()) if name.isdigit()]
     found: dict[int, float] = {}
     for name in names:
         buckets = np.zeros(_BUCKETS, np.int64)

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from types import ModuleType
 from typing import Any, assert_never
@@ -25,7 +26,7 @@ import numpy as np
 import pyarrow as pa
 
 from elastalog.analysis.draft import is_constructor
-from elastalog.analysis.program import Apply, Base, Constant, Expression, UserFunctor, Variable
+from elastalog.analysis.program import Base, Constant, UserFunctor
 from elastalog.folders.addresses import inside
 from elastalog.folders.files import files_at, remove
 from elastalog.planning.logical import Absent, Clause, Goal, LogicalProgram, LogicalStratum, Scan, Test
@@ -50,6 +51,11 @@ class TextFile:
     def last(self) -> int:
         """The id after those of the file."""
         return self.first + self.count
+
+    def read(self) -> pa.ChunkedArray:
+        """The texts."""
+        with files_at(self.path).parquet(self.path) as opened:
+            return opened.read().column(0)
 
 
 class TextFiles:
@@ -81,13 +87,6 @@ class TextFiles:
         with files_at(path).writing(path) as sink:
             parquet.write_table(pa.table({"text": self._symbols.array(first, last)}), sink, use_dictionary=False)
         return TextFile(path, first, last - first)
-
-
-def texts_in(files: Iterable[TextFile]) -> Iterator[pa.ChunkedArray]:
-    """The texts of files, file by file."""
-    for file in files:
-        with files_at(file.path).parquet(file.path) as opened:
-            yield opened.read().column(0)
 
 
 _TEXTUAL = (Base.SYMBOL, Base.RECORD)
@@ -136,8 +135,8 @@ class Values:
         """A dictionary in which the words of the driver's have the same meaning."""
         made = Dictionary()
         made.symbols.extend(list(self.texts))
-        for texts in texts_in(self.files):
-            made.symbols.extend(texts)
+        for file in self.files:
+            made.symbols.extend(file.read())
         made.wide.extend(np.frombuffer(self.patterns, np.int64))
         made.wraps = self.wraps
         if self.functions is not None:
@@ -214,43 +213,13 @@ def with_words(clause: Clause, dictionary: Dictionary) -> Clause:
 
 
 def _constants(clause: Clause) -> Iterator[Constant]:
-    for term in clause.head_terms:
-        if isinstance(term, Constant):
-            yield term
-    for goal in clause.goals:
-        if isinstance(goal, Test):
-            yield from _constants_in(goal.left)
-            yield from _constants_in(goal.right)
-        else:
-            yield from (term for term in goal.terms if isinstance(term, Constant))
-
-
-def _constants_in(expression: Expression) -> Iterator[Constant]:
-    match expression:
-        case Variable():
-            pass
-        case Constant():
-            yield expression
-        case Apply(arguments=arguments):
-            for argument in arguments:
-                yield from _constants_in(argument)
-        case _:
-            assert_never(expression)
+    atoms = (term for goal in clause.goals if not isinstance(goal, Test) for term in goal.terms)
+    terms = chain(clause.head_terms, atoms, clause.expressions)
+    return (term for term in terms if isinstance(term, Constant))
 
 
 def _looks_into_texts(clause: Clause) -> bool:
-    tests = [goal for goal in clause.goals if isinstance(goal, Test)]
-    return any(_has_symbol(side) for test in tests for side in (test.left, test.right))
-
-
-def _has_symbol(expression: Expression) -> bool:
-    match expression:
-        case Variable(base=base) | Constant(base=base):
-            return base in _TEXTUAL
-        case Apply(base=base, arguments=arguments):
-            return base in _TEXTUAL or any(map(_has_symbol, arguments))
-        case _:
-            assert_never(expression)
+    return any(expression.base in _TEXTUAL for expression in clause.expressions)
 
 
 Functions = Mapping[str, Callable[..., Any]]

@@ -1,5 +1,5 @@
-"""Facts as files of words: what driver and tasks hand to each other. Parquet, a column of int32 for every column,
-level, count; files of changes have the level before as well.
+"""Facts as files of words: what driver and tasks hand to each other. Parquet, as those of a store: a column of
+int32 for every column, level, count; files of changes have the level before as well.
 
 A file is written under a name of its own and never changed, so that a repeated task leaves at worst a file that is
 never read. A relation in files is a state, and what updates have changed since: an update adds files of changes, which
@@ -20,10 +20,11 @@ from elastalog.backends.protocol import GONE, Matrix, StateChanges
 from elastalog.backends.spark.routing import EVERYWHERE, Routing
 from elastalog.folders.addresses import inside
 from elastalog.folders.files import files_at, remove
-from elastalog.relations.facts import FactWords
+from elastalog.relations.facts import COUNT, LEVEL, FactWords
 from elastalog.settings import SETTINGS
 
-_ANNOTATIONS = ("was", "level", "count")
+WAS = "@was"
+_ANNOTATIONS = (WAS, LEVEL, COUNT)
 
 LEVELS = Annotation()
 """The annotation of facts that have a level and a count, or nothing: those without are explicit."""
@@ -47,14 +48,14 @@ def write_words(folder: str, name: str, facts: FactWords, annotation: Annotation
     columns = _columns(facts.words)
     explicit = rows = len(facts.words)
     if facts.level is not None and facts.count is not None:
-        columns |= {"level": facts.level, "count": facts.count}
+        columns |= {LEVEL: facts.level, COUNT: facts.count}
         explicit = int(annotation.are_explicit(facts.level).sum())
     return WordFile(_write(folder, name, columns), rows, grown=rows, explicit=explicit)
 
 
 def write_changes(folder: str, name: str, changes: StateChanges, annotation: Annotation = LEVELS) -> WordFile:
     """Writes what an update has changed into a new file. It appears whole or not at all."""
-    columns = _columns(changes.words) | {"was": changes.was, "level": changes.level, "count": changes.count}
+    columns = _columns(changes.words) | {WAS: changes.was, LEVEL: changes.level, COUNT: changes.count}
     grown = int((changes.was == GONE).sum()) - int((changes.level == GONE).sum())
     path = _write(folder, name, columns)
     return WordFile(path, len(changes), grown=grown, explicit=int(annotation.are_explicit(changes.level).sum()))
@@ -66,9 +67,9 @@ def read_words(files: Sequence[WordFile], width: int, routing: Routing | None = 
     if not parts:
         return FactWords.nothing(width)
     words = _joined(parts, "words")
-    if not all("level" in part for part in parts):
+    if not all(LEVEL in part for part in parts):
         return FactWords(words)
-    return FactWords(words, _joined(parts, "level"), _joined(parts, "count"))
+    return FactWords(words, _joined(parts, LEVEL), _joined(parts, COUNT))
 
 
 def read_changes(
@@ -76,7 +77,7 @@ def read_changes(
 ) -> list[StateChanges]:
     """The changes in files, in their order; with a routing, only those in a share."""
     parts = [part for file in files if (part := _read(file, width, routing, share)) is not None]
-    return [StateChanges(part["words"], part["was"], part["level"], part["count"]) for part in parts]
+    return [StateChanges(part["words"], part[WAS], part[LEVEL], part[COUNT]) for part in parts]
 
 
 def write_anew(path: str, folder: str, name: str, change: Callable[[Matrix], Matrix]) -> str:
@@ -89,7 +90,7 @@ def write_anew(path: str, folder: str, name: str, change: Callable[[Matrix], Mat
 
 
 def _columns(words: np.ndarray) -> dict[str, np.ndarray]:
-    return {f"c{i}": np.ascontiguousarray(words[:, i]) for i in range(words.shape[1])}
+    return {str(i): np.ascontiguousarray(words[:, i]) for i in range(words.shape[1])}
 
 
 def _write(folder: str, name: str, columns: dict[str, np.ndarray]) -> str:
@@ -111,7 +112,7 @@ def _table(path: str) -> pa.Table:
 def _words(table: pa.Table, width: int) -> Matrix:
     words = np.empty((table.num_rows, width), np.int32)
     for i in range(width):
-        words[:, i] = table.column(f"c{i}").to_numpy()
+        words[:, i] = table.column(str(i)).to_numpy()
     return words
 
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import field, replace
 from itertools import count, islice
 from pathlib import Path
 from typing import Any
@@ -25,17 +25,19 @@ from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, error, 
 from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import allowance, file_bytes
-from elastalog.pipeline.files.format import BYTE_ORDER_MARK, Format, Kind, bare, first_record
-from elastalog.pipeline.files.parquet import parquet_table, read_parquet_table
+from elastalog.pipeline.files.format import BYTE_ORDER_MARK, CERTAIN, Format, Kind, bare, first_record, parser_of
+from elastalog.pipeline.files.parquet import parquet_table, read_parquet_table, text_of
 from elastalog.pipeline.files.paths import natural_order
 from elastalog.pipeline.files.policy import LINES, BadRow, BadRows, bad_rows_error, refuse
 from elastalog.pipeline.files.text import read_text
 from elastalog.relations import faults
 from elastalog.relations.arrays import typed_array
+from elastalog.relations.checks import columns_in_order, is_text, value_type
 from elastalog.relations.faults import Fault, shown
 from elastalog.relations.rows import value_fault
 from elastalog.relations.schema import Column, Schema
 from elastalog.relations.tables import joined, table_of_columns
+from elastalog.relations.words import ARROW_TYPES
 from elastalog.syntax.keywords import read_integer, read_string
 
 pc = late.module("pyarrow.compute")
@@ -80,7 +82,7 @@ def read_diff(
         if not parts:
             kinds = ", ".join(f"`{suffix}`" for suffix in TEXTUAL + TABULAR)
             raise error("E0523.no_updates", location=path, folder=path, kinds=kinds)
-        return _union([read_diff(part, schemas, redeclare, keep_bad=keep_bad) for part in parts])
+        return union([read_diff(part, schemas, redeclare, keep_bad=keep_bad) for part in parts])
     form = Format.of({}, path.name)
     data = file_bytes(path, form.is_packed_at(path))
     if _suffix(path) in TABULAR:
@@ -156,32 +158,75 @@ def _read_tabular(path: Path, data: bytes, form: Format, schemas: Mapping[str, S
         return changes_of_table(schema, parquet_table(data, str(path)), str(path), keep_bad)
     header = data.removeprefix(BYTE_ORDER_MARK).split(b"\n", 1)[0]
     forms = [Format(Kind.TEXT, mark, has_header=True, is_rfc4180=mark != "\t") for mark in "\t,;|"]
-    written = next((form for form in forms if "op" in bare(first_record(header, form))), None)
+    written = next((form for form in forms if OPERATION in bare(first_record(header, form))), None)
     if not data:
         return Diff()
     if written is None:
         mark = max(",\t;|", key=lambda mark: header.count(mark.encode()))
         mark = mark.replace("\t", "\\t")  # which would be shown as blanks
-        names = mark.join(("op", *schema.names))
+        names = mark.join((OPERATION, *schema.names))
         raise error("E0522", location=f"{path}:1", file=path.name, relation=relation, names=names, mark=mark)
-    return _by_op(schema, *read_text(_with_op(schema), data, str(path), written, ("op",)), str(path), 2, keep_bad)
+    return _by_op(
+        schema, *read_text(_with_op(schema), data, str(path), written, (OPERATION,)), count(2), keep_bad, str(path)
+    )
 
 
-def changes_of_table(schema: Schema, table: pa.Table, place: str, keep_bad: bool) -> Diff:
-    """The changes of a relation in a table with a column `op`. Bad rows are as in `read_diff`."""
-    return _by_op(schema, *read_parquet_table(_with_op(schema), table, place, ("op",)), place, 1, keep_bad)
+def changes_of_table(
+    schema: Schema, table: pa.Table, place: str, keep_bad: bool, lines: Sequence[int] | None = None
+) -> Diff:
+    """The changes of a relation in a table with a column `op`. Texts are read as values where the relation has numbers.
+    Bad rows are as in `read_diff`, at these `lines` of the place, by default the numbers of the rows."""
+    lines = range(1, table.num_rows + 1) if lines is None else lines
+    whole = _with_op(schema)
+    given = columns_in_order(whole, table, place, (OPERATION,))
+    unread: dict[int, Fault] = {}
+    columns = [_values(column, array, unread) for column, array in zip(whole.columns, given, strict=True)]
+    good, bad = read_parquet_table(whole, pa.table(columns, names=list(whole.names)), place)
+    bad = [
+        replace(
+            one, line=lines[one.line - 1], fault=unread.get(one.line - 1, one.fault), text=text_of(given, one.line - 1)
+        )
+        for one in bad
+    ]
+    return _by_op(schema, good, bad, lines, keep_bad, place)
+
+
+def _values(column: Column, array: pa.ChunkedArray, unread: dict[int, Fault]) -> pa.ChunkedArray:
+    """A column whose texts are values of the column's type, null where a text is none; and numbers texts of symbols."""
+    kind = value_type(array.type)
+    if column.base is Base.SYMBOL:
+        return array.cast(pa.string()) if pa.types.is_integer(kind) else array
+    if column.base not in CERTAIN or not is_text(kind):
+        return array
+    texts = array.cast(pa.string())
+    wanted = ARROW_TYPES[column.base]
+    if pc.all(pc.match_substring_regex(texts, CERTAIN[column.base])).as_py() is not False:
+        return texts.cast(wanted)
+    parse = parser_of(column)
+    found = [None if text is None else parse(text) for text in texts.to_pylist()]
+    for row, value in enumerate(found):
+        if isinstance(value, Fault):
+            unread.setdefault(row, value)
+            found[row] = None
+    return pa.chunked_array([pa.array(found, wanted)])
+
+
+OPERATION = "op"
 
 
 def _with_op(schema: Schema) -> Schema:
-    return Schema(schema.name, (Column("op", Base.SYMBOL), *schema.columns))
+    return Schema(schema.name, (Column(OPERATION, Base.SYMBOL), *schema.columns))
 
 
-def _by_op(schema: Schema, table: pa.Table, bad: list[BadRow], place: str, first_line: int, keep_bad: bool) -> Diff:
-    """The changes that rows with a first column `op` are; those with another one than `+` and `-` are bad, too."""
-    relation, ops = schema.name, table.column("op")
+def _by_op(
+    schema: Schema, table: pa.Table, bad: list[BadRow], lines: Iterable[int], keep_bad: bool, place: str
+) -> Diff:
+    """The changes that rows with a first column `op` are; those with another one than `+` and `-` are bad, too.
+    `lines`: those of all rows, the bad ones among them."""
+    relation, ops = schema.name, table.column(OPERATION)
     is_insertion, is_deletion = pc.equal(ops, "+"), pc.equal(ops, "-")
     if wrong := pc.indices_nonzero(pc.invert(pc.or_(is_insertion, is_deletion))).to_pylist():
-        bad = sorted([*bad, *_bad_ops(place, first_line, table, wrong, bad)], key=lambda row: row.line)
+        bad = sorted([*bad, *_bad_ops(place, lines, table, wrong, bad)], key=lambda row: row.line)
     if not keep_bad:
         refuse(BadRows(), relation, bad)
     diff = Diff(bad={relation: bad} if bad else {})
@@ -193,11 +238,12 @@ def _by_op(schema: Schema, table: pa.Table, bad: list[BadRow], place: str, first
     return diff
 
 
-def _bad_ops(place: str, first_line: int, table: pa.Table, wrong: list[int], bad: list[BadRow]) -> Iterator[BadRow]:
+def _bad_ops(
+    place: str, lines: Iterable[int], table: pa.Table, wrong: list[int], bad: list[BadRow]
+) -> Iterator[BadRow]:
     """Rows whose `op` is neither, placed in the file: between them rows are bad for other reasons."""
     taken = {row.line for row in bad}
-    lines = (line for line in count(first_line) if line not in taken)
-    numbers = list(islice(lines, table.num_rows))
+    numbers = list(islice((line for line in lines if line not in taken), table.num_rows))
     for row in wrong:
         values = [column[row].as_py() for column in table.columns]
         reason = f"`op` is {shown(values[0])}, neither `+` nor `-`"
@@ -210,7 +256,9 @@ def _table(schema: Schema, rows: list[list[Any]]) -> pa.Table:
     return table_of_columns(arrow_schema, len(rows), arrays)
 
 
-def _union(diffs: list[Diff]) -> Diff:
+def union(diffs: Sequence[Diff]) -> Diff:
+    """Several updates as one."""
+
     def united(side: Callable[[Diff], dict[str, pa.Table]]) -> dict[str, pa.Table]:
         names = dict.fromkeys(name for diff in diffs for name in side(diff))
         return {name: joined([side(diff)[name] for diff in diffs if name in side(diff)]) for name in names}

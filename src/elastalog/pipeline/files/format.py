@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from enum import Enum
 from pathlib import Path, PurePath
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import pyarrow as pa
 
@@ -204,6 +204,11 @@ FLOAT = re.compile(
     r"[ \t]*[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|nan|(inf(?:inity)?))[ \t]*",
     re.ASCII | re.IGNORECASE,
 )
+CERTAIN: Final = {
+    Base.NUMBER: "^-?[0-9]{1,18}$", Base.UNSIGNED: "^[0-9]{1,19}$", Base.FLOAT: r"^-?[0-9]{1,15}(\.[0-9]{1,15})?$",
+}  # fmt: skip
+"""Patterns of numbers that Arrow and Spark read as the language does."""
+
 _WORDS = re.compile(r"[^\W\d]+(?:[ _.-][^\W\d]+)*")
 LOOKED_AT = 64 << 10
 """Bytes at the beginning of a file that are looked at."""

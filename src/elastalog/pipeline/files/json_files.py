@@ -24,7 +24,7 @@ from elastalog.pipeline.files.policy import BadRow
 from elastalog.relations import faults
 from elastalog.relations.faults import Fault
 from elastalog.relations.records import NotOfType, RecordType
-from elastalog.relations.rows import JsonValues, array_of_values, first_fault
+from elastalog.relations.rows import JsonValues, columns_of_good_rows
 from elastalog.relations.schema import Schema, values_by_name, warn_of_left_out
 from elastalog.relations.tables import table_of_columns
 
@@ -68,20 +68,10 @@ def table_of_rows(
 ) -> tuple[pa.Table, list[BadRow]]:
     """Rows of the right length as a table; those with values that do not fit are left out and join the bad ones, as
     `bad_row` has them by index."""
-    arrays = _arrays(schema, rows)
-    if arrays is None:
-        found = [first_fault(schema, row) for row in rows]
-        bad = [*bad, *(bad_row(i, fault) for i, fault in enumerate(found) if fault is not None)]
-        bad.sort(key=lambda row: row.line)
-        rows = [row for row, fault in zip(rows, found, strict=True) if fault is None]
-        arrays = _arrays(schema, rows)
-    return table_of_columns(schema.arrow(), len(rows), arrays or []), bad
-
-
-def _arrays(schema: Schema, rows: list[list[Any]]) -> list[pa.Array] | None:
-    """The columns, None if one of the values does not fit."""
-    arrays = [array_of_values(column, [row[i] for row in rows]) for i, column in enumerate(schema.columns)]
-    return None if any(array is None for array in arrays) else arrays
+    count, columns, found = columns_of_good_rows(schema, rows)
+    if found:
+        bad = sorted([*bad, *(bad_row(i - 1, fault) for i, fault, _ in found)], key=lambda row: row.line)
+    return table_of_columns(schema.arrow(), count, columns), bad
 
 
 def _bad_row(file: str, number: int, fault: Fault, text: bytes | str) -> BadRow:

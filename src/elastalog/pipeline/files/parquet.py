@@ -51,7 +51,7 @@ def read_parquet_table(
     columns = columns_in_order(schema, table, file, apart)
     columns = [as_base_column(schema, c, array, file) for c, array in zip(schema.columns, columns, strict=True)]
     found = faults_of(schema.columns, columns)
-    bad = [BadRow(file, row + 1, fault, _text(columns, row)) for row, fault in found.items()]
+    bad = [BadRow(file, row + 1, fault, text_of(columns, row)) for row, fault in found.items()]
     if bad:
         is_good = np.ones(table.num_rows, bool)
         is_good[[row.line - 1 for row in bad]] = False
@@ -155,7 +155,8 @@ def parquet_bytes(table: pa.Table) -> bytes:
     return out.getvalue()
 
 
-def _text(columns: list[pa.ChunkedArray], row: int) -> str:
+def text_of(columns: list[pa.ChunkedArray], row: int) -> str:
+    """A row of some columns, as it is shown."""
     return ", ".join(_spelled(array[row]) for array in columns)
 
 

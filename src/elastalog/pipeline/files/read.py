@@ -24,7 +24,7 @@ from elastalog.pipeline.files.paths import find_facts, natural_order, require_fi
 from elastalog.pipeline.files.policy import FAIL, BadRow, BadRows, Report, settle
 from elastalog.pipeline.files.text import read_text
 from elastalog.relations.checks import converted_values
-from elastalog.relations.rows import columns_of_rows, good_rows
+from elastalog.relations.rows import columns_of_good_rows
 from elastalog.relations.schema import Schema
 from elastalog.relations.tables import as_table, joined, require_rows, table_of_columns
 
@@ -108,7 +108,8 @@ def _read_medium(
             return _read_file(schema, path, parameters), str(path)
 
 
-def _without_dictionaries(table: pa.Table) -> pa.Table:
+def without_dictionaries(table: pa.Table) -> pa.Table:
+    """A table with its texts in full."""
     fields = [f.with_type(f.type.value_type) if pa.types.is_dictionary(f.type) else f for f in table.schema]
     return table.cast(pa.schema(fields)) if fields != list(table.schema) else table
 
@@ -142,7 +143,7 @@ def _together(schema: Schema, parts: Iterable[_Read]) -> _Read:
     # An empty table is made only where there is no other: making one imports pandas where it is installed.
     if not tables:
         return schema.arrow().empty_table(), bad, converted
-    whole = tables[0] if len(tables) == 1 else joined([_without_dictionaries(one) for one in tables])
+    whole = tables[0] if len(tables) == 1 else joined([without_dictionaries(one) for one in tables])
     return whole, bad, converted
 
 
@@ -268,8 +269,7 @@ def good_facts(schema: Schema, rows: Any) -> tuple[pa.Table, list[BadRow], int]:
         facts, bad = read_parquet_table(schema, table, place)
         converted = converted_values(schema, table)
     else:
-        good, found = good_rows(schema, require_rows(schema, rows))
-        count, columns = columns_of_rows(schema, good)
+        count, columns, found = columns_of_good_rows(schema, require_rows(schema, rows))
         facts = table_of_columns(schema.arrow(), count, columns)
         bad = [BadRow(place, number, fault, repr(row)) for number, fault, row in found]
     return facts, bad, converted

@@ -6,11 +6,13 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -18,7 +20,10 @@ from elastalog.analysis.program import Base
 from elastalog.diagnostics.diagnostic import error
 from elastalog.folders.addresses import without_secrets
 from elastalog.pipeline.files.parquet import NULLARY
+from elastalog.relations.facts import COUNT, LEVEL, FactWords
+from elastalog.relations.meanings import Entries, own_words
 from elastalog.relations.schema import Schema, column_order
+from elastalog.relations.words import ARROW_TYPES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -31,6 +36,7 @@ SPARK_TYPES = {
     Base.SYMBOL: "string",
     Base.RECORD: "string",
 }
+_ROWS_OF_A_BATCH = 1 << 16
 _MOST_DIRECT = 1_000_000
 """Rows up to which a table is handed to Spark directly; more go through a Parquet file, which is faster and splits
 well."""
@@ -116,6 +122,51 @@ def arrow_to_frame(spark: SparkSession, table: pa.Table) -> DataFrame:
 
         return through_parquet(spark, table)
     return spark.createDataFrame(table)
+
+
+def arrow_fields(schema: Schema, annotations: bool) -> dict[str, pa.DataType]:
+    """The columns of a relation as Spark has them, by name; a relation without any has one that is true."""
+    kinds = {**ARROW_TYPES, Base.UNSIGNED: UNSIGNED}
+    fields = {column.name: kinds[column.base] for column in schema.columns} or {NULLARY: pa.bool_()}
+    return {**fields, **({LEVEL: pa.int32(), COUNT: pa.int32()} if annotations else {})}
+
+
+def decoded(
+    schema: Schema, facts: FactWords, names: Sequence[str], texts: Iterable[Entries], patterns: Iterable[Entries]
+) -> Iterator[pa.Table]:
+    """Some of the columns of facts as Spark has them, with a dictionary that lies in parts."""
+    wanted = {column.name: (i, column.base) for i, column in enumerate(schema.columns) if column.name in names}
+    places, bases = [i for i, _ in wanted.values()], [base for _, base in wanted.values()]
+    dictionary, words = own_words(bases, facts.words[:, places], texts, patterns)
+    kinds = arrow_fields(schema, annotations=True)
+    for start in range(0, len(words), _ROWS_OF_A_BATCH):
+        part, own = facts.taken(slice(start, start + _ROWS_OF_A_BATCH)), words[start : start + _ROWS_OF_A_BATCH]
+        columns: dict[str, Any] = {LEVEL: part.level, COUNT: part.count, NULLARY: np.ones(len(own), np.bool_)}
+        for i, name in enumerate(wanted):
+            columns[name] = dictionary.decode_column(bases[i], np.ascontiguousarray(own[:, i]))
+        yield pa.table([pa.array(columns[name]).cast(kinds[name]) for name in names], names=list(names))
+
+
+def frame_of_shares(
+    spark: SparkSession, shares: int, read: Callable[[int], Iterator[pa.Table]], fields: Mapping[str, pa.DataType]
+) -> DataFrame:
+    """A DataFrame of what tasks read, a share each, when it is used."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    # To Spark names of two attributes may be one, `a` and `A`.
+    places = pa.schema([(f"c{i}", kind) for i, kind in enumerate(fields.values())])
+    work = partial(_read_shares, read, places)
+    return spark.range(0, shares, 1, shares).mapInArrow(work, from_arrow_schema(places)).toDF(*fields)
+
+
+def _read_shares(
+    read: Callable[[int], Iterator[pa.Table]], fields: pa.Schema, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """What a task does."""
+    for batch in batches:
+        for share in batch.column(0).to_pylist():
+            for table in read(share):
+                yield from pa.table(table.columns, schema=fields).to_batches()
 
 
 def _type_for_spark(kind: pa.DataType) -> pa.DataType:

@@ -3,9 +3,9 @@
 The distinct texts of all columns of a DataFrame, in the order of their bytes, are its *word list*. It is written to
 files before anything is numbered by it, and a text's number is its place there: so numbers depend neither on how the
 data were partitioned nor on tasks that were repeated. Tasks write the words of the share of facts that falls to each.
-Facts with wide numbers, floats or records have no word before the driver has numbered them: they reach it as columns of
-Arrow dictionaries over the word list, which a session's own dictionary takes over in one step: known texts keep their
-ids, new ones get the next, in the order of the list.
+Known texts keep their ids, new ones get the next, in the order of the list. Facts with wide numbers, floats or records
+have no word before the driver has numbered them: they reach it, as all do where no task evaluates, through files of
+rows, whose texts are Arrow dictionaries.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -28,16 +29,17 @@ from elastalog.backends.spark.word_files import FiledRelation, WordFile, write_w
 from elastalog.folders.addresses import inside
 from elastalog.folders.files import files_at, remove
 from elastalog.late import dataclass
+from elastalog.pipeline.spark.frames import frame_to_arrow, with_integers
 from elastalog.pipeline.spark.workplace import new_folder, parquet_frame
 from elastalog.relations.arrays import array_of_numbers
-from elastalog.relations.checks import as_base_column, faults_of
+from elastalog.relations.checks import is_text
 from elastalog.relations.facts import FactWords
-from elastalog.relations.large_interner import LargeInterner
 from elastalog.relations.limits import LEAST_NARROW, WIDE, Words
 from elastalog.relations.schema import Schema, column_order
 from elastalog.relations.words import Dictionary
 
 if TYPE_CHECKING:
+    from pyarrow.parquet import ParquetFile
     from pyspark.sql import Column, DataFrame, SparkSession
 
 _LEAST = {Base.NUMBER: LEAST_NARROW, Base.UNSIGNED: 0}
@@ -164,57 +166,26 @@ _UNKNOWN = 1 << 60
 _PIECE = 1 << 20
 """Texts that are handled at once."""
 
-_TYPE = pa.dictionary(pa.int32(), pa.large_string())
 _TEXT, _NUMBER = "@text", "@number"
 
 
-def numbered_facts(schema: Schema, frame: DataFrame) -> pa.Table | None:
-    """The facts of a large DataFrame whose rows are all good, columns of symbols as Arrow dictionaries. None if it is
-    not large, or if some row is bad: then it has to be read in the ordinary way, which names the row."""
-    positions = [i for i, column in enumerate(schema.columns) if column.base is Base.SYMBOL]
-    if not positions or not is_large(frame):
-        return None
-    rows = ordered(schema, frame)
-    if any(rows.dtypes[i][1] != "string" for i in positions):
-        return None
-    folder = new_folder(frame.sparkSession, "texts")
+def frame_in_driver(frame: DataFrame) -> pa.Table:
+    """The rows of a DataFrame, in the driver; of a large one from files that tasks write, in which a text that occurs
+    often is there once for each part. Decimals become integers inside of records only: they may be unsigned there."""
+    if not is_large(frame):
+        return frame_to_arrow(frame, whole=())
+    folder = new_folder(frame.sparkSession, "rows")
     try:
-        words = LargeInterner()  # piece by piece, in a file of this process if they are many
-        for texts in sorted_texts(rows, positions, folder):
-            words.extend(texts)
-        table = _numbered(rows, positions, words.array(0, len(words)), folder)
-    except pa.ArrowInvalid:
-        return None
+        tables = [file.read() for file in _parts(frame, folder, are_encoded=True)]
+        return with_integers(pa.concat_tables(tables or [frame.limit(0).toArrow()]), whole=())
     finally:
         files_at(folder).remove_folder(folder)
-    return None if table is None else _checked(schema, table)
 
 
 def ordered(schema: Schema, frame: DataFrame) -> DataFrame:
     """The columns of a relation, in order, named c0, c1, …"""
     columns = [f"c{i}" for i in range(schema.arity)]
     return frame.toDF(*columns).select(*(columns[i] for i in column_order(schema, frame.columns))).toDF(*columns)
-
-
-def alike(tables: list[pa.Table]) -> list[pa.Table]:
-    """Tables of one relation in a form in which they can be put one after the other: if a column of one is a
-    dictionary, that of all."""
-    kinds = [
-        next((f.type for f in fields if f.type == _TYPE), fields[0].type)
-        for fields in zip(*(t.schema for t in tables), strict=True)
-    ]
-    schema = pa.schema([field.with_type(kind) for field, kind in zip(tables[0].schema, kinds, strict=True)])
-    return [_as(schema, table) for table in tables]
-
-
-def _as(schema: pa.Schema, table: pa.Table) -> pa.Table:
-    columns = [
-        column.cast(field.type.value_type).dictionary_encode().cast(field.type)
-        if field.type == _TYPE and column.type != _TYPE
-        else column
-        for field, column in zip(schema, table.columns, strict=True)
-    ]
-    return pa.Table.from_arrays(columns, schema=schema) if columns else table
 
 
 def is_large(frame: DataFrame) -> bool:
@@ -234,28 +205,39 @@ def sorted_texts(frame: DataFrame, positions: list[int], folder: str) -> Iterato
 
     texts = frame.select(sql.explode(sql.array(*(f"c{i}" for i in positions))).alias(_TEXT))
     listed = texts.filter(sql.col(_TEXT).isNotNull()).distinct().sort(_TEXT)
-    parts = listed.mapInArrow(partial(_write_texts, folder), "part int, location string").collect()
+    for file in _parts(listed, folder, are_encoded=False):
+        for batch in file.iter_batches(_PIECE):
+            batch.validate(full=True)
+            yield batch.column(0)
+
+
+def _parts(frame: DataFrame, folder: str, are_encoded: bool) -> Iterator[ParquetFile]:
+    """The rows of a DataFrame in files that tasks write, in order; texts may be encoded by dictionaries."""
+    parts = frame.mapInArrow(partial(_write_part, folder, are_encoded), "part int, location string").collect()
     for _, location in sorted(parts):
         with files_at(location).parquet(location) as file:
-            for batch in file.iter_batches(_PIECE):
-                batch.validate(full=True)
-                yield batch.column(0)
+            yield file
 
 
-def _write_texts(folder: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """What a task does: a file of the texts of its part. A repeated task writes another."""
+def _write_part(folder: str, are_encoded: bool, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """What a task does: a file of its part. A repeated task writes another."""
     from pyarrow import parquet
     from pyspark import TaskContext
 
     context = TaskContext.get()
     assert context is not None
-    location = inside(folder, f"list-{uuid.uuid4().hex}.parquet")
-    kind = pa.schema([(_TEXT, pa.string())])
-    with files_at(location).writing(location) as sink, parquet.ParquetWriter(sink, kind, use_dictionary=False) as file:
+    location, writer = inside(folder, f"part-{uuid.uuid4().hex}.parquet"), None
+    with ExitStack() as opened:
         for batch in batches:
-            file.write_batch(pa.RecordBatch.from_arrays([batch.column(0).cast(pa.string())], schema=kind))
-    part = pa.array([context.partitionId()], pa.int32())
-    yield pa.RecordBatch.from_arrays([part, pa.array([location])], names=["part", "location"])
+            columns = [c.dictionary_encode() if are_encoded and is_text(c.type) else c for c in batch.columns]
+            table = pa.table(columns, names=batch.schema.names)
+            if writer is None:
+                sink = opened.enter_context(files_at(location).writing(location))
+                writer = opened.enter_context(parquet.ParquetWriter(sink, table.schema, use_dictionary=are_encoded))
+            writer.write_table(table)
+    if writer is not None:
+        part = pa.array([context.partitionId()], pa.int32())
+        yield pa.RecordBatch.from_arrays([part, pa.array([location])], names=["part", "location"])
 
 
 def with_numbers(frame: DataFrame, positions: list[int], numbers: DataFrame) -> DataFrame:
@@ -270,24 +252,6 @@ def with_numbers(frame: DataFrame, positions: list[int], numbers: DataFrame) -> 
     return joined.select(*(sql.col(name) for name in chosen)).toDF(*frame.columns)
 
 
-def _numbered(frame: DataFrame, positions: list[int], words: pa.LargeStringArray, folder: str) -> pa.Table | None:
-    pieces = max(2, frame.sparkSession.sparkContext.defaultParallelism)
-    size = min(max(1, -(-len(words) // pieces)), _PIECE)
-    slices = ((at, words.slice(at, size)) for at in range(0, len(words), size))
-    placed = ((texts, np.arange(at, at + len(texts), dtype=np.int32)) for at, texts in slices)
-    table = with_numbers(frame, positions, numbers_frame(frame.sparkSession, placed, folder)).toArrow()
-    arrays = []
-    for i, column in enumerate(table.combine_chunks().columns):
-        chunk = column.combine_chunks()
-        if i in positions:
-            # A null: a bad row, or a DataFrame that differs whenever it is read.
-            if chunk.null_count:
-                return None
-            chunk = pa.DictionaryArray.from_arrays(chunk.cast(pa.int32()), words)
-        arrays.append(chunk)
-    return pa.Table.from_arrays(arrays, names=frame.columns)
-
-
 def numbers_frame(spark: SparkSession, pieces: Iterable[tuple[pa.Array, Words]], folder: str) -> DataFrame:
     """Texts with their numbers, for Spark to join with: sent to all tasks if they are few, otherwise shuffled."""
     from pyarrow import parquet
@@ -300,13 +264,3 @@ def numbers_frame(spark: SparkSession, pieces: Iterable[tuple[pa.Array, Words]],
         with files_at(folder).writing(locations[-1]) as sink:
             parquet.write_table(table, sink)
     return parquet_frame(spark, locations, schema)
-
-
-def _checked(schema: Schema, table: pa.Table) -> pa.Table | None:
-    columns = [as_base_column(schema, c, array) for c, array in zip(schema.columns, table.columns, strict=True)]
-    if faults_of(schema.columns, columns):
-        return None
-    fields = [f.with_type(c.type if c.type == _TYPE else f.type) for f, c in zip(schema.arrow(), columns, strict=True)]
-    return pa.Table.from_arrays(
-        [c.cast(f.type) for c, f in zip(columns, fields, strict=True)], schema=pa.schema(fields)
-    )

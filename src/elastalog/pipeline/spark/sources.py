@@ -1,26 +1,28 @@
 """Where Spark finds facts, and how they are read: every row is a fact of the declared columns, or is located and
 handled by the policy for bad rows.
 
-Plain text is split and cast by the JVM. Spark's CSV reader is not used: it turns empty texts into nulls, and with
-column pruning lets bad rows pass in silence. The JVM casts only what is beyond doubt, such as `-12`; the rows with
-anything else (`0x1f`, ` 7`, a field too many) are numbered in a second pass and read by the reader of `pipeline.files`,
-so that a file means the same to both engines. A file that cannot be split by lines (headers, quoted fields, JSON) is
-read whole by one task, with our own reader.
+Text is read by tasks, with the readers of `pipeline.files`, so that a file means the same to both engines: plain text
+by the block, a file that cannot be split by lines (headers, quoted fields, JSON) whole by one task. Spark's CSV reader
+is not used: it turns empty texts into nulls, and with column pruning lets bad rows pass in silence. Only if there are
+bad rows files are read once more, to tell where they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, replace
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, assert_never
 
+import numpy as np
 import pyarrow as pa
 
+from elastalog import late
 from elastalog.analysis.program import Base, Directive, Relation
 from elastalog.backends.spark.cluster import require_running
 from elastalog.folders.addresses import without_secrets
-from elastalog.folders.files import remove
 from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import unpacked
 from elastalog.pipeline.files.format import BYTE_ORDER_MARK, Format, Kind
@@ -28,11 +30,11 @@ from elastalog.pipeline.files.json_files import read_json_lines
 from elastalog.pipeline.files.parquet import NULLARY, read_parquet_table
 from elastalog.pipeline.files.paths import find_facts, resolve_under
 from elastalog.pipeline.files.policy import BadRow, BadRows, settle
-from elastalog.pipeline.files.read import FactsRead, read_input
-from elastalog.pipeline.files.text import read_lines as read_these
-from elastalog.pipeline.files.text import read_text
+from elastalog.pipeline.files.read import FactsRead, read_input, without_dictionaries
+from elastalog.pipeline.files.text import read_lines, read_text
 from elastalog.pipeline.spark.frames import (
     absolute,
+    arrow_fields,
     evaluating,
     frame_to_arrow,
     path_of,
@@ -40,13 +42,15 @@ from elastalog.pipeline.spark.frames import (
     reading,
     require_columns,
 )
-from elastalog.pipeline.spark.large_facts import Destination, FiledFacts, alike, filed_facts, numbered_facts
+from elastalog.pipeline.spark.large_facts import Destination, FiledFacts, filed_facts, frame_in_driver
 from elastalog.relations.faults import Fault
-from elastalog.relations.schema import Column, Schema
-from elastalog.relations.tables import joined, table_of_columns
+from elastalog.relations.schema import Schema
+from elastalog.relations.tables import joined
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+pc = late.module("pyarrow.compute")
 
 SourceKind = Literal["text", "json", "parquet", "orc", "jdbc", "table"]
 
@@ -112,7 +116,7 @@ def read_inputs(
         tables.append(table)
         bad += bad_here
         files.append(source.place)
-    table = tables[-1] if len(tables) <= 2 else joined(alike(tables))
+    table = tables[-1] if len(tables) <= 2 else joined(list(map(without_dictionaries, tables)))
     return FactsRead(table, settle(policy, relation.name, files, table.num_rows, bad))
 
 
@@ -145,12 +149,11 @@ def _read(spark: SparkSession, schema: Schema, source: Source, into: Destination
             case "text":
                 form = Format.of(source.options, source.place.rstrip("/"))
                 is_plain = not (form.has_header or form.is_rfc4180 or form.columns or not schema.columns)
-                if is_plain:
-                    return read_lines(spark, schema, place, form, into)
-                return read_whole_files(spark, schema, place, form)
+                given, read = (_lines_at, _read_lines) if is_plain else (_files_at, _read_whole)
+                return _read_by_tasks(spark, schema, partial(given, spark, place), partial(read, form), into)
             case "json":
                 form = Format(kind=Kind.JSON_LINES, is_gzip=source.place.endswith(".gz"))
-                return read_whole_files(spark, schema, place, form)
+                return _read_by_tasks(spark, schema, partial(_files_at, spark, place), partial(_read_whole, form), into)
             case "parquet" | "orc":
                 return _columnar(schema, _frame_of_files(spark, schema, source, place), source, into)
             case "jdbc":
@@ -172,8 +175,7 @@ def facts_of_frame(schema: Schema, frame: DataFrame, place: str, into: Destinati
     filed = None if into is None else filed_facts(schema, frame, into)
     if filed is not None:
         return filed, []
-    table = numbered_facts(schema, frame)
-    return (table, []) if table is not None else read_parquet_table(schema, frame_to_arrow(frame, whole=()), place)
+    return read_parquet_table(schema, frame_in_driver(frame), place, keeps_dictionaries=True)
 
 
 def _frame_of_files(spark: SparkSession, schema: Schema, source: Source, place: str) -> DataFrame:
@@ -217,153 +219,123 @@ def _columnar(schema: Schema, frame: DataFrame, source: Source, into: Destinatio
     return table, sorted(located, key=lambda row: (row.file, row.line))
 
 
-_COLUMNS = "file string, line bigint, code string, reason string, text string, facts binary"
+_PLACE = pa.schema(
+    [(name, pa.string()) for name in ("@file", "@text", "@code", "@reason", "@advice")]
+    + [(name, pa.int64()) for name in ("@block", "@line")]
+)
+"""Of what a task has read: columns behind those of facts, null in their rows. A row without a code says how many lines
+a block has."""
+
+Reader: TypeAlias = Callable[[Schema, pa.Array, str, int, bool], tuple[pa.Table, list[BadRow]]]
+"""Reads lines, from one on, of a block, which may begin a file; or the only content of a file."""
 
 
-def read_whole_files(spark: SparkSession, schema: Schema, place: str, form: Format) -> tuple[pa.Table, list[BadRow]]:
-    """The good rows of files and the bad ones with file and line."""
-    files = spark.read.format("binaryFile").load(place).select("path", "content")
-    found = frame_to_arrow(files.mapInArrow(partial(_read_batches, schema, form), _COLUMNS)).to_pylist()
-    bad = [
-        BadRow(row["file"], row["line"], Fault(row["code"], row["reason"]), row["text"])
-        for row in found
-        if row["facts"] is None
-    ]
-    tables = [pa.ipc.open_stream(row["facts"]).read_all() for row in found if row["facts"] is not None]
-    empty = schema.arrow().empty_table()
-    if not schema.columns:
-        count = sum(int(row["line"]) for row in found if row["facts"] is not None)
-        return table_of_columns(schema.arrow(), count, []), bad
-    return pa.concat_tables([empty, *tables]), sorted(bad, key=lambda row: (row.file, row.line))
-
-
-def _read_batches(schema: Schema, form: Format, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yields, in a task, a row with the good facts of each file as an Arrow stream, and a row for every bad one."""
-    for batch in batches:
-        for path, content in zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True):
-            file = path_of(path)
-            data = unpacked(content, file) if form.is_gzip or content[:2] == b"\x1f\x8b" else content
-            if form.kind is Kind.JSON_LINES:
-                table, bad = read_json_lines(schema, data, file)
-            else:
-                table, bad = read_text(schema, data, file, form)
-            rows: list[tuple[Any, ...]] = [
-                (row.file, row.line, row.fault.code, row.fault.reason, row.text, None) for row in bad
-            ]
-            rows.append((file, table.num_rows, None, None, None, _stream(table)))
-            columns = list(zip(*rows, strict=True))
-            kinds = (pa.string(), pa.int64(), pa.string(), pa.string(), pa.string(), pa.binary())
-            names = ("file", "line", "code", "reason", "text", "facts")
-            yield pa.record_batch([pa.array(c, k) for c, k in zip(columns, kinds, strict=True)], names=list(names))
-
-
-def _stream(table: pa.Table) -> bytes:
-    out = pa.BufferOutputStream()
-    with pa.ipc.new_stream(out, table.schema) as writer:
-        writer.write_table(table)
-    data: bytes = out.getvalue().to_pybytes()
-    return data
-
-
-# What both the JVM and the language read alike. A byte order mark or a carriage return at the end is left to the
-# latter.
-_CERTAIN = {
-    Base.NUMBER: ("^-?[0-9]{1,18}$", "bigint"),
-    Base.UNSIGNED: ("^[0-9]{1,19}$", "decimal(20,0)"),
-    Base.FLOAT: ("^-?[0-9]{1,15}(\\\\.[0-9]{1,15})?$", "double"),
-}
-_FILE, _BLOCK, _LINE, _TEXT, _IS_CERTAIN = "@file", "@block", "@line", "@text", "@certain"
-
-
-def read_lines(
-    spark: SparkSession, schema: Schema, place: str, form: Format, into: Destination | None = None
-) -> tuple[pa.Table | FiledFacts, list[BadRow]]:
-    """The good rows of text files without header and quotes, and the bad ones with file and line; in files of the
-    destination, if one is given, they are many, and no line is in doubt."""
+def _read_by_tasks(
+    spark: SparkSession, schema: Schema, source: Callable[[bool], DataFrame], read: Reader, into: Destination | None
+) -> Found:
+    """The good rows of files and the bad ones with file and line; in files of the destination, if one is given and they
+    are many. `source`: what tasks are given, bytes with their file and block; files need their names only when they are
+    read again, since there are bad rows."""
     from pyspark.sql import Observation
     from pyspark.sql import functions as sql
+    from pyspark.sql.pandas.types import from_arrow_schema
 
-    seen = Observation()
-    rows = _split(_text(spark, place), schema, form)
-    rows = rows.observe(seen, sql.count_if(~sql.col(_IS_CERTAIN)).alias("doubtful"))
-    certain = rows.filter(sql.col(_IS_CERTAIN)).select(*map(_place, range(schema.arity))).toDF(*schema.names)
-    filed = None if into is None else filed_facts(schema, certain, into)
-    if filed is not None:
-        if not seen.get["doubtful"]:
-            return filed, []
-        remove([file.path for file in filed.files.base])
-    table = numbered_facts(schema, certain)
+    kinds = arrow_fields(schema, annotations=False)
+    # To Spark the names of two attributes may be one, `a` and `A`.
+    fields = pa.schema([*(pa.field(f"c{i}", kind) for i, kind in enumerate(kinds.values())), *_PLACE])
+    work, seen = partial(_read_in_task, schema, read, fields), Observation()
+    found = source(False).mapInArrow(work, from_arrow_schema(fields))
+    rows = found.observe(seen, sql.count_if(sql.col("@code") != "").alias("bad")).filter("`@code` IS NULL")
+    good = rows.select(*fields.names[: len(kinds)]).toDF(*kinds)
+    table: pa.Table | FiledFacts | None = None if into is None else filed_facts(schema, good, into)
     if table is None:
-        table = frame_to_arrow(certain).cast(schema.arrow())
-    if not seen.get["doubtful"]:
+        table, _ = read_parquet_table(schema, frame_in_driver(good), "", keeps_dictionaries=True)
+    if not seen.get["bad"]:
         return table, []
-    doubtful = _split(_numbered(spark, place), schema, form).filter(~sql.col(_IS_CERTAIN))
-    # As bytes: text that is not UTF-8 would be changed on its way here.
-    rows_to_judge = doubtful.select(_FILE, _LINE, sql.col(_TEXT).cast("binary").alias(_TEXT)).orderBy(_FILE, _LINE)
-    more, bad = _judge(schema, rows_to_judge.collect(), form)
-    return joined(alike([table, more])), bad
+    placed = source(True).mapInArrow(work, from_arrow_schema(fields)).filter("`@code` IS NOT NULL")
+    return table, _located(placed.select(*_PLACE.names).toArrow().to_pylist())
 
 
-def _text(spark: SparkSession, place: str) -> DataFrame:
-    from pyspark.sql import functions as sql
-
-    text = spark.read.option("lineSep", "\n").text(place)
-    file, block = sql.col("_metadata.file_path"), sql.col("_metadata.file_block_start")
-    return text.select(sql.col("value").alias(_TEXT), file.alias(_FILE), block.alias(_BLOCK))
-
-
-def _numbered(spark: SparkSession, place: str) -> DataFrame:
-    """The lines with their numbers in their files, from 1. Blocks of a file may be read in any order, and with those of
-    others between them; the lines of one follow each other."""
-    from pyspark.sql import Window
-    from pyspark.sql import functions as sql
-
-    lines = _text(spark, place).zipWithIndex("@all")
-    blocks = lines.groupBy(_FILE, _BLOCK).agg(sql.min("@all").alias("@first"), sql.count("*").alias("@lines"))
-    before = sql.sum("@lines").over(Window.partitionBy(_FILE).orderBy(_BLOCK)) - sql.col("@lines")
-    placed = lines.join(blocks.withColumn("@before", before), [_FILE, _BLOCK])
-    return placed.withColumn(_LINE, sql.col("@before") + sql.col("@all") - sql.col("@first") + 1)
-
-
-def _split(lines: DataFrame, schema: Schema, form: Format) -> DataFrame:
-    import re
-
-    from pyspark.sql import functions as sql
-
-    fields = lines.withColumn("@fields", sql.split(_TEXT, re.escape(form.delimiter), -1))
-    # A carriage return may belong to the line's end, and a byte order mark to the file's beginning.
-    certain = (sql.size("@fields") == schema.arity) & ~sql.col(_TEXT).rlike("[\\r\\ufeff]") & sql.is_valid_utf8(_TEXT)
-    for i, column in enumerate(schema.columns):
-        value = _value(i, column)
-        certain = certain & value.isNotNull()
-        fields = fields.withColumn(_place(i), value)
-    return fields.withColumn(_IS_CERTAIN, certain)
-
-
-def _place(position: int) -> str:
-    """The name of a column: to Spark those of two attributes may be one, `a` and `A`."""
-    return f"c{position}"
-
-
-def _value(position: int, column: Column) -> Any:
-    from pyspark.sql import functions as sql
-
-    field = f"get(`@fields`, {position})"
-    if column.base is Base.SYMBOL:
-        return sql.expr(field)
-    if column.base is Base.RECORD:
-        return sql.lit(None).cast("string")  # its text is for the driver to judge
-    pattern, kind = _CERTAIN[column.base]
-    return sql.expr(f"case when {field} rlike '{pattern}' then try_cast({field} as {kind}) end")
-
-
-def _judge(schema: Schema, rows: list[Any], form: Format) -> tuple[pa.Table, list[BadRow]]:
-    tables = [schema.arrow().empty_table()]
-    bad: list[BadRow] = []
+def _located(rows: list[dict[str, Any]]) -> list[BadRow]:
+    """Bad rows at the lines of their files. Blocks of a file may be read in any order."""
+    sizes = Counter[tuple[str, int]]()
     for row in rows:
-        file, line, raw = path_of(row[_FILE]), int(row[_LINE]), bytes(row[_TEXT])
-        text = raw.removeprefix(BYTE_ORDER_MARK) if line == 1 else raw
-        table, bad_here = read_these(schema, text + b"\n", file, form, line)
-        tables.append(table)
-        bad += bad_here
-    return joined(tables), bad
+        sizes[row["@file"], row["@block"]] += 0 if row["@code"] else row["@line"]
+    before, lines = dict[tuple[str, int], int](), Counter[str]()
+    for block in sorted(sizes):
+        before[block] = lines[block[0]]
+        lines[block[0]] += sizes[block]
+    bad = [
+        BadRow(
+            path_of(row["@file"]),
+            before[row["@file"], row["@block"]] + row["@line"],
+            Fault(row["@code"], row["@reason"], row["@advice"]),
+            row["@text"],
+        )
+        for row in rows
+        if row["@code"]
+    ]
+    return sorted(bad, key=lambda row: (row.file, row.line))
+
+
+def _read_in_task(
+    schema: Schema, read: Reader, fields: pa.Schema, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Yields a row for every fact, for every bad row, and for every part of a block, of how many lines it has."""
+    known, lines = None, 0
+    for batch in batches:
+        for start, stop in _runs(batch):
+            content, file, block = batch.column(0)[start:stop], *(batch.column(i)[start].as_py() for i in (1, 2))
+            lines = lines if known == (file, block) else 0
+            known = file, block
+            table, bad = read(schema, content, file, lines + 1, block == 0)
+            columns = [*(table.columns or [pa.array([True] * table.num_rows)])]
+            columns += [pa.nulls(table.num_rows)] * len(_PLACE)
+            facts = [column.cast(field.type) for column, field in zip(columns, fields, strict=True)]
+            yield from pa.table(facts, schema=fields).to_batches()
+            told = [(row.line, row.fault.code, row.fault.reason, row.fault.advice, row.text) for row in bad] + [
+                (stop - start, "", "", "", "")
+            ]
+            names = ("@line", "@code", "@reason", "@advice", "@text")
+            rows = [{"@file": file, "@block": block, **dict(zip(names, one, strict=True))} for one in told]
+            yield pa.RecordBatch.from_pylist(rows, schema=fields)
+            lines += stop - start
+
+
+def _runs(batch: pa.RecordBatch) -> Iterator[tuple[int, int]]:
+    """From which row to which one block of a file goes."""
+    files = batch.column(1).dictionary_encode().indices.to_numpy()
+    blocks = batch.column(2).to_numpy()
+    borders = np.flatnonzero((files[1:] != files[:-1]) | (blocks[1:] != blocks[:-1])) + 1
+    yield from pairwise([0, *borders.tolist(), len(files)])
+
+
+def _lines_at(spark: SparkSession, place: str, is_placed: bool) -> DataFrame:
+    """The lines of text files. Where no names are needed, numbers stand for them."""
+    from pyspark.sql import functions as sql
+
+    file = sql.col("_metadata.file_path")
+    text = spark.read.option("lineSep", "\n").text(place)
+    named = file if is_placed else sql.hash(file).cast("string")
+    block = sql.col("_metadata.file_block_start")
+    return text.select(sql.col("value").cast("binary").alias("line"), named.alias("file"), block.alias("block"))
+
+
+def _files_at(spark: SparkSession, place: str, is_placed: bool) -> DataFrame:
+    files = spark.read.format("binaryFile").load(place)
+    return files.selectExpr("content", "path", "CAST(0 AS BIGINT)")
+
+
+def _read_lines(
+    form: Format, schema: Schema, lines: pa.Array, file: str, first: int, is_beginning: bool
+) -> tuple[pa.Table, list[BadRow]]:
+    data: bytes = pc.binary_join(pa.ListArray.from_arrays([0, len(lines)], lines), b"\n")[0].as_py() + b"\n"
+    if is_beginning and first == 1:
+        data = data.removeprefix(BYTE_ORDER_MARK)
+    return read_lines(schema, data, file, form, first)
+
+
+def _read_whole(form: Format, schema: Schema, files: pa.Array, file: str, *_: object) -> tuple[pa.Table, list[BadRow]]:
+    (content,), file = files.to_pylist(), path_of(file)
+    data = unpacked(content, file) if form.is_gzip or content[:2] == b"\x1f\x8b" else content
+    return read_json_lines(schema, data, file) if form.kind is Kind.JSON_LINES else read_text(schema, data, file, form)

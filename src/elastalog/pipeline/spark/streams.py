@@ -24,11 +24,11 @@ import pyarrow.compute as pc
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, error
 from elastalog.diagnostics.nearest import did_you_mean
-from elastalog.pipeline.files.diff import TABULAR, TEXTUAL, Diff, changes_of_table, read_diff
+from elastalog.pipeline.files.diff import OPERATION, TABULAR, TEXTUAL, Diff, read_diff
 from elastalog.pipeline.files.paths import natural_order
 from elastalog.pipeline.spark.applying import Arrived, Arriving
 from elastalog.pipeline.spark.frames import absolute, frame_to_arrow, path_of, reading
-from elastalog.pipeline.streams import OPERATION, RELATION, named_relation, numbered, read_changes, relation_column
+from elastalog.pipeline.streams import RELATION, named_relation, read_changes, relation_column
 from elastalog.relations.schema import Schema, goes_by_name, places_by_name, schema_named
 
 if TYPE_CHECKING:
@@ -61,7 +61,6 @@ def stream_of_parts(
     """A stream of rows, as above, whose micro-batches are taken apart in any way. `check` may refuse an update; it is
     told where the update is from."""
     named: dict[str, str] = {}
-    schema = None
     if relation is None:
         columns = [name for name in stream.columns if name not in parting.columns]
         _require_form(stream, [OPERATION, relation_column(stream.columns) or RELATION, *parting.columns])
@@ -74,10 +73,7 @@ def stream_of_parts(
     selected = [f"`{named.get(name, name)}` AS `{name}`" for name in (*parting.columns, *columns)]
 
     def checked(part: Part, pending: Any) -> Diff:
-        if schema is None:  # the rows say which relation they are about
-            diff = read_changes(numbered(part.rows), pending.schemas, None, part.place, keep_bad=pending.keeps_bad)
-        else:
-            diff = changes_of_table(schema, part.rows, part.place, pending.keeps_bad)
+        diff = read_changes(part.rows, pending.schemas, relation, part.place, keep_bad=pending.keeps_bad)
         if check is not None:
             check(diff, part.place)
         return diff
