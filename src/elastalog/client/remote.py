@@ -7,11 +7,11 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
-from urllib.parse import quote
 
 from elastalog.analysis.program import Value
 from elastalog.analysis.query import parameter_as_json
 from elastalog.analysis.values import public_value
+from elastalog.client.calls import query, relation_page
 from elastalog.diagnostics.arguments import require_whole
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.evaluation.changes import Changes
@@ -46,12 +46,8 @@ class RemoteRelation(Relation):
         return self.local().fact_words()
 
     def _total(self, explicit: bool = False) -> int:
-        total: int = self._calls.get(self._path, limit=0, explicit=explicit)["total"]
+        total: int = self._calls.ask(relation_page, relation=self.name, limit=0, explicit=explicit)["total"]
         return total
-
-    @property
-    def _path(self) -> str:
-        return f"/relations/{quote(self.name, safe='')}"
 
     def __contains__(self, fact: object) -> bool:
         if not isinstance(fact, tuple) or len(fact) != self.schema.arity:
@@ -62,7 +58,7 @@ class RemoteRelation(Relation):
             return False  # it cannot be a fact of this relation
         parameters = {f"a{place}": parameter_as_json(value) for place, value in enumerate(values)}
         text = f"{self.name}({', '.join(f'?{name}' for name in parameters)})"
-        return bool(self._calls.ask("/query", {"query": text, "parameters": parameters, "limit": 0})["total"])
+        return bool(self._calls.ask(query, query=text, parameters=parameters, limit=0)["total"])
 
     def local(
         self, where: str = "", order: str = "", offset: int = 0, limit: int | None = None, *, explicit: bool = False
@@ -72,8 +68,8 @@ class RemoteRelation(Relation):
         given, in any order, whether or not they also follow from rules."""
         if not self.schema.arity:  # an Arrow table without columns does not say how many rows it has
             return self._decoder.relation(self.schema, [()] * self._total(explicit))
-        table = self._calls.table(self._path, where=where, order=order, offset=offset, limit=limit, explicit=explicit)
-        return self._decoder.relation(self.schema, table)
+        wanted = {"where": where, "order": order, "offset": offset, "limit": limit, "explicit": explicit}
+        return self._decoder.relation(self.schema, self._calls.table(relation_page, relation=self.name, **wanted))
 
     def head(self, number: int = SHOWN) -> list[tuple[Value, ...]]:
         """The first facts, in no particular order."""
@@ -82,7 +78,7 @@ class RemoteRelation(Relation):
     def to_arrow(self, annotations: bool = False, types: Mapping[str, Any] | None = None) -> pa.Table:
         """An Arrow table; with `annotations`, columns `@level` and `@count` follow, if the strategy keeps them. `types`
         as for a relation of a session."""
-        table = self._calls.table(self._path, annotations=annotations)
+        table = self._calls.table(relation_page, relation=self.name, annotations=annotations)
         return with_types(table, types) if types else table
 
 

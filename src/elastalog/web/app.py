@@ -124,19 +124,14 @@ def _parts(described: Mapping[str, Any]) -> Iterator[str]:
 def _call(path: str, method: str, call: Mapping[str, Any], described: Mapping[str, Any]) -> Iterator[str]:
     yield f"<section><h3><b>{method.upper()}</b> <code>{escape(path)}</code></h3>"
     yield f"<p>{_told(call)}</p><table>"
-    for one in call.get("parameters", ()):
-        where = "" if one["in"] == "query" else f" ({one['in']})"
-        yield _row(f"{one['name']}{where}", _kind(one["schema"]), one.get("required", False))
     for content in call.get("requestBody", {}).get("content", {}).values():
-        yield from _body(content["schema"], described)
+        body = described["components"]["schemas"][content["schema"]["$ref"].rpartition("/")[2]]
+        for name, field in body["properties"].items():
+            yield _row(name, _kind(field), name in body.get("required", ()))
+    for one in call.get("parameters", ()):
+        where = "" if one["in"] == "query" and method == "get" else f" ({one['in']})"
+        yield _row(f"{one['name']}{where}", _kind(one["schema"]), one.get("required", False))
     yield "</table></section>"
-
-
-def _body(schema: Mapping[str, Any], described: Mapping[str, Any]) -> Iterator[str]:
-    model = described["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
-    yield f'<tr><td colspan="3">body: {_told(model)}</td></tr>'
-    for name, field in model["properties"].items():
-        yield _row(name, _kind(field), name in model.get("required", ()))
 
 
 def _told(described: Mapping[str, Any]) -> str:

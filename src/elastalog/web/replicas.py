@@ -192,13 +192,14 @@ class Replicas:
 
     # --- for the one thread that works -----------------------------------------------------------------------------
 
+    @property
+    def first(self) -> Session:
+        """The session that is updated."""
+        return self._first
+
     def update(self, source: str | None, batch: str | None) -> PendingUpdate:
         """An update to fill, for `commit`."""
         return self._first.update(source, batch)
-
-    def take_back(self, update: PendingUpdate, epoch: int | None) -> None:
-        """Puts into an update what takes back an epoch; None: the last."""
-        self._first.engine.undoing(self._first.epoch if epoch is None else epoch, update)
 
     def commit(self, update: PendingUpdate, committed: Callable[[EpochRecord], None] = lambda record: None) -> None:
         """Makes the next epoch. `committed` is called when readers see it."""

@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from nicegui import ui
 
@@ -16,18 +16,14 @@ from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, error
 from elastalog.diagnostics.messages import counted
 from elastalog.evaluation.changes import Changes
 from elastalog.program import Program
-from elastalog.relations.facts import Relation
 from elastalog.session.questions import Statistics
 from elastalog.syntax.keywords import RESERVED
-from elastalog.web.calls import commits
 from elastalog.web.pages.editor import Editor, hints_of, marks_of
 from elastalog.web.pages.markup import Address, faults_html, line_of, seconds_html, told
 from elastalog.web.pages.tables import changes_html
 from elastalog.web.pages.window import FIELD, Window, box, button, card, heading, raw, select
 from elastalog.web.reading import Committed
-
-if TYPE_CHECKING:
-    from elastalog.web.service import Service
+from elastalog.web.writing import becoming, undoing
 
 _HEADERS: Final = {"": "header: detected", "yes": "first line: names of columns", "no": "first line: a fact"}
 _IS_HEADER: Final = {"": None, "yes": True, "no": False}
@@ -97,16 +93,16 @@ class _Program:
 
     async def _preview(self) -> None:
         writing = self._window.bench.service.writing
-        changes = await self._window.attempt(self._window.ask(writing.preview_program, self._editor.text), self._result)
+        edit = becoming(self._editor.text)
+        changes = await self._window.attempt(self._window.ask(writing.preview_of, edit), self._result)
         if changes is not None:
             with self._result:
                 show_preview(self._window, changes)
 
     async def _commit(self) -> None:
         writing = self._window.bench.service.writing
-        done = await self._window.attempt(
-            self._window.ask(writing.become, self._editor.text, source="workbench"), self._result
-        )
+        edit = becoming(self._editor.text)
+        done = await self._window.attempt(self._window.ask(writing.commit, edit, source="workbench"), self._result)
         if done is None:
             return
         self._text = self._editor.text
@@ -191,7 +187,8 @@ def show_commit(window: Window, done: Committed) -> None:
     place = box()
 
     async def take_back() -> None:
-        back = await window.attempt(window.ask(undo, window.bench.service, done), place)
+        edit, source = undoing(done.epoch), f"undo of epoch {done.epoch}"
+        back = await window.attempt(window.ask(window.bench.service.writing.commit, edit, source=source), place)
         if back is not None:
             taken.set_visibility(False)
             with place:
@@ -232,24 +229,6 @@ def _notes(program: Program, statistics: Statistics) -> dict[int, str]:
             known = f"rule {rule.number_in_relation} of {rule.head.relation}: {counted(cost.derivations, 'derivation')}"
             notes.setdefault(line, []).append(f"{known} in the last full evaluation")
     return {line: "\n\n".join(texts) for line, texts in notes.items()}
-
-
-@commits
-def undo(service: Service, committed: Committed) -> Committed:
-    """The opposite of what an epoch did to explicit facts and rules. Facts that others have changed since are left as
-    they are now wanted: what came goes, what went comes."""
-    rules, update = committed.record.rules, committed.record.update
-    assert update is not None
-    with service.reading.at() as session:
-        came, went = (
-            {
-                name: list(Relation.of(session.schemas[name], session[name].dictionary, words))
-                for name, words in side.items()
-            }
-            for side in (update.inserted, update.deleted)
-        )
-    source = f"undo of epoch {committed.epoch}"
-    return service.writing.apply(went, came, added=rules.removed, removed=rules.added, source=source)
 
 
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
