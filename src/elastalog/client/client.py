@@ -17,7 +17,6 @@ from elastalog.client.calls import Call
 from elastalog.client.decoding import Decoder
 from elastalog.client.remote import Event, RemoteEngine, RemoteRelation, RemoteUndoing, RemoteUpdate, sent_events
 from elastalog.client.transport import Broken, Calls, Transport
-from elastalog.database import PreparedDecision, PreparedQuery, Written
 from elastalog.debugging.answers import Blame, Localisation, Suggestion
 from elastalog.debugging.questions import facts_in
 from elastalog.deprecated import INSTEAD, ONLY_OF_SESSIONS, Renamed, takes_key
@@ -29,9 +28,10 @@ from elastalog.evaluation.pending import by_relation
 from elastalog.evaluation.queries import planned_pattern
 from elastalog.pipeline.files.policy import FAIL
 from elastalog.pipeline.files.read import read_path, said_of_text
+from elastalog.prepared import PreparedDecision, PreparedQuery
 from elastalog.program import Program, as_program
 from elastalog.provenance.absence import Absence
-from elastalog.provenance.fact import Fact, no_fact
+from elastalog.provenance.fact import Fact, Written, no_fact
 from elastalog.provenance.proof import Proof
 from elastalog.relations.facts import Relation
 from elastalog.relations.schema import Column, Schema, UnknownRelation, schema_named
