@@ -108,9 +108,8 @@ class Writing:
         return self.preview_of(edits(*edited, **options), epoch, seconds)
 
     @asks
-    def forecast(self, *edited: Any, **options: Any) -> tuple[Forecast, ...]:
-        """What would be chosen for the strata that `edits` reach first."""
-        edit = edits(*edited, **options)
+    def forecast(self, edit: Edit) -> tuple[Forecast, ...]:
+        """What would be chosen for the strata that an edit reaches first."""
         return self._reading.ask(lambda session: session.forecast(edit.of(session)), changes=True)
 
     @commits

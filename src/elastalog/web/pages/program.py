@@ -18,12 +18,13 @@ from elastalog.evaluation.changes import Changes
 from elastalog.program import Program
 from elastalog.session.questions import Statistics
 from elastalog.syntax.keywords import RESERVED
+from elastalog.web.calls import asks, commits
 from elastalog.web.pages.editor import Editor, hints_of, marks_of
 from elastalog.web.pages.markup import Address, faults_html, line_of, seconds_html, told
 from elastalog.web.pages.tables import changes_html
 from elastalog.web.pages.window import FIELD, Window, box, button, card, heading, raw, select
 from elastalog.web.reading import Committed
-from elastalog.web.writing import becoming, undoing
+from elastalog.web.writing import Edit, becoming, edits, undoing
 
 _HEADERS: Final = {"": "header: detected", "yes": "first line: names of columns", "no": "first line: a fact"}
 _IS_HEADER: Final = {"": None, "yes": True, "no": False}
@@ -92,22 +93,13 @@ class _Program:
         self._result.clear()
 
     async def _preview(self) -> None:
-        writing = self._window.bench.service.writing
-        edit = becoming(self._editor.text)
-        changes = await self._window.attempt(self._window.ask(writing.preview_of, edit), self._result)
-        if changes is not None:
-            with self._result:
-                show_preview(self._window, changes)
+        text = self._editor.text
+        await preview(self._window, lambda: becoming(text), self._result)
 
     async def _commit(self) -> None:
-        writing = self._window.bench.service.writing
-        edit = becoming(self._editor.text)
-        done = await self._window.attempt(self._window.ask(writing.commit, edit, source="workbench"), self._result)
-        if done is None:
-            return
-        self._text = self._editor.text
-        with self._result:
-            show_commit(self._window, done)
+        text = self._editor.text
+        if await commit(self._window, lambda: becoming(text), self._result):
+            self._text = text
 
     # --- facts that are pasted -------------------------------------------------------------------------------------
 
@@ -129,23 +121,18 @@ class _Program:
 
     async def _paste(self) -> None:
         """Adds what was pasted to a relation, which is declared if the program has none of that name."""
-        service = self._window.bench.service
-        name = (self._relation.value or "").strip()
+        reading, name = self._window.bench.service.reading, (self._relation.value or "").strip()
+        text, has_header = self._facts.value or "", _IS_HEADER[self._header.value]
 
-        async def ask() -> Committed:
+        def edit() -> Edit:
             if not name:
                 raise error("E0955")
-            program = await self._window.look(lambda session: session.program)
-            pasted = await self._window.ask(read_pasted, self._facts.value or "", _IS_HEADER[self._header.value])
+            pasted, program = read_pasted(text, has_header), reading.look(lambda session: session.program)
             added = "" if name in program.checked.relations else pasted.declaration(name)
-            rows = {name: list(pasted.rows)}
-            return await self._window.ask(service.writing.apply, rows, None, added=added, source="workbench")
+            return edits({name: list(pasted.rows)}, added=added)
 
-        done = await self._window.attempt(ask(), self._pasted)
-        if done is not None:
+        if await commit(self._window, edit, self._pasted):
             self._facts.value = ""
-            with self._pasted:
-                show_commit(self._window, done)
 
     async def committed(self) -> None:
         """Called after a commit: the text follows the program unless the user has changed it here."""
@@ -167,10 +154,34 @@ class _Program:
             raw(told("Someone else has changed the program meanwhile. Reset shows the current version.", "warning"))
 
 
-def show_preview(window: Window, changes: Changes) -> None:
-    """What would change."""
-    raw(f"<p>It would change <b>{counted(changes.impact, 'fact')}</b>.</p>" if changes.impact else "")
-    raw(changes_html(window, changes, nothing="No fact would come or go."))
+async def preview(
+    window: Window, edit: Callable[[], Edit], place: ui.element, more: Callable[[Edit], str] = lambda _: ""
+) -> None:
+    """Shows in a place what an edit, which is made when it is asked about, would change; and `more` that is to say."""
+
+    @asks
+    def ask() -> tuple[Changes, str]:
+        made = edit()
+        return window.bench.service.writing.preview_of(made), more(made)
+
+    found = await window.attempt(window.ask(ask), place)
+    if found is not None:
+        changes, further = found
+        with place:
+            raw(f"<p>It would change <b>{counted(changes.impact, 'fact')}</b>.</p>" if changes.impact else "")
+            raw(changes_html(window, changes, nothing="No fact would come or go."))
+            raw(further)
+
+
+async def commit(window: Window, edit: Callable[[], Edit], place: ui.element) -> Committed | None:
+    """Makes an edit the next epoch, and shows in a place what came of it."""
+    writing = window.bench.service.writing
+    making = commits(lambda: writing.commit(edit(), source="workbench"))
+    done = await window.attempt(window.ask(making), place)
+    if done is not None:
+        with place:
+            show_commit(window, done)
+    return done
 
 
 def show_commit(window: Window, done: Committed) -> None:
