@@ -24,7 +24,6 @@ from elastalog.diagnostics.arguments import listed, require_mapping, require_tex
 from elastalog.evaluation.changes import Changes
 from elastalog.evaluation.costs import Forecast
 from elastalog.evaluation.differences import Differences
-from elastalog.evaluation.pending import by_relation
 from elastalog.evaluation.queries import planned_pattern
 from elastalog.pipeline.files.policy import FAIL
 from elastalog.pipeline.files.read import read_path, said_of_text
@@ -179,13 +178,11 @@ class Client(Renamed):
     ) -> Changes:
         """Makes the next epoch, of rows by relation, or files that hold them, or of a diff file, and returns what it
         changed. Files are read here, and a row that is no fact is an error. `batch` as for `update`."""
+        update = self.update(source, batch)
         if isinstance(inserted, str | os.PathLike):
-            update = self.update(source, batch)
             update.read(inserted)
-            for name, rows in by_relation("deleted", deleted):
-                update.delete(name, rows)
-            return update.commit()
-        return self.send({**self._facts(inserted, deleted), "source": source}, batch)
+            inserted = None
+        return update.take(inserted, deleted).commit()
 
     @takes_key
     def change_rules(
@@ -201,7 +198,7 @@ class Client(Renamed):
         `update`."""
         if preview:
             return self.preview(added=added, removed=removed)
-        return self.send({**_rules(added, removed), "source": source}, batch)
+        return self.update(source, batch).take(added=added, removed=removed).commit()
 
     @takes_key
     def upgrade(
@@ -227,8 +224,8 @@ class Client(Renamed):
         """What an update would change, without an epoch; or what taking back an epoch would."""
         if isinstance(inserted, RemoteUndoing):
             return self._take_back(inserted.epoch, preview=True)
-        body = self._edits(inserted, deleted, added, removed)
-        return self._changes(self._calls.ask(calls.preview, rows=MOST_ROWS, **body), body["added_rules"])
+        edits = self.update().take(inserted, deleted, added, removed).edits
+        return self._changes(self._calls.ask(calls.preview, rows=MOST_ROWS, **edits), edits["added_rules"])
 
     def forecast(
         self,
@@ -239,12 +236,8 @@ class Client(Renamed):
         removed: int | str | Iterable[int | str] = (),
     ) -> tuple[Forecast, ...]:
         """What the strategy would choose for an update; see `Session.forecast`."""
-        told = self._calls.ask(calls.forecast, **self._edits(inserted, deleted, added, removed))
+        told = self._calls.ask(calls.forecast, **self.update().take(inserted, deleted, added, removed).edits)
         return tuple(Forecast(**{**one, "relations": tuple(one["relations"])}) for one in told["strata"])
-
-    def _edits(self, inserted: Any, deleted: Any, added: Any, removed: Any) -> dict[str, Any]:
-        rules = _rules(added, removed)
-        return {**self._facts(inserted, deleted, rules["added_rules"]), **rules}
 
     def send(self, update: Mapping[str, Any], batch: str | int | None = None) -> Changes:
         """Sends an update as `POST /updates` takes it."""
@@ -259,15 +252,6 @@ class Client(Renamed):
         if call is not calls.update or body.get("added_rules") or body.get("removed_rules"):
             self.reload()  # its rules may be others now
         return self._changes(told)
-
-    def _facts(
-        self, inserted: Mapping[str, Any] | None, deleted: Mapping[str, Any] | None, added: str = ""
-    ) -> dict[str, Any]:
-        """Facts as they are sent: checked here, where they are."""
-        return {
-            "inserted": {name: self.rows_told(name, rows, added) for name, rows in by_relation("inserted", inserted)},
-            "deleted": {name: self.rows_told(name, rows, added) for name, rows in by_relation("deleted", deleted)},
-        }
 
     def rows_told(self, name: str, rows: Any, added: str = "") -> list[list[Any]]:
         """Facts of a relation, which rules that are `added` may declare, in any form that a session takes, files here
@@ -468,12 +452,6 @@ def _written(given: Any) -> str:
         case (str() as name, tuple() | list() as values):
             return f"{name}({', '.join(map(show_value, values))})"
     raise no_fact(given)
-
-
-def _rules(added: str | Iterable[str], removed: int | str | Iterable[int | str]) -> dict[str, Any]:
-    texts = [added] if isinstance(added, str) else list(added)
-    gone = [removed] if isinstance(removed, int | str) else list(removed)
-    return {"added_rules": "\n".join(texts), "removed_rules": gone}
 
 
 def _base(kind: pa.DataType) -> Base:

@@ -15,7 +15,7 @@ from elastalog.client.calls import query, relation_page
 from elastalog.diagnostics.arguments import require_whole
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.evaluation.changes import Changes
-from elastalog.evaluation.pending import DraftUpdate, once_committed
+from elastalog.evaluation.pending import DraftUpdate, by_relation, once_committed
 from elastalog.late import dataclass
 from elastalog.pipeline.files.diff import read_diff
 from elastalog.pipeline.spark.for_sessions import make_frame
@@ -96,46 +96,53 @@ class RemoteUpdate(DraftUpdate):
 
     def __init__(self, client: Sender, source: str | None, batch: str | int | None) -> None:
         self._client = client
+        self._source = source
         self._batch = batch
-        self._told: dict[str, Any] = {
-            "inserted": {}, "deleted": {}, "added_rules": "", "removed_rules": [], "source": source,
-        }  # fmt: skip
+        self.edits: dict[str, Any] = {"inserted": {}, "deleted": {}, "added_rules": "", "removed_rules": []}
         self._changes: Changes | None = None
 
     def insert(self, relation: str, rows: Any) -> None:
-        self._take("inserted", relation, rows)
+        self._add("inserted", relation, rows)
 
     def delete(self, relation: str, rows: Any) -> None:
-        self._take("deleted", relation, rows)
+        self._add("deleted", relation, rows)
 
-    def _take(self, side: str, relation: str, rows: Any) -> None:
+    def _add(self, side: str, relation: str, rows: Any) -> None:
         self.require_open()
-        told = self._client.rows_told(relation, rows, self._told["added_rules"])
-        self._told[side].setdefault(relation, []).extend(told)
+        told = self._client.rows_told(relation, rows, self.edits["added_rules"])
+        self.edits[side].setdefault(relation, []).extend(told)
+
+    def take(
+        self, inserted: Any = None, deleted: Any = None, added: str | Iterable[str] = "", removed: Any = ()
+    ) -> RemoteUpdate:
+        """Facts by relation, and rules, that come and go."""
+        self.remove_rules(removed)
+        self.add_rules(added)
+        for name, rows in by_relation("inserted", inserted):
+            self.insert(name, rows)
+        for name, rows in by_relation("deleted", deleted):
+            self.delete(name, rows)
+        return self
 
     def read(self, path: str | os.PathLike[str]) -> None:
         """The changes of a diff file, or of a folder of them."""
         self.require_open()
-        decoder = self._client.decoder.with_rules(self._told["added_rules"])
+        decoder = self._client.decoder.with_rules(self.edits["added_rules"])
         diff = read_diff(Path(path), decoder.schemas, lambda more: decoder.with_rules("\n".join(more)).schemas)
-        self.remove_rules(diff.removed_rules)
-        self.add_rules(diff.added_rules)
-        for rows_of, take in ((diff.deleted, self.delete), (diff.inserted, self.insert)):
-            for name, rows in rows_of.items():
-                take(name, rows)
+        self.take(diff.inserted, diff.deleted, diff.added_rules, diff.removed_rules)
 
     def add_rules(self, rules: str | Iterable[str]) -> None:
         self.require_open()
         for text in [rules] if isinstance(rules, str) else rules:
-            self._told["added_rules"] += f"{text}\n"
+            self.edits["added_rules"] += f"{text}\n" if text.strip() else ""
 
     def remove_rules(self, rules: int | str | Iterable[int | str]) -> None:
         self.require_open()
-        self._told["removed_rules"] += [rules] if isinstance(rules, int | str) else list(rules)
+        self.edits["removed_rules"] += [rules] if isinstance(rules, int | str) else list(rules)
 
     def commit(self) -> Changes:
         self.require_open()
-        self._changes = self._client.send(self._told, self._batch)
+        self._changes = self._client.send({**self.edits, "source": self._source}, self._batch)
         self._end = "committed"
         return self._changes
 

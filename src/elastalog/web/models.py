@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 from fastapi import HTTPException, Request, Response
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
-from pydantic import BaseModel, Field, create_model
+from pydantic import Field, create_model
 
 from elastalog.diagnostics.diagnostic import Diagnostic, collecting_warnings, error, render_json
 from elastalog.diagnostics.nearest import did_you_mean
@@ -75,16 +75,10 @@ TOLD: Final[Mapping[str | None, Any]] = {
 """The kinds of answers, for the description."""
 
 
-class Problem(BaseModel):
-    """Why there is no answer: the diagnostics, as `--format json` has them."""
-
-    type: str
-    title: str
-    status: int
-    detail: str
-    code: str
-    help: str | None
-    diagnostics: list[dict[str, Any]]
+PROBLEM_TOLD: Any = _told(
+    "Problem", "Why there is no answer: the diagnostics, as `--format json` has them.", type=str, title=str, status=int,
+    detail=str, code=str, help=str | None, diagnostics=list[dict[str, Any]],
+)  # fmt: skip
 
 
 bearer = HTTPBearer(auto_error=False, description="the token of the service")
