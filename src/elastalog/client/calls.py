@@ -16,16 +16,10 @@ from typing import Annotated, Any, Final, Literal, TypeAlias, get_type_hints
 from urllib.parse import quote
 
 from elastalog.analysis.query import parameter_from_json
-from elastalog.client.encoding import (
-    as_object,
-    columns_as_json,
-    difference_as_json,
-    fact_as_json,
-    rows_from_json,
-    undo_as_json,
-)
+from elastalog.client.encoding import columns_as_json, difference_as_json, rows_from_json, undo_as_json
 from elastalog.diagnostics.diagnostic import ElastalogError, error, render_json
 from elastalog.program import rule_texts
+from elastalog.provenance.rendering.markup import as_json, fact_as_json
 
 # --- kinds of parameters -------------------------------------------------------------------------------------------
 
@@ -182,13 +176,13 @@ async def query(
 def proof(asked: Asked, fact: FactText, depth: Annotated[int, Within(ge=0, le=1000)] | None = None) -> Any:
     """Why a fact holds: its best proof, to a depth. Facts that are not expanded can be asked for in turn."""
     found = asked.session.explain(fact, asked.limits.depth if depth is None else depth)
-    return {"epoch": asked.session.epoch, **as_object(found.to_json())}
+    return {"epoch": asked.session.epoch, **as_json(found)}
 
 
 @call("GET /derivations", "questions")
 def derivations(asked: Asked, fact: FactText) -> Any:
     """Every derivation of a fact, as proofs of one level."""
-    found = [as_object(one.to_json()) for one in asked.session.derivations(fact)]
+    found = list(map(as_json, asked.session.derivations(fact)))
     return {"epoch": asked.session.epoch, "fact": fact, "derivations": found}
 
 
@@ -211,7 +205,7 @@ def why_not(
     if not isinstance(values, dict):
         raise malformed("`bindings` is not a JSON object")
     found = asked.session.why_not(fact, limit, rule=rule, bindings=values)
-    return {"epoch": asked.session.epoch, **as_object(found.to_json())}
+    return {"epoch": asked.session.epoch, **as_json(found)}
 
 
 @call("GET /uses", "questions", changes="all")
@@ -232,7 +226,7 @@ def localise(
     """A smallest part of the last update, or of what happened between two `epochs`, that alone shows all faults: facts
     that hold and are `unwanted`, facts that do not and are `missing`."""
     found = asked.session.localise(unwanted, missing, epochs=epochs, time_limit=asked.reading.time_to_search())
-    return as_object(found.to_json())
+    return found.as_object()
 
 
 @call("POST /suggest", "debugging", SECONDS, changes=True)
@@ -260,7 +254,7 @@ def suggest(
         unwanted, missing, rejected, weights or None, asked.reading.time_to_search(), epochs=epochs, over=over,
         candidates=given,
     )  # fmt: skip
-    told = as_object(found.to_json())
+    told = found.as_object()
     elements = zip(told["elements"], found.elements, strict=True)
     told["elements"] = [{**one, "undoing": element.undoing} for one, element in elements]
     return {**told, "undo": undo_as_json(found)}
@@ -270,7 +264,7 @@ def suggest(
 def blame(asked: Asked, fact: FactText) -> Any:
     """The epoch in which a fact last appeared or disappeared, and the part of its update that did that."""
     found = asked.session.blame(fact)
-    return {**as_object(found.to_json()), "fact": fact_as_json(found.fact)}
+    return {**found.as_object(), "fact": fact_as_json(found.fact)}
 
 
 # --- program -------------------------------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ as are the numbers that JSON has not: NaN and the infinities. What is given may 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,6 @@ from elastalog.analysis.program import Base, Value
 from elastalog.debugging.answers import Suggestion
 from elastalog.evaluation.changes import Changes, RelationChanges
 from elastalog.evaluation.differences import Difference
-from elastalog.provenance.fact import Fact
 from elastalog.relations.facts import Relation
 from elastalog.relations.rows import row_from_json
 from elastalog.relations.schema import Schema
@@ -75,17 +73,6 @@ def difference_as_json(found: Difference, most: int) -> dict[str, Any]:
         "moved_count": found.moved.num_rows,
         **{name: moved.column(f"@{name}").to_pylist() if moved.num_rows else [] for name in ("was", "level")},
     }
-
-
-def fact_as_json(fact: Fact) -> dict[str, Any]:
-    """A fact as JSON has it."""
-    return {"relation": fact.relation, "values": [json_value(value) for value in fact.values], "text": str(fact)}
-
-
-def as_object(text: str) -> dict[str, Any]:
-    """An answer that is a JSON text, to be a part of another one."""
-    found: dict[str, Any] = json.loads(text)
-    return found
 
 
 def undo_as_json(found: Suggestion) -> dict[str, Any]:
