@@ -135,30 +135,21 @@ def _writer(form: str, sink: _Sink, schema: pa.Schema) -> Any:
     return pa.ipc.new_stream(out, schema)
 
 
-class _Sink(io.RawIOBase):
+class _Sink(io.BytesIO):
     """Holds what was written until it is taken."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._parts: list[bytes] = []
-        self._place = 0
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: Any) -> int:
-        part = bytes(data)
-        self._parts.append(part)
-        self._place += len(part)
-        return len(part)
+    _before = 0
 
     def tell(self) -> int:
-        return self._place
+        return self._before + super().tell()
 
     def taken(self) -> bytes:
         """What was written since this was last asked."""
-        parts, self._parts = self._parts, []
-        return b"".join(parts)
+        found = self.getvalue()
+        self._before += len(found)
+        self.seek(0)
+        self.truncate()
+        return found
 
 
 def event_as_json(event: Event, most: int, only: Collection[str] | None = None) -> dict[str, Any]:
