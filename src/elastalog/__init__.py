@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from elastalog.client import Client as Client
     from elastalog.client import connect as connect
     from elastalog.database import Database as Database
-    from elastalog.database import Decision as Decision
-    from elastalog.database import PreparedDecision as PreparedDecision
-    from elastalog.database import PreparedQuery as PreparedQuery
     from elastalog.debugging.answers import Blame as Blame
     from elastalog.debugging.answers import Localisation as Localisation
     from elastalog.debugging.answers import Suggestion as Suggestion
@@ -35,6 +32,9 @@ if TYPE_CHECKING:
     from elastalog.evaluation.epochs import EpochRecord as EpochRecord
     from elastalog.pipeline.files.policy import BadRows as BadRows
     from elastalog.pipeline.files.policy import Report as Report
+    from elastalog.prepared import Decision as Decision
+    from elastalog.prepared import PreparedDecision as PreparedDecision
+    from elastalog.prepared import PreparedQuery as PreparedQuery
     from elastalog.program import Program as Program
     from elastalog.provenance.absence import Absence as Absence
     from elastalog.provenance.fact import Fact as Fact
@@ -63,7 +63,7 @@ PUBLIC = {
     "Changes": "elastalog.evaluation.changes",
     "Client": "elastalog.client",
     "Database": "elastalog.database",
-    "Decision": "elastalog.database",
+    "Decision": "elastalog.prepared",
     "Diagnostic": "elastalog.diagnostics.diagnostic",
     "Difference": "elastalog.evaluation.differences",
     "Differences": "elastalog.evaluation.differences",
@@ -77,8 +77,8 @@ PUBLIC = {
     "Localisation": "elastalog.debugging.answers",
     "LogEntry": "elastalog.storage.entries",
     "PendingUpdate": "elastalog.session.pending",
-    "PreparedDecision": "elastalog.database",
-    "PreparedQuery": "elastalog.database",
+    "PreparedDecision": "elastalog.prepared",
+    "PreparedQuery": "elastalog.prepared",
     "Program": "elastalog.program",
     "Progress": "elastalog.backends.watch",
     "Proof": "elastalog.provenance.proof",

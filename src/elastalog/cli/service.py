@@ -6,9 +6,10 @@ import ipaddress
 import secrets
 import tempfile
 import webbrowser
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -39,6 +40,8 @@ from elastalog.diagnostics.diagnostic import error
 from elastalog.session.settings import Store
 
 if TYPE_CHECKING:
+    from fastapi import FastAPI
+
     from elastalog.session import Session
     from elastalog.web.service import Service
     from elastalog.web.settings import Limits, Settings
@@ -103,32 +106,35 @@ service_options: Final = together(
 
 
 @contextmanager
-def opened_service(
-    path: str, wanted: ServiceOptions, options: SessionOptions, console: Console
+def _opened_service(
+    wanted: ServiceOptions, session_of: Callable[[ExitStack], Session]
 ) -> Iterator[tuple[Service, Settings]]:
-    """The service of the program or store at a path, and who may ask it, for a block."""
+    """A service, and who may ask it, for a block. `session_of` opens its session; the stack ends with it."""
     settings = settings_of(wanted)  # before any work
     from elastalog.web.service import Service
 
     with ExitStack() as stack:
-        session = _session(path, wanted, options, console, stack)
-        service = Service(session, settings.limits, is_twofold=not wanted.readers_wait)
+        service = Service(session_of(stack), settings.limits, is_twofold=not wanted.readers_wait)
         stack.callback(service.close)
         yield service, settings
 
 
 def _session(path: str, wanted: ServiceOptions, options: SessionOptions, console: Console, stack: ExitStack) -> Session:
+    """A session of the program or store at a path."""
     if is_store(path) or Path(path).is_dir():
         if wanted.store is not None:
             raise click.UsageError("--store is for programs")
         tell_unread_facts(path, console)
         return writing(path, console, options.functors, options.bad_row_policy())
-    store = wanted.store
-    if store is None:
-        # Earlier epochs can be looked at while the service runs.
-        store = str(Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="elastalog-"))) / "store")
+    # Without a store of the user's, earlier epochs can be looked at while the service runs.
+    store = wanted.store or str(_temporary(stack))
     program = load_program(path, console)
     return open_session(program, options, console, store=Store(store, wanted.retention))
+
+
+def _temporary(stack: ExitStack) -> Path:
+    """Where a store may be that goes with the service."""
+    return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="elastalog-"))) / "store"
 
 
 def settings_of(wanted: ServiceOptions) -> Settings:
@@ -192,19 +198,37 @@ def serve(program: str, wanted: ServiceOptions, options: SessionOptions, console
     """
     require_web()
     console.say(f"opening {program} …")
-    with announcing(console), opened_service(program, wanted, options, console) as (service, settings):
-        from elastalog.web.app import address_of, listen, make_app, serve, without_pages
+    opened = _opened_service(wanted, partial(_session, program, wanted, options, console))
+    with announcing(console), opened as (service, settings):
+        from elastalog.web.app import make_app, without_pages
 
-        listening = listen(wanted.host, wanted.port)
-        address = address_of(listening, wanted.host)
+        _serve(without_pages(make_app(service, settings)), service, settings, wanted, program)
 
-        def started() -> None:
-            service.tell_address(address)
-            click.echo(f"{program}: epoch {service.epoch} at {address}")
-            if settings.token is not None and wanted.token is None:
-                click.echo(f"token: {settings.token}")
 
-        serve(without_pages(make_app(service, settings)), service, listening, started)
+def _serve(
+    app: FastAPI, service: Service, settings: Settings, wanted: ServiceOptions, title: str, *,
+    has_pages: bool = False, opens: bool = False,
+) -> None:  # fmt: skip
+    """Serves an application, and prints its address. A token that the user gave is theirs to keep: only one that was
+    made is printed, for pages within their address."""
+    from elastalog.web.app import address_of, listen, serve
+
+    listening = listen(wanted.host, wanted.port)
+    address, token = address_of(listening, wanted.host), settings.token
+    is_made = token is not None and wanted.token is None
+
+    def started() -> None:
+        service.tell_address(address)
+        shown = address + (f"/?token={token}" if is_made else "/") * has_pages
+        click.echo(f"{title}: epoch {service.epoch} at {shown}")
+        if is_made and not has_pages:
+            click.echo(f"token: {token}")
+        elif token is not None and has_pages and not is_made:
+            click.echo("sign in there with the token; the browser keeps it as a cookie")
+        if opens:
+            webbrowser.open(shown)
+
+    serve(app, service, listening, started)
 
 
 def require_web() -> None:
@@ -238,57 +262,23 @@ def workbench(
     if demo and program is not None:
         raise click.UsageError("give a PROGRAM, a STORE, or --demo, not two of them")
     _require_pages()
-    if program is not None:
-        opened, title = opened_service(program, wanted, options, console), Path(program).name
-    else:
-        opened, title = _in_a_folder(wanted, demo), "services.dl" if demo else "new.dl"
-    console.say(f"opening {title} …")
-    with announcing(console), opened as (service, settings):
-        _serve(service, settings, wanted, title, demo, opens)
-
-
-def _serve(
-    service: Service, settings: Settings, wanted: ServiceOptions, title: str, is_demo: bool, opens: bool
-) -> None:
-    from elastalog.web.app import address_of, listen, make_app, serve
+    from elastalog.web.app import make_app
+    from elastalog.web.pages.demo import live_through, open_demo, open_empty
     from elastalog.web.pages.frame import mount_pages
 
-    listening = listen(wanted.host, wanted.port)
-    app = make_app(service, settings)
-    mount_pages(app, service, title=title, is_demo=is_demo)
-    # A token that the user gave is theirs to keep: it is not printed.
-    is_made = settings.token is not None and wanted.token is None
-    place = address_of(listening, wanted.host)
-    address = place + (f"/?token={settings.token}" if is_made else "/")
+    def session(stack: ExitStack) -> Session:
+        if program is not None:
+            return _session(program, wanted, options, console, stack)
+        return open_demo(_temporary(stack)) if demo else open_empty(Path(wanted.store or _temporary(stack)))
 
-    def started() -> None:
-        service.tell_address(place)
-        click.echo(f"{title}: epoch {service.epoch} at {address}")
-        if not is_made and settings.token is not None:
-            click.echo("sign in there with the token; the browser keeps it as a cookie")
-        if opens:
-            webbrowser.open(address)
-
-    serve(app, service, listening, started)
-
-
-@contextmanager
-def _in_a_folder(wanted: ServiceOptions, is_demo: bool) -> Iterator[tuple[Service, Settings]]:
-    """The demonstration, or an empty program, in a folder that goes when it ends, unless a store is named."""
-    from elastalog.web.pages.demo import live_through, open_demo, open_empty
-    from elastalog.web.service import Service
-
-    settings = settings_of(wanted)
-    with tempfile.TemporaryDirectory(prefix="elastalog-") as folder:
-        store = Path(folder) / "store"
-        session = open_demo(store) if is_demo else open_empty(Path(wanted.store or store))
-        service = Service(session, settings.limits, is_twofold=not wanted.readers_wait)
-        try:
-            if is_demo:
-                live_through(service)
-            yield service, settings
-        finally:
-            service.close()
+    title = Path(program).name if program is not None else "services.dl" if demo else "new.dl"
+    console.say(f"opening {title} …")
+    with announcing(console), _opened_service(wanted, session) as (service, settings):
+        if demo:
+            live_through(service)
+        app = make_app(service, settings)
+        mount_pages(app, service, title=title, is_demo=demo)
+        _serve(app, service, settings, wanted, title, has_pages=True, opens=opens)
 
 
 def _require_pages() -> None:

@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from elastalog.analysis.listing import json_value, show_value
 from elastalog.analysis.program import Base, Value
 from elastalog.analysis.query import parameter_as_json, parameter_values, parameters_in
+from elastalog.client import calls
+from elastalog.client.calls import Call
 from elastalog.client.decoding import Decoder
 from elastalog.client.remote import Event, RemoteEngine, RemoteRelation, RemoteUndoing, RemoteUpdate, sent_events
 from elastalog.client.transport import Broken, Calls, Transport
-from elastalog.database import PreparedDecision, PreparedQuery, Written
 from elastalog.debugging.answers import Blame, Localisation, Suggestion
 from elastalog.debugging.questions import facts_in
 from elastalog.deprecated import INSTEAD, ONLY_OF_SESSIONS, Renamed, takes_key
@@ -24,23 +25,24 @@ from elastalog.diagnostics.diagnostic import error
 from elastalog.evaluation.changes import Changes
 from elastalog.evaluation.costs import Forecast
 from elastalog.evaluation.differences import Differences
-from elastalog.evaluation.pending import fill
 from elastalog.evaluation.queries import planned_pattern
 from elastalog.pipeline.files.policy import FAIL, BadChanges, BadRows, Mode, as_bad_rows
 from elastalog.pipeline.files.read import facts_given, said_of_text
+from elastalog.prepared import PreparedDecision, PreparedQuery
 from elastalog.program import Program, as_program
 from elastalog.provenance.absence import Absence
-from elastalog.provenance.fact import Fact, no_fact
+from elastalog.provenance.fact import Fact, Written, no_fact
 from elastalog.provenance.proof import Proof
 from elastalog.relations.facts import Relation
 from elastalog.relations.schema import Column, Schema, UnknownRelation, schema_named
-from elastalog.storage import errors
 from elastalog.storage.entries import LogEntry, as_moment, in_utc, require_epochs
 from elastalog.storage.history import Turn
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+
+T = TypeVar("T")
 
 _ELEMENTS = 'write facts as in the language: `["edge(1, 2)"]`'
 MOST_ROWS = 1_000_000
@@ -90,22 +92,13 @@ class Client(Renamed):
     def url(self) -> str:
         return self._transport.url
 
-    def _post(self, path: str, body: Mapping[str, Any], batch: str | int | None = None, method: str = "POST") -> Any:
-        """Asks what can be asked of the last epoch only."""
-        if self._calls.epoch is not None:
-            raise errors.read_only("it is a client of an earlier epoch")
-        told = self._transport.json(method, path, None, body, key=None if batch is None else str(batch))
-        if any(body.get(name) for name in ("program", "added_rules", "removed_rules")):
-            self.reload()
-        return told
-
     # --- reading ---------------------------------------------------------------------------------------------------
 
     @property
     def decoder(self) -> Decoder:
         """What makes values of answers: it knows the program as it was when last looked at."""
         if self._decoder is None:
-            told = self._calls.get("/program")
+            told = self._calls.ask(calls.program)
             self._decoder = Decoder(Program.reopen(told["text"], told["name"]))
         return self._decoder
 
@@ -127,7 +120,7 @@ class Client(Renamed):
     @property
     def epoch(self) -> int:
         """The number of the latest epoch, or of the one that this is a client of."""
-        found: int = self._calls.get("/relations")["epoch"]
+        found: int = self._calls.ask(calls.relations)["epoch"]
         return found
 
     def __iter__(self) -> Iterator[str]:
@@ -149,10 +142,11 @@ class Client(Renamed):
         """The answers to a query, with parameters `?name`; see `Session.query`. Records are texts."""
         require_text("a query is a text", text, "write it as in the language: `path(1, X)`")
         given = parameter_values({**(parameters or {}), **values})
-        body = {"query": text, "parameters": {name: parameter_as_json(value) for name, value in given.items()}}
-        table = self._calls.table("/query", body)
+        sent = {name: parameter_as_json(value) for name, value in given.items()}
+        table = self._calls.table(calls.query, query=text, parameters=sent)
         if not table.num_columns:  # then it does not say how many rows it has
-            return self.decoder.relation(Schema("answer", ()), [()] * self._calls.ask("/query", body)["total"])
+            total = self._calls.ask(calls.query, query=text, parameters=sent)["total"]
+            return self.decoder.relation(Schema("answer", ()), [()] * total)
         schema = Schema("answer", tuple(Column(field.name, _base(field.type)) for field in table.schema))
         return self.decoder.relation(schema, table)
 
@@ -193,8 +187,7 @@ class Client(Renamed):
         if isinstance(inserted, str | os.PathLike):
             update.read(inserted)
             inserted = None
-        fill(update, inserted, deleted)
-        return update.commit()
+        return update.take(inserted, deleted).commit()
 
     @takes_key
     def change_rules(
@@ -210,10 +203,7 @@ class Client(Renamed):
         `update`."""
         if preview:
             return self.preview(added=added, removed=removed)
-        update = self.update(source, batch)
-        update.remove_rules(removed)
-        update.add_rules(added)
-        return update.commit()
+        return self.update(source, batch).take(added=added, removed=removed).commit()
 
     @takes_key
     def upgrade(
@@ -226,8 +216,7 @@ class Client(Renamed):
     ) -> Changes:
         """Replaces the program by another one: a path, a text, or a `Program`. `batch` as for `update`."""
         text = as_program(program).tree.source.text
-        body = {"program": text, "preview": preview, "source": source, "rows": MOST_ROWS}
-        return self._changes(self._post("/program", body, batch, "PATCH"))
+        return self._commit(calls.change, batch, program=text, preview=preview, source=source)
 
     def preview(
         self,
@@ -240,8 +229,8 @@ class Client(Renamed):
         """What an update would change, without an epoch; or what taking back an epoch would."""
         if isinstance(inserted, RemoteUndoing):
             return self._take_back(inserted.epoch, preview=True)
-        body = self._edits(inserted, deleted, added, removed)
-        return self._changes(self._calls.ask("/updates/preview", body), body["added_rules"])
+        edits = self.update().take(inserted, deleted, added, removed).edits
+        return self._changes(self._calls.ask(calls.preview, rows=MOST_ROWS, **edits), edits["added_rules"])
 
     def forecast(
         self,
@@ -252,24 +241,21 @@ class Client(Renamed):
         removed: int | str | Iterable[int | str] = (),
     ) -> tuple[Forecast, ...]:
         """What the strategy would choose for an update; see `Session.forecast`."""
-        told = self._post("/updates/forecast", self._edits(inserted, deleted, added, removed))
+        told = self._calls.ask(calls.forecast, **self.update().take(inserted, deleted, added, removed).edits)
         return tuple(Forecast(**{**one, "relations": tuple(one["relations"])}) for one in told["strata"])
-
-    def _edits(self, inserted: Any, deleted: Any, added: Any, removed: Any) -> dict[str, Any]:
-        update = self.update()
-        update.remove_rules(removed)
-        update.add_rules(added)
-        fill(update, inserted, deleted)
-        return {**update.edits, "rows": MOST_ROWS}
 
     def send(self, update: Mapping[str, Any], batch: str | int | None = None) -> Changes:
         """Sends an update as `POST /updates` takes it."""
-        return self._changes(self._post("/updates", {**update, "rows": MOST_ROWS}, batch))
+        return self._commit(calls.update, batch, **update)
 
     def _take_back(self, epoch: int, *, preview: bool = False) -> Changes:
-        """Takes back an epoch, or tells what that would change, by `POST /undo`."""
-        told = self._post("/undo", {"epoch": epoch, "preview": preview, "rows": MOST_ROWS})
-        self.reload()  # its rules may be others now
+        """Takes back an epoch, or tells what that would change."""
+        return self._commit(calls.undo, None, epoch=epoch, preview=preview)
+
+    def _commit(self, call: Call, batch: str | int | None, **body: Any) -> Changes:
+        told = self._calls.ask(call, None if batch is None else str(batch), rows=MOST_ROWS, **body)
+        if call is not calls.update or body.get("added_rules") or body.get("removed_rules"):
+            self.reload()  # its rules may be others now
         return self._changes(told)
 
     def rows_told(self, name: str, rows: Any, added: str = "", bad: BadChanges | None = None) -> list[list[Any]]:
@@ -297,12 +283,12 @@ class Client(Renamed):
 
     def explain(self, fact: Written, depth: int | None = None) -> Proof:
         """Why a fact holds: its best proof, to a depth (as far as the service goes by default)."""
-        told = self._calls.get("/proof", fact=_written(fact), depth=1000 if depth is None else depth)
+        told = self._calls.ask(calls.proof, fact=_written(fact), depth=1000 if depth is None else depth)
         return self._decoder_for(told["rules"]).proof(told, _Source(self, told["epoch"]))
 
     def derivations(self, fact: Written) -> tuple[Proof, ...]:
         """Every derivation of a fact that holds, as proofs of one level."""
-        told = self._calls.get("/derivations", fact=_written(fact))
+        told = self._calls.ask(calls.derivations, fact=_written(fact))
         source = _Source(self, told["epoch"])
         return tuple(self._decoder_for(one["rules"]).proof(one, source) for one in told["derivations"])
 
@@ -312,18 +298,13 @@ class Client(Renamed):
         """Why a fact does not hold: the derivations of it that fail nearest to success; with a pattern, `path(1, X)`,
         why no other fact fits it."""
         values = {name: json_value(value) for name, value in parameter_values(bindings or {}).items()}
-        told = self._calls.get("/why-not", fact=_written(fact), limit=limit, rule=rule, bindings=json.dumps(values))
-        source = _Source(self, told["epoch"])
-        try:
-            return self.decoder.absence(told, source)
-        except (KeyError, UnknownRelation):
-            self.reload()
-            return self.decoder.absence(told, source)
+        told = self._calls.ask(calls.why_not, fact=_written(fact), limit=limit, rule=rule, bindings=json.dumps(values))
+        return self._read(Decoder.absence, told, _Source(self, told["epoch"]))
 
     def uses(self, fact: Written, all: bool = False) -> tuple[Fact, ...]:  # noqa: A002
         """The facts that follow directly from a fact; with `all`, those that would go if it went. The service may name
         the first of them only."""
-        told = self._calls.get("/uses", fact=_written(fact), all=all, limit=MOST_ROWS)
+        told = self._calls.ask(calls.uses, fact=_written(fact), all=all, limit=MOST_ROWS)
         return tuple(self.decoder.fact(one) for one in told["uses"])
 
     def _decoder_for(self, rules: Sequence[Mapping[str, Any]]) -> Decoder:
@@ -342,8 +323,8 @@ class Client(Renamed):
         time_limit: float | None = None,
     ) -> Localisation:
         """A smallest part of the last update, or of what happened between two epochs, that shows all faults."""
-        body = {**_faults(unwanted, missing), "epochs": epochs, "seconds": time_limit}
-        return self.decoder.localisation(self._calls.ask("/localise", body))
+        faults: dict[str, Any] = _faults(unwanted, missing)
+        return self.decoder.localisation(self._calls.ask(calls.localise, epochs=epochs, seconds=time_limit, **faults))
 
     def suggest(
         self,
@@ -366,7 +347,7 @@ class Client(Renamed):
             "weights": {_written(element): weight for element, weight in (weights or {}).items()},
             "epochs": epochs, "over": over, "candidates": self._candidates(candidates), "seconds": time_limit,
         }  # fmt: skip
-        told = self._calls.ask("/suggest", body)
+        told = self._calls.ask(calls.suggest, **body)
         return self.decoder.suggestion(told, lambda _: self.send(told["undo"]))
 
     def _candidates(self, given: Any) -> Any:
@@ -378,7 +359,7 @@ class Client(Renamed):
 
     def blame(self, fact: Written) -> Blame:
         """The epoch in which a fact last appeared or disappeared, and the part of its update that did that."""
-        return self.decoder.blame(self._calls.ask("/blame", {"fact": _written(fact)}))
+        return self.decoder.blame(self._calls.ask(calls.blame, fact=_written(fact)))
 
     # --- history ---------------------------------------------------------------------------------------------------
 
@@ -391,13 +372,13 @@ class Client(Renamed):
 
     def log(self, limit: int | None = None) -> tuple[LogEntry, ...]:
         """The epochs that the service knows, until that of the client, oldest first: all, or the last `limit`."""
-        told = self._calls.get("/epochs", limit=MOST_ROWS if limit is None else limit)
+        told = self._calls.ask(calls.epochs, limit=MOST_ROWS if limit is None else limit)
         return tuple(LogEntry.read(one) for one in reversed(told["epochs"]))
 
     def history(self, fact: Written) -> tuple[Turn, ...]:
         """The epochs, until that of the client, in which a fact appeared, disappeared or changed its level, oldest
         first."""
-        told = self._calls.get("/turns", fact=_written(fact))
+        told = self._calls.ask(calls.turns, fact=_written(fact))
         return tuple(Turn(LogEntry.read(one["epoch"]), one["what"], one["was"], one["level"]) for one in told["turns"])
 
     def changes_since(self, epoch: int) -> Changes:
@@ -407,16 +388,19 @@ class Client(Renamed):
 
     def diff(self, first: int, last: int | None = None) -> Differences:
         """The net changes from one epoch to another, by default to the latest; see `Session.diff`."""
-        told = self._diff(first, self.epoch if last is None else last)
-        try:
-            return self.decoder.differences(told)
-        except UnknownRelation:
-            self.reload()
-        return self.decoder.differences(told)
+        return self._read(Decoder.differences, self._diff(first, self.epoch if last is None else last))
 
     def _diff(self, first: int, last: int) -> Any:
         require_epochs(first, last)
-        return self._transport.json("GET", "/diff", {"from": first, "to": last, "rows": MOST_ROWS})
+        return self._calls.ask(calls.diff, from_=first, to=last, rows=MOST_ROWS)
+
+    def _read(self, read: Callable[..., T], *told: Any) -> T:
+        """An answer, which may speak of rules or relations that are new."""
+        try:
+            return read(self.decoder, *told)
+        except (KeyError, UnknownRelation):
+            self.reload()
+        return read(self.decoder, *told)
 
     def listen(self, since: int | None = None, *, retries: int = 10) -> Iterator[Event]:
         """Every change from an epoch on (by default from now), without end. A broken connection is resumed without a
@@ -442,7 +426,7 @@ class Client(Renamed):
             time.sleep(min(2.0, 0.05 * 2 ** (retries - left)))
 
     def _events(self, last: int | None) -> Iterator[Event]:
-        for kind, told in sent_events(self._transport.lines("/changes", {"rows": MOST_ROWS}, last)):
+        for kind, told in sent_events(self._transport.lines(*calls.changes.request({"rows": MOST_ROWS}), last)):
             if kind == "epoch":  # where we stand
                 nothing = self.decoder.changes({"relations": {}, "impact": 0})
                 yield Event(told["epoch"], told["epoch"], nothing)

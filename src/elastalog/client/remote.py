@@ -7,15 +7,15 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
-from urllib.parse import quote
 
 from elastalog.analysis.program import Value
 from elastalog.analysis.query import parameter_as_json
 from elastalog.analysis.values import public_value
+from elastalog.client.calls import query, relation_page
 from elastalog.diagnostics.arguments import require_whole
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.evaluation.changes import Changes
-from elastalog.evaluation.pending import DraftUpdate, once_committed
+from elastalog.evaluation.pending import DraftUpdate, fill, once_committed
 from elastalog.late import dataclass
 from elastalog.pipeline.files.diff import read_diff
 from elastalog.pipeline.files.policy import FAIL, BadChanges, BadRows, Report
@@ -47,12 +47,8 @@ class RemoteRelation(Relation):
         return self.local().fact_words()
 
     def _total(self, explicit: bool = False) -> int:
-        total: int = self._calls.get(self._path, limit=0, explicit=explicit)["total"]
+        total: int = self._calls.ask(relation_page, relation=self.name, limit=0, explicit=explicit)["total"]
         return total
-
-    @property
-    def _path(self) -> str:
-        return f"/relations/{quote(self.name, safe='')}"
 
     def __contains__(self, fact: object) -> bool:
         if not self._may_hold(fact):
@@ -63,7 +59,7 @@ class RemoteRelation(Relation):
             return False  # it cannot be a fact of this relation
         parameters = {f"a{place}": parameter_as_json(value) for place, value in enumerate(values)}
         text = f"{self.name}({', '.join(f'?{name}' for name in parameters)})"
-        return bool(self._calls.ask("/query", {"query": text, "parameters": parameters, "limit": 0})["total"])
+        return bool(self._calls.ask(query, query=text, parameters=parameters, limit=0)["total"])
 
     def local(
         self, where: str = "", order: str = "", offset: int = 0, limit: int | None = None, *, explicit: bool = False
@@ -73,8 +69,8 @@ class RemoteRelation(Relation):
         given, in any order, whether or not they also follow from rules."""
         if not self.schema.arity:  # an Arrow table without columns does not say how many rows it has
             return self._decoder.relation(self.schema, [()] * self._total(explicit))
-        table = self._calls.table(self._path, where=where, order=order, offset=offset, limit=limit, explicit=explicit)
-        return self._decoder.relation(self.schema, table)
+        wanted = {"where": where, "order": order, "offset": offset, "limit": limit, "explicit": explicit}
+        return self._decoder.relation(self.schema, self._calls.table(relation_page, relation=self.name, **wanted))
 
     def head(self, number: int = SHOWN) -> list[tuple[Value, ...]]:
         """The first facts, in no particular order."""
@@ -83,7 +79,7 @@ class RemoteRelation(Relation):
     def to_arrow(self, annotations: bool = False, types: Mapping[str, Any] | None = None) -> pa.Table:
         """An Arrow table; with `annotations`, columns `@level` and `@count` follow, if the strategy keeps them. `types`
         as for a relation of a session."""
-        table = self._calls.table(self._path, annotations=annotations)
+        table = self._calls.table(relation_page, relation=self.name, annotations=annotations)
         return with_types(table, types) if types else table
 
 
@@ -109,36 +105,41 @@ class RemoteUpdate(DraftUpdate):
         self._changes: Changes | None = None
 
     def insert(self, relation: str, rows: Any) -> None:
-        self._take("inserted", relation, rows)
+        self._add("inserted", relation, rows)
 
     def delete(self, relation: str, rows: Any) -> None:
-        self._take("deleted", relation, rows)
+        self._add("deleted", relation, rows)
 
-    def _take(self, side: str, relation: str, rows: Any) -> None:
+    def _add(self, side: str, relation: str, rows: Any) -> None:
         self.require_open()
         told = self._client.rows_told(relation, rows, self.edits["added_rules"], self._bad)
         self.edits[side].setdefault(relation, []).extend(told)
+
+    def take(
+        self, inserted: Any = None, deleted: Any = None, added: str | Iterable[str] = "", removed: Any = ()
+    ) -> RemoteUpdate:
+        """Facts by relation, and rules, that come and go."""
+        self.remove_rules(removed)
+        self.add_rules(added)
+        fill(self, inserted, deleted)
+        return self
 
     def read(self, path: str | os.PathLike[str]) -> None:
         """The changes of a diff file, or of a folder of them."""
         self.require_open()
         decoder = self._client.decoder.with_rules(self.edits["added_rules"])
-        keeps_bad = self._bad.policy.lets_pass
         diff = read_diff(
-            Path(path), decoder.schemas, lambda more: decoder.with_rules("\n".join(more)).schemas, keep_bad=keeps_bad
-        )
+            Path(path), decoder.schemas, lambda more: decoder.with_rules("\n".join(more)).schemas,
+            keep_bad=self._bad.policy.lets_pass,
+        )  # fmt: skip
         for relation, bad in diff.bad.items():
             self._bad.add_of_diff(relation, bad)
-        self.remove_rules(diff.removed_rules)
-        self.add_rules(diff.added_rules)
-        for rows_of, take in ((diff.deleted, self.delete), (diff.inserted, self.insert)):
-            for name, rows in rows_of.items():
-                take(name, rows)
+        self.take(diff.inserted, diff.deleted, diff.added_rules, diff.removed_rules)
 
     def add_rules(self, rules: str | Iterable[str]) -> None:
         self.require_open()
         for text in [rules] if isinstance(rules, str) else rules:
-            self.edits["added_rules"] += f"{text}\n"
+            self.edits["added_rules"] += f"{text}\n" if text.strip() else ""
 
     def remove_rules(self, rules: int | str | Iterable[int | str]) -> None:
         self.require_open()

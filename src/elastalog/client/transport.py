@@ -12,9 +12,12 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached, error, warn_of
 from elastalog.relations.schema import UnknownRelation
+from elastalog.storage.errors import read_only
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from elastalog.client.calls import Call
 
 API: Final = "/api/v1"
 ARROW: Final = "application/vnd.apache.arrow.stream"
@@ -164,28 +167,31 @@ class Transport:
 
 
 class Calls:
-    """The calls that can be asked at any epoch, about one of them, by number or time; None: the latest."""
+    """The calls of a service, about one epoch where they can be asked at any, by number or time; None: the latest."""
 
     def __init__(self, transport: Transport, epoch: int | str | None) -> None:
         self.epoch = epoch
         self._transport = transport
-        self._prefix = "" if epoch is None else f"/at/{quote(str(epoch))}"
 
-    def get(self, path: str, **query: Any) -> Any:
+    def ask(self, call: Call, key: str | None = None, **given: Any) -> Any:
         """What a call answers, as JSON."""
-        return self._transport.json("GET", self._prefix + path, query)
+        return self._transport.json(*self._request(call, given), key=key)
 
-    def ask(self, path: str, body: Mapping[str, Any]) -> Any:
-        """What a call with a body answers."""
-        return self._transport.json("POST", self._prefix + path, None, body)
-
-    def table(self, path: str, body: Mapping[str, Any] | None = None, **query: Any) -> pa.Table:
+    def table(self, call: Call, **given: Any) -> pa.Table:
         """What a call answers, as a table."""
         import pyarrow as pa
 
-        data = self._transport.fetch("GET" if body is None else "POST", self._prefix + path, query, body, ARROW)
-        with pa.ipc.open_stream(data) as reader:
+        with pa.ipc.open_stream(self._transport.fetch(*self._request(call, given), accept=ARROW)) as reader:
             return reader.read_all()
+
+    def _request(self, call: Call, given: Mapping[str, Any]) -> tuple[str, str, Any, Any]:
+        """Method, path, query and body. What is sent can be asked of the last epoch only, unless it says otherwise."""
+        if self.epoch is not None and not call.at_any_epoch and call.method != "GET":
+            raise read_only("it is a client of an earlier epoch")
+        path, rest = call.request(given)
+        if self.epoch is not None and call.at_any_epoch:
+            path = f"/at/{quote(str(self.epoch))}{path}"
+        return (call.method, path, rest, None) if call.method == "GET" else (call.method, path, None, rest)
 
 
 class Broken(ElastalogError):

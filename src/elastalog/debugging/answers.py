@@ -102,7 +102,10 @@ class Answer:
         proofs = "".join(proof.to_html() for proof in self.proofs)
         return html_table(heading, ("", "element"), rows) + proofs
 
-    def _as_object(self) -> dict[str, Any]:
+    def as_object(self) -> dict[str, Any]:
+        """What `to_json` writes."""
+        from elastalog.provenance.rendering.markup import as_json
+
         return {
             "elements": _as_objects(self.elements),
             "unwanted": list(map(str, self.unwanted)),
@@ -113,12 +116,12 @@ class Answer:
             "minimum": self.minimum,
             "bound": self.bound,
             "why_not_proven": self.why_not_proven,
-            "proofs": [json.loads(proof.to_json()) for proof in self.proofs],
+            "proofs": list(map(as_json, self.proofs)),
         }
 
     def to_json(self) -> str:
         """As JSON."""
-        return json.dumps(self._as_object(), ensure_ascii=False, indent=2)
+        return json.dumps(self.as_object(), ensure_ascii=False, indent=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,8 +203,8 @@ class Suggestion(Answer):
         """The rules to add."""
         return tuple(what for sign, what in self.elements if sign == "-" and isinstance(what, str))
 
-    def _as_object(self) -> dict[str, Any]:
-        found = Answer._as_object(self)
+    def as_object(self) -> dict[str, Any]:
+        found = Answer.as_object(self)
         found |= {"delete": list(map(str, self.delete)), "insert": list(map(str, self.insert))}
         found["rejected"] = _as_objects(self.rejected)
         found |= {"rules_to_remove": list(self.rules_to_remove), "rules_to_add": list(self.rules_to_add)}
@@ -250,10 +253,13 @@ class Blame:
     def __repr__(self) -> str:
         return cut(str(self))
 
+    def as_object(self) -> dict[str, Any]:
+        """What `to_json` writes."""
+        return {"fact": str(self.fact), "what": self.what, "epoch": self.epoch, "elements": _as_objects(self.elements)}
+
     def to_json(self) -> str:
         """As a JSON text."""
-        found = {"fact": str(self.fact), "what": self.what, "epoch": self.epoch, "elements": _as_objects(self.elements)}
-        return json.dumps(found, indent=2, ensure_ascii=False)
+        return json.dumps(self.as_object(), indent=2, ensure_ascii=False)
 
 
 def _as_objects(elements: Iterable[Element]) -> list[dict[str, str]]:

@@ -11,6 +11,8 @@ from elastalog.diagnostics.arguments import WrongArgument, wrong_kind
 
 Bindings: TypeAlias = Mapping[str, Value]
 """The values of a rule's variables, by name."""
+Written: TypeAlias = str | tuple[str, tuple[Value, ...]]
+"""A fact: as in the language, `path(1, 4)`, or as a pair, `("path", (1, 4))`."""
 
 
 class Fact(NamedTuple):

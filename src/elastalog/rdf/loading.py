@@ -295,10 +295,8 @@ def why_not(db: Database, triple: Triple, limit: int = 5) -> str:
 def inconsistencies(db: Database) -> list[str]:
     """What must not be, each with the rule of OWL 2 RL that says so, IRIs shortened by prefixes."""
     names = Names.in_program(db)
-    told = []
-    for rule, *terms in db[INCONSISTENT]:
-        told.append(f"{rule}: {', '.join(names.short(term) for term in terms if term)}")
-    return sorted(told)
+    found: Any = db[INCONSISTENT]
+    return sorted(f"{rule}: {', '.join(names.short(term) for term in terms if term)}" for rule, *terms in found)
 
 
 def suggest(db: Any, **options: Any) -> Suggestion:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from elastalog.diagnostics.diagnostic import error
 from elastalog.diagnostics.nearest import did_you_mean
@@ -66,8 +66,9 @@ class Names:
         """The table that a session's program has. Raises ElastalogError if it has none."""
         if NAMES not in db.schemas:
             raise error("E0531.in_program")
-        relations = {(kind, term): name for name, kind, term in db[NAMES]}
-        return Names(relations, dict(iter(db[PREFIXES])))
+        names: Any = db[NAMES]
+        prefixes: Any = db[PREFIXES]
+        return Names({(kind, term): name for name, kind, term in names}, dict(iter(prefixes)))
 
     def shortened(self, text: str) -> str:
         """A text about facts with IRIs as prefixed names: `Person("<http://ex.org/ann>")` is `Person(ex:ann)`."""

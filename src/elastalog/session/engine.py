@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from elastalog.analysis.program import Value
-    from elastalog.database import Written
     from elastalog.diagnostics.diagnostic import Diagnostic
     from elastalog.evaluation.changes import Changes, RuleTexts, Update
     from elastalog.evaluation.epochs import EpochRecord
+    from elastalog.provenance.fact import Written
     from elastalog.relations.facts import Relation
     from elastalog.session.materialisation import Materialisation, Rows
     from elastalog.session.pending import PendingUpdate

@@ -51,11 +51,11 @@ if TYPE_CHECKING:
     from elastalog.analysis.query import Query
     from elastalog.backends.engines import BackendMaker
     from elastalog.backends.protocol import Backend, FactFiles
-    from elastalog.database import Written
     from elastalog.evaluation.strategies.protocol import Strategy
     from elastalog.planning.logical import LogicalProgram
     from elastalog.program import Program
     from elastalog.provenance.explain import Setting
+    from elastalog.provenance.fact import Written
     from elastalog.provenance.invalid_dates import InvalidDates
     from elastalog.session.engine import Observer
     from elastalog.session.settings import Settings

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from elastalog.analysis.query import parameter_values, parameters_in
-from elastalog.database import Decision, PreparedDecision, PreparedQuery
+from elastalog.prepared import Decision, PreparedDecision, PreparedQuery
 from elastalog.relations.records import NotOfType
 from elastalog.relations.words import row_to_write
 

@@ -38,13 +38,13 @@ from elastalog.syntax.tree import nodes_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from elastalog.database import Written
     from elastalog.debugging.answers import Suggestion
     from elastalog.debugging.debugger import Debugger
     from elastalog.debugging.history import Past
     from elastalog.evaluation.epochs import Epochs
     from elastalog.program import Program
     from elastalog.provenance.explain import Explainer, Setting, Uses
+    from elastalog.provenance.fact import Written
     from elastalog.session.history import History
     from elastalog.session.materialisation import Materialisation
 

@@ -28,14 +28,15 @@ if TYPE_CHECKING:
     from datetime import date
 
     from elastalog.analysis.program import Value
-    from elastalog.database import PreparedQuery, Written
     from elastalog.debugging.answers import Blame, Localisation, Suggestion
     from elastalog.evaluation.changes import Changes
     from elastalog.evaluation.costs import Forecast
     from elastalog.evaluation.differences import Differences, Verification
     from elastalog.pipeline.files.policy import Mode, Report
+    from elastalog.prepared import PreparedQuery
     from elastalog.program import Program
     from elastalog.provenance.absence import Absence
+    from elastalog.provenance.fact import Written
     from elastalog.provenance.proof import Proof
     from elastalog.relations.facts import Relation
     from elastalog.relations.schema import Schema

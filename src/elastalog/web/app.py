@@ -23,7 +23,7 @@ from elastalog import __version__
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.web import problems
 from elastalog.web.auth import Bounds, Guard
-from elastalog.web.models import Problem, bearer
+from elastalog.web.models import PROBLEM_TOLD, bearer
 from elastalog.web.pages.markup import prose
 from elastalog.web.routes import at_any_epoch, at_the_last
 from elastalog.web.service import Service
@@ -65,23 +65,13 @@ def without_pages(app: FastAPI) -> FastAPI:
 
 
 def _describe_problems(app: FastAPI) -> None:
-    """Puts our refusals into the description of the interface, in the place of the framework's."""
+    """Puts our refusals into the description of the interface."""
     describe = app.openapi
 
     def described() -> dict[str, Any]:
-        if app.openapi_schema is None:
-            found = describe()
-            schemas = found["components"]["schemas"]
-            schemas["Problem"] = Problem.model_json_schema()
-            for name in ("HTTPValidationError", "ValidationError"):
-                schemas.pop(name, None)
-            for path in found["paths"].values():
-                for call in path.values():
-                    told = call["responses"]
-                    if "HTTPValidationError" in str(told.get("422", "")):
-                        del told["422"]
-            app.openapi_schema = found
-        return app.openapi_schema
+        found = describe()
+        found["components"]["schemas"].setdefault("Problem", PROBLEM_TOLD.model_json_schema())
+        return found
 
     app.openapi = described  # type: ignore[method-assign]
 
@@ -124,19 +114,14 @@ def _parts(described: Mapping[str, Any]) -> Iterator[str]:
 def _call(path: str, method: str, call: Mapping[str, Any], described: Mapping[str, Any]) -> Iterator[str]:
     yield f"<section><h3><b>{method.upper()}</b> <code>{escape(path)}</code></h3>"
     yield f"<p>{_told(call)}</p><table>"
-    for one in call.get("parameters", ()):
-        where = "" if one["in"] == "query" else f" ({one['in']})"
-        yield _row(f"{one['name']}{where}", _kind(one["schema"]), one.get("required", False))
     for content in call.get("requestBody", {}).get("content", {}).values():
-        yield from _body(content["schema"], described)
+        body = described["components"]["schemas"][content["schema"]["$ref"].rpartition("/")[2]]
+        for name, field in body["properties"].items():
+            yield _row(name, _kind(field), name in body.get("required", ()))
+    for one in call.get("parameters", ()):
+        where = "" if one["in"] == "query" and method == "get" else f" ({one['in']})"
+        yield _row(f"{one['name']}{where}", _kind(one["schema"]), one.get("required", False))
     yield "</table></section>"
-
-
-def _body(schema: Mapping[str, Any], described: Mapping[str, Any]) -> Iterator[str]:
-    model = described["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
-    yield f'<tr><td colspan="3">body: {_told(model)}</td></tr>'
-    for name, field in model["properties"].items():
-        yield _row(name, _kind(field), name in model.get("required", ()))
 
 
 def _told(described: Mapping[str, Any]) -> str:

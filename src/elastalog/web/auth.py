@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hmac
 import time
-from http.cookies import CookieError, SimpleCookie
 from typing import Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -83,7 +82,7 @@ class Guard:
             return None
         role = self._role(_bearer(headers))
         if role is None:
-            role = self._role(_cookie(headers, host))
+            role = self._role(connection.cookies.get(cookie_name(host)))
             if role is not None and scope.get("method", "GET") not in _SAFE and "origin" not in headers:
                 return problem((_other_site("nowhere"),))  # a cookie alone proves nothing about who asks
         if scope["type"] == "http" and not scope["path"].startswith(API):
@@ -154,14 +153,6 @@ def _exchanged(scope: Scope, token: str, host: str) -> Response:
 def _bearer(headers: Headers) -> str | None:
     kind, _, token = headers.get("authorization", "").partition(" ")
     return token.strip() if kind.lower() == "bearer" else None
-
-
-def _cookie(headers: Headers, host: str) -> str | None:
-    try:
-        found = SimpleCookie(headers.get("cookie", "")).get(cookie_name(host))
-    except CookieError:
-        return None
-    return None if found is None else found.value
 
 
 def _address(host: str) -> tuple[str, int]:

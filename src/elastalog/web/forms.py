@@ -1,37 +1,25 @@
-"""The forms that facts and answers come in: JSON both ways, and CSV, Arrow and Parquet, a block of rows at a time.
-
-In JSON, numbers and texts are what they are; records are lists, nil is null, and a branch is a text as the language
-writes it, as are the numbers that JSON has not: NaN and the infinities. What is given back may be written the same way.
-"""
+"""The forms that facts and answers come in: JSON, and CSV, Arrow and Parquet, a block of rows at a time."""
 
 from __future__ import annotations
 
 import io
 import json
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Collection, Iterator
 from dataclasses import asdict
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, Final
 
 import pyarrow as pa
 from fastapi import Request, Response
 from fastapi.responses import StreamingResponse
 
-from elastalog.analysis.listing import json_value, show_value
-from elastalog.analysis.program import Base, Value
-from elastalog.debugging.answers import Suggestion
-from elastalog.diagnostics.diagnostic import ElastalogError, error, finding
-from elastalog.evaluation.changes import Changes, RelationChanges
-from elastalog.evaluation.differences import Difference
-from elastalog.provenance.fact import Fact
+from elastalog.analysis.listing import show_value
+from elastalog.client.encoding import changes_as_json, columns_as_json, rows_as_json
+from elastalog.diagnostics.diagnostic import finding
 from elastalog.relations.facts import Relation
-from elastalog.relations.rows import row_from_json
-from elastalog.relations.schema import Schema
-from elastalog.relations.tables import to_words
 from elastalog.web.feed import AT_ONCE, Event
 from elastalog.web.paging import Page
 from elastalog.web.problems import Refused
-from elastalog.web.reading import Committed
 from elastalog.web.service import Service
 
 JSON: Final = "application/json"
@@ -147,86 +135,21 @@ def _writer(form: str, sink: _Sink, schema: pa.Schema) -> Any:
     return pa.ipc.new_stream(out, schema)
 
 
-class _Sink(io.RawIOBase):
+class _Sink(io.BytesIO):
     """Holds what was written until it is taken."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._parts: list[bytes] = []
-        self._place = 0
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: Any) -> int:
-        part = bytes(data)
-        self._parts.append(part)
-        self._place += len(part)
-        return len(part)
+    _before = 0
 
     def tell(self) -> int:
-        return self._place
+        return self._before + super().tell()
 
     def taken(self) -> bytes:
         """What was written since this was last asked."""
-        parts, self._parts = self._parts, []
-        return b"".join(parts)
-
-
-def rows_as_json(facts: Iterable[tuple[Value, ...]]) -> list[list[Any]]:
-    """Facts as lists."""
-    return [[json_value(value) for value in fact] for fact in facts]
-
-
-def rows_from_json(given: Mapping[str, list[list[Any]]], schemas: Mapping[str, Schema]) -> dict[str, list[Any]]:
-    """Facts by relation, from lists; of relations, too, that the same update declares."""
-    return {name: list(map(_row_of(schemas.get(name)), rows)) for name, rows in given.items()}
-
-
-def _row_of(schema: Schema | None) -> Callable[[list[Any]], tuple[Any, ...]]:
-    """What makes a row of a list: most have nothing that JSON tells otherwise."""
-    if schema is None or all(column.base not in (Base.FLOAT, Base.RECORD) for column in schema.columns):
-        return tuple
-    return partial(row_from_json, schema)
-
-
-def columns_as_json(schema: Schema) -> list[dict[str, str]]:
-    """The columns of a relation."""
-    return [{"name": column.name, "type": column.type_name} for column in schema.columns]
-
-
-def changes_as_json(changes: Changes, most: int, only: Collection[str] | None = None) -> dict[str, Any]:
-    """What changed, by relation; facts beyond `most` are only counted, and `is_cut` says so."""
-    relations: dict[str, Any] = {}
-    left = most
-    for name in changes:
-        if only is None or name in only:
-            changed = changes[name]
-            relations[name] = sides_as_json(changed, left, left - len(changed.inserted))
-            left -= len(changed.inserted) + len(changed.deleted)
-    return {"impact": changes.impact, "relations": relations, "is_cut": left < 0}
-
-
-def sides_as_json(changed: RelationChanges | Difference, inserted: int, deleted: int) -> dict[str, Any]:
-    """The first facts of a relation that came and went, as many as are wanted of each, and how many they are."""
-    return {
-        "inserted": rows_as_json(changed.inserted.head(inserted) if inserted > 0 else ()),
-        "inserted_count": len(changed.inserted),
-        "deleted": rows_as_json(changed.deleted.head(deleted) if deleted > 0 else ()),
-        "deleted_count": len(changed.deleted),
-    }
-
-
-def difference_as_json(found: Difference, most: int) -> dict[str, Any]:
-    """How a relation differs between two epochs, the first facts of each kind."""
-    came, moved = found.inserted, found.moved.slice(0, most)
-    words = to_words(came.schema, moved.select(came.schema.names), came.dictionary)
-    return {
-        **sides_as_json(found, most, most),
-        "moved": rows_as_json(Relation.of(came.schema, came.dictionary, words)),
-        "moved_count": found.moved.num_rows,
-        **{name: moved.column(f"@{name}").to_pylist() if moved.num_rows else [] for name in ("was", "level")},
-    }
+        found = self.getvalue()
+        self._before += len(found)
+        self.seek(0)
+        self.truncate()
+        return found
 
 
 def event_as_json(event: Event, most: int, only: Collection[str] | None = None) -> dict[str, Any]:
@@ -239,57 +162,3 @@ def event_as_json(event: Event, most: int, only: Collection[str] | None = None) 
 def event_text(event: Event, most: int, only: frozenset[str] | None) -> str:
     """An event as a text of one line, kept: many listeners hear the same one."""
     return json.dumps(event_as_json(event, most, only), ensure_ascii=False, separators=(",", ":"))
-
-
-def malformed(reason: str) -> ElastalogError:
-    """A request whose parts do not fit together."""
-    return error("E0926", reason=reason)
-
-
-def fact_as_json(fact: Fact) -> dict[str, Any]:
-    """A fact as JSON has it."""
-    return {"relation": fact.relation, "values": [json_value(value) for value in fact.values], "text": str(fact)}
-
-
-def as_object(text: str) -> dict[str, Any]:
-    """An answer that is a JSON text, to be a part of another one."""
-    found: dict[str, Any] = json.loads(text)
-    return found
-
-
-def undoing(found: Suggestion) -> dict[str, Any]:
-    """The update that does what a suggestion says."""
-    sides: dict[str, dict[str, list[Any]]] = {"inserted": {}, "deleted": {}}
-    for side, facts in (("inserted", found.insert), ("deleted", found.delete)):
-        for fact in facts:
-            sides[side].setdefault(fact.relation, []).append([json_value(value) for value in fact.values])
-    added = "".join(f"{rule}\n" for rule in found.rules_to_add)
-    return {**sides, "added_rules": added, "removed_rules": list(found.rules_to_remove), "after": found.epochs[1]}
-
-
-def most_rows(service: Service, rows: int | None) -> int:
-    """How many changed facts an answer names."""
-    return service.limits.event_rows if rows is None else min(rows, service.limits.export)
-
-
-_OF_RECORD = ("epoch", "is_repeated", "is_unchanged", "inserted", "deleted", "ignored", "seconds")
-_OF_STRATA = ("stratum", "relations", "how", "why", "derivations", "seconds")
-
-
-def commit_as_json(done: Committed, service: Service, rows: int | None = None) -> dict[str, Any]:
-    """What came of an update."""
-    record = done.record
-    return {
-        **{name: getattr(record, name) for name in _OF_RECORD},
-        "strata": [{name: getattr(one, name) for name in _OF_STRATA} for one in record.work.strata],
-        "rules": asdict(record.rules),
-        "reports": [
-            {
-                "relation": one.relation, "loaded": one.loaded, "bad": one.bad,
-                "first_bad": [row.as_json() for row in one.first_bad],
-                "quarantine": None if one.quarantine is None else str(one.quarantine),
-            }
-            for one in done.changes.reports
-        ],
-        **changes_as_json(done.changes, most_rows(service, rows)),
-    }  # fmt: skip

@@ -29,7 +29,6 @@ from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.diagnostics.quota import Quota, lifted, time_left, within
 from elastalog.evaluation.changes import Changes, Update
 from elastalog.evaluation.epochs import EpochRecord
-from elastalog.pipeline.files.policy import Mode
 from elastalog.session import Session
 from elastalog.session import open as open_session
 from elastalog.session.pending import PendingUpdate
@@ -193,13 +192,10 @@ class Replicas:
 
     # --- for the one thread that works -----------------------------------------------------------------------------
 
-    def update(self, source: str | None, batch: str | None, bad_rows: Mode | None = None) -> PendingUpdate:
-        """An update to fill, for `commit`."""
-        return self._first.update(source, batch, bad_rows=bad_rows)
-
-    def take_back(self, update: PendingUpdate, epoch: int | None) -> None:
-        """Puts into an update what takes back an epoch; None: the last."""
-        self._first.engine.undoing(self._first.epoch if epoch is None else epoch, update)
+    @property
+    def first(self) -> Session:
+        """The session that is updated: its updates are for `commit`."""
+        return self._first
 
     def commit(self, update: PendingUpdate, committed: Callable[[EpochRecord], None] = lambda record: None) -> None:
         """Makes the next epoch. `committed` is called when readers see it."""

@@ -15,7 +15,7 @@ from elastalog.evaluation.epochs import EpochRecord
 from elastalog.session import Session
 from elastalog.storage.lock import tell_address
 from elastalog.storage.manifest import LOCK
-from elastalog.web.calls import Asked, Calls, T, Worker, asks, commits
+from elastalog.web.calls import Asked, Calls, T, Worker
 from elastalog.web.feed import Event, Feed
 from elastalog.web.metrics import Metrics
 from elastalog.web.reading import Reading
@@ -66,14 +66,6 @@ class Service:
         """Calls a method in another thread, within the limits: raises LimitReached when too many wait, or when it is
         not done in time."""
         return await self._calls.call(function, *asked, **options)
-
-    async def ask(self, function: Callable[[], T]) -> T:
-        """Calls a function that asks what may take long, as `call` does."""
-        return await self._calls.call(asks(function))
-
-    async def commit(self, function: Callable[[], T]) -> T:
-        """Calls a function that makes an epoch, as `call` does."""
-        return await self._calls.call(commits(function))
 
     def metrics(self) -> str:
         """What is counted, in the text format of Prometheus. Is called as `call` does, and does not count itself."""

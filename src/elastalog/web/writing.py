@@ -1,10 +1,13 @@
 """What makes epochs, in one thread, in the order in which they are asked for; and what says beforehand what an epoch
-would do."""
+would do. Either is asked of an edit, which puts changes into an update."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
+from elastalog.client.encoding import rows_from_json
 from elastalog.debugging.answers import Suggestion
 from elastalog.diagnostics.diagnostic import error
 from elastalog.evaluation.changes import Changes
@@ -22,6 +25,73 @@ SOURCE = "http"
 """Where updates with a key come from, unless they say."""
 
 
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Changes of facts and rules: `fill` puts them into an update of a session. `bad_rows`: how to handle invalid rows,
+    as the session says unless given."""
+
+    fill: Callable[[Session, PendingUpdate], object]
+    bad_rows: Mode | None = None
+
+    def of(self, session: Session, source: str | None = None, key: str | None = None) -> PendingUpdate:
+        """An update of a session that holds them."""
+        update = session.update(source, key, bad_rows=self.bad_rows)
+        self.fill(session, update)
+        return update
+
+
+def edits(
+    inserted: Mapping[str, Rows] | None = None,
+    deleted: Mapping[str, Rows] | None = None,
+    *,
+    added: str | Iterable[str] = "",
+    removed: Iterable[int | str] = (),
+    after: int | None = None,
+    bad_rows: Mode | None = None,
+    is_json: bool = False,
+) -> Edit:
+    """Facts and rules that come and go. `after`: only if this is still the last epoch. `is_json`: facts are lists, as
+    JSON has them."""
+    texts, gone = [added] if isinstance(added, str) else list(added), list(removed)
+    rules.refuse_in_rules(texts)
+    texts = [text for text in texts if text.strip()]
+
+    def fill(session: Session, update: PendingUpdate) -> None:
+        if after is not None and after != session.epoch:
+            raise error("E0938", wanted=after, now=session.epoch)
+        if gone:
+            update.remove_rules(gone)
+        if texts:
+            update.add_rules(texts)
+        for rows_of, take in ((deleted, update.delete), (inserted, update.insert)):
+            for name, rows in (rows_of or {}).items():
+                take(name, rows_from_json(update.schemas.get(name), rows) if is_json else rows)
+
+    return Edit(fill, bad_rows)
+
+
+def becoming(program: str) -> Edit:
+    """Another program in the place of this one."""
+    return Edit(lambda _, update: update.become(rules.read_text(program, update.program)))
+
+
+def undoing(epoch: int | None = None) -> Edit:
+    """What takes back an epoch, by default the last."""
+
+    def fill(session: Session, update: PendingUpdate) -> None:
+        update.stands_for = "undo", epoch
+        session.engine.undoing(session.epoch if epoch is None else epoch, update)
+
+    return Edit(fill)
+
+
+def repairing(suggestion: Suggestion) -> Edit:
+    """What a suggestion names is undone. An error if there have been other epochs since."""
+    from elastalog.session.repair import fill_undoing
+
+    return Edit(lambda session, update: fill_undoing(update, suggestion, session.epoch, session.log))
+
+
 class Writing:
     """`committed` is called with every epoch that is made, when readers see it."""
 
@@ -30,146 +100,38 @@ class Writing:
         self._replicas = reading.replicas
         self._committed = committed
 
-    # --- what if ---------------------------------------------------------------------------------------------------
+    @asks
+    def preview_of(self, edit: Edit, epoch: Moment = None, seconds: float | None = None) -> Changes:
+        """What an edit would change, or would have changed at an earlier epoch."""
+        return self._reading.ask(lambda session: session.preview(edit.of(session)), epoch, seconds, changes=True)
 
     @asks
-    def preview(
-        self,
-        inserted: Mapping[str, Rows] | None = None,
-        deleted: Mapping[str, Rows] | None = None,
-        seconds: float | None = None,
-        *,
-        added: str | Iterable[str] = "",
-        removed: Iterable[int | str] = (),
-        epoch: Moment = None,
-    ) -> Changes:
-        """What an update would change, or would have changed at an earlier epoch; also with rules that come and go."""
-        texts, gone = _refused_or(added), list(removed)
-        return self._reading.ask(
-            lambda session: session.preview(inserted, deleted, added=texts, removed=gone), epoch, seconds, changes=True
-        )
+    def preview(self, *edited: Any, seconds: float | None = None, epoch: Moment = None, **options: Any) -> Changes:
+        """What `edits` would change."""
+        return self.preview_of(edits(*edited, **options), epoch, seconds)
 
     @asks
-    def forecast(
-        self,
-        inserted: Mapping[str, Rows] | None = None,
-        deleted: Mapping[str, Rows] | None = None,
-        *,
-        added: str | Iterable[str] = "",
-        removed: Iterable[int | str] = (),
-    ) -> tuple[Forecast, ...]:
-        """What would be chosen for the strata that an update reaches first."""
-        texts, gone = _refused_or(added), list(removed)
-        return self._reading.ask(
-            lambda session: session.forecast(inserted, deleted, added=texts, removed=gone), changes=True
-        )
-
-    @asks
-    def preview_program(self, program: str) -> Changes:
-        """What another program in the place of this one would change."""
-
-        def preview(session: Session) -> Changes:
-            return session.upgrade(rules.read_text(program, session.program), preview=True)
-
-        return self._reading.ask(preview, changes=True)
-
-    @asks
-    def preview_undoing(self, epoch: int | None = None) -> Changes:
-        """What taking back an epoch, by default the last, would change."""
-
-        def preview(session: Session) -> Changes:
-            return session.preview(session.engine.undoing(session.epoch if epoch is None else epoch))
-
-        return self._reading.ask(preview, changes=True)
-
-    # --- epochs ----------------------------------------------------------------------------------------------------
+    def forecast(self, edit: Edit) -> tuple[Forecast, ...]:
+        """What would be chosen for the strata that an edit reaches first."""
+        return self._reading.ask(lambda session: session.forecast(edit.of(session)), changes=True)
 
     @commits
-    def apply(
-        self,
-        inserted: Mapping[str, Rows] | None = None,
-        deleted: Mapping[str, Rows] | None = None,
-        *,
-        key: str | None = None,
-        source: str | None = None,
-        added: str | Iterable[str] = "",
-        removed: Iterable[int | str] = (),
-        after: int | None = None,
-        bad_rows: Mode | None = None,
-    ) -> Committed:
-        """Makes the next epoch, of facts and of rules `added` and `removed`. An update with a `key` is done once,
-        however often it comes, also after a crash if there is a store; `source` says from where, and has keys of its
-        own. Another update with such a key is refused. `after`: only if this is still the last epoch. `bad_rows`: how
-        to handle invalid rows, as the session says unless given."""
-        texts, gone = _refused_or(added), list(removed)
-
-        def fill(update: PendingUpdate) -> None:
-            if after is not None and after != self._replicas.epoch:
-                raise error("E0938", wanted=after, now=self._replicas.epoch)
-            if gone:
-                update.remove_rules(gone)
-            if texts:
-                update.add_rules(texts)
-            for rows_of, take in ((deleted, update.delete), (inserted, update.insert)):
-                for name, rows in (rows_of or {}).items():
-                    take(name, rows)
-
-        return self._commit(fill, key, source, bad_rows)
+    def apply(self, *edited: Any, key: str | None = None, source: str | None = None, **options: Any) -> Committed:
+        """Makes `edits` the next epoch."""
+        return self.commit(edits(*edited, **options), key, source)
 
     @commits
-    def become(self, program: str, *, key: str | None = None, source: str | None = None) -> Committed:
-        """Puts another program in the place of this one."""
-
-        def fill(update: PendingUpdate) -> None:
-            update.become(rules.read_text(program, update.program))
-
-        return self._commit(fill, key, source)
-
-    @commits
-    def take_back(self, epoch: int | None = None, *, key: str | None = None, source: str | None = None) -> Committed:
-        """Takes back what an epoch, by default the last, did to explicit facts and rules."""
-
-        def fill(update: PendingUpdate) -> None:
-            update.stands_for = "undo", epoch
-            self._replicas.take_back(update, epoch)
-
-        return self._commit(fill, key, source)
-
-    @commits
-    def undo(self, suggestion: Suggestion) -> Committed:
-        """Undoes what a suggestion names. Raises ElastalogError if there have been other epochs since."""
-        from elastalog.session.repair import fill_undoing
-
-        def fill(update: PendingUpdate) -> None:
-            fill_undoing(
-                update, suggestion, self._replicas.epoch, lambda: self._reading.look(lambda session: session.log())
-            )
-
-        return self._commit(fill, None, "repair")
-
-    def _commit(
-        self,
-        fill: Callable[[PendingUpdate], None],
-        key: str | None,
-        source: str | None,
-        bad_rows: Mode | None = None,
-    ) -> Committed:
+    def commit(self, edit: Edit, key: str | None = None, source: str | None = None) -> Committed:
+        """Makes an edit the next epoch. One with a `key` is done once, however often it comes, also after a crash if
+        there is a store; `source` says from where, and has keys of its own. Another one with such a key is refused."""
         origin = source if source is not None or key is None else SOURCE
 
-        def commit() -> Committed:
-            update = self._replicas.update(origin, key, bad_rows)
-            fill(update)
+        def made() -> Committed:
+            update = edit.of(self._replicas.first, origin, key)
             self._replicas.commit(update, self._committed)
             return Committed(update.stats, update.changes)
 
         with self._replicas.wanting():
-            done = self._reading.worker.do(commit)
+            done = self._reading.worker.do(made)
         self._reading.worker.afterwards(self._replicas.follow)
         return done
-
-
-def _refused_or(added: str | Iterable[str]) -> list[str]:
-    """The texts of rules, if there is nothing in them that must not come over the network."""
-    texts = [added] if isinstance(added, str) else list(added)
-    rules.refuse_in_rules(texts)
-    return [text for text in texts if text.strip()]

@@ -7,6 +7,8 @@ import csv
 import io
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
@@ -19,6 +21,7 @@ import pytest
 
 import elastalog
 from elastalog import ElastalogError
+from elastalog.client.calls import CALLS, proof
 from elastalog.diagnostics.quota import Quota
 from elastalog.web.metrics import HELP
 from elastalog.web.problems import problem
@@ -548,6 +551,41 @@ def test_the_last_epoch_is_taken_back_once_under_a_key(http: httpx.Client) -> No
     other = http.post("/undo", json={"epoch": 2, "source": "notebook"}, headers={"Idempotency-Key": "u"})
     refused(other, 422, "E0932")
     assert [one["source"] for one in http.get("/epochs").json()["epochs"]] == ["notebook", None, None]
+
+
+def test_values_that_json_has_not_may_be_of_relations_that_the_same_update_declares(http: httpx.Client) -> None:
+    new = {"added_rules": ".decl weight(of: number, is: float)\n", "inserted": {"weight": [[1, "inf"], [2, 3]]}}
+    for call in ("/updates/preview", "/updates"):
+        told = http.post(call, json=new).raise_for_status().json()
+        assert sorted(told["relations"]["weight"]["inserted"]) == [[1, "inf"], [2, 3.0]]
+    again = {"inserted": {"weight": [[1, "inf"], [4, "nan"]]}}
+    assert http.post("/updates", json=again).json()["relations"]["weight"]["inserted"] == [[4, "nan"]]
+
+
+def test_every_call_of_the_table_is_a_route_with_its_parameters(running: Running) -> None:
+    openapi = httpx.get(f"{running.url}/api/openapi.json").json()
+    paths, schemas = openapi["paths"], openapi["components"]["schemas"]
+    assert len(CALLS) == sum(len(methods) for path, methods in paths.items() if "/at/" not in path)
+    for call in CALLS:
+        for prefix in ("/api/v1", *(["/api/v1/at/{epoch}"] if call.at_any_epoch else [])):
+            described = paths[prefix + call.path][call.method.lower()]
+            sent = {one["name"] for one in described.get("parameters", ()) if one["in"] != "header"}
+            if "requestBody" in described:
+                schema = described["requestBody"]["content"]["application/json"]["schema"]["$ref"]
+                sent |= schemas[schema.rpartition("/")[2]]["properties"].keys()
+            assert sent - {"epoch"} == {name.rstrip("_") for name in call.takes} - {"epoch"}
+            assert described["description"]
+
+
+def test_a_client_needs_no_framework() -> None:
+    code = "import sys, elastalog.client; print({'fastapi', 'pydantic', 'starlette'} & sys.modules.keys())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
+
+
+def test_a_call_refuses_what_it_does_not_take() -> None:
+    with pytest.raises(AssertionError, match="proof takes fact, depth"):
+        proof.request({"fact": "path(1, 2)", "levels": 3})
 
 
 def test_a_repair_takes_candidates(http: httpx.Client) -> None:

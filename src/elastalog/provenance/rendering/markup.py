@@ -264,8 +264,12 @@ def _mermaid_escaped(text: str) -> str:
 
 def render_json(shown: Proof | Absence) -> str:
     """A JSON object. The `nodes` of a proof are listed from the root, which is the first."""
-    found = _proof_json(shown) if isinstance(shown, Proof) else _absence_json(shown)
-    return json.dumps(found, ensure_ascii=False, indent=2)
+    return json.dumps(as_json(shown), ensure_ascii=False, indent=2)
+
+
+def as_json(shown: Proof | Absence) -> dict[str, Any]:
+    """What `render_json` writes."""
+    return _proof_json(shown) if isinstance(shown, Proof) else _absence_json(shown)
 
 
 def _proof_json(proof: Proof) -> dict[str, Any]:
@@ -277,7 +281,7 @@ def _proof_json(proof: Proof) -> dict[str, Any]:
         for rule in rules_of(proof)
     ]
     return {
-        "fact": _fact(proof.fact), "height": proof.height, "claim": proof.claim, "root": 0, "nodes": table,
+        "fact": fact_as_json(proof.fact), "height": proof.height, "claim": proof.claim, "root": 0, "nodes": table,
         "rules": rules,
     }  # fmt: skip
 
@@ -295,7 +299,7 @@ def _absence_json(absence: Absence) -> dict[str, Any]:
                     "kind": literal.kind,
                     "text": literal.text,
                     "status": literal.status,
-                    "fact": None if literal.fact is None else _fact(literal.fact),
+                    "fact": None if literal.fact is None else fact_as_json(literal.fact),
                 }
                 for literal in instantiation.literals
             ],
@@ -305,7 +309,7 @@ def _absence_json(absence: Absence) -> dict[str, Any]:
     impossible = [{"rule": rule.number, "reason": why} for rule, why in absence.impossible]
     asked = {"present": absence.present} if isinstance(absence, PatternAbsence) else {}
     return {
-        "fact": {**_fact(absence.fact), "text": absence.subject},
+        "fact": {**fact_as_json(absence.fact), "text": absence.subject},
         **asked,
         "instantiations": found,
         "impossible": impossible,
@@ -319,13 +323,13 @@ def _described(node: Node) -> dict[str, Any]:
         case Proof():
             return {
                 "kind": "fact",
-                **_fact(node.fact),
+                **fact_as_json(node.fact),
                 "rule": None if node.rule is None else node.rule.number,
                 "rule_in_relation": None if node.rule is None else node.rule.number_in_relation,
                 "explicit": node.is_explicit,
                 "expanded": node.is_expanded,
                 "height": node.height,
-                **({} if node.superseded_by is None else {"superseded_by": _fact(node.superseded_by)}),
+                **({} if node.superseded_by is None else {"superseded_by": fact_as_json(node.superseded_by)}),
                 **({} if node.chosen_among is None else {"chosen_among": node.chosen_among}),
                 **({"given": True} if node.is_given else {}),
             }
@@ -339,5 +343,6 @@ def _described(node: Node) -> dict[str, Any]:
             assert_never(node)
 
 
-def _fact(fact: Fact) -> dict[str, Any]:
+def fact_as_json(fact: Fact) -> dict[str, Any]:
+    """A fact as JSON has it."""
     return {"relation": fact.relation, "values": [json_value(value) for value in fact.values], "text": str(fact)}

@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from nicegui import ui
 
@@ -16,18 +16,15 @@ from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, error
 from elastalog.diagnostics.messages import counted
 from elastalog.evaluation.changes import Changes
 from elastalog.program import Program
-from elastalog.relations.facts import Relation
 from elastalog.session.questions import Statistics
 from elastalog.syntax.keywords import RESERVED
-from elastalog.web.calls import commits
+from elastalog.web.calls import asks, commits
 from elastalog.web.pages.editor import Editor, hints_of, marks_of
 from elastalog.web.pages.markup import Address, faults_html, line_of, seconds_html, told
 from elastalog.web.pages.tables import changes_html
 from elastalog.web.pages.window import FIELD, Window, box, button, card, heading, raw, select
 from elastalog.web.reading import Committed
-
-if TYPE_CHECKING:
-    from elastalog.web.service import Service
+from elastalog.web.writing import Edit, becoming, edits, undoing
 
 _HEADERS: Final = {"": "header: detected", "yes": "first line: names of columns", "no": "first line: a fact"}
 _IS_HEADER: Final = {"": None, "yes": True, "no": False}
@@ -96,22 +93,13 @@ class _Program:
         self._result.clear()
 
     async def _preview(self) -> None:
-        writing = self._window.bench.service.writing
-        changes = await self._window.attempt(self._window.ask(writing.preview_program, self._editor.text), self._result)
-        if changes is not None:
-            with self._result:
-                show_preview(self._window, changes)
+        text = self._editor.text
+        await preview(self._window, lambda: becoming(text), self._result)
 
     async def _commit(self) -> None:
-        writing = self._window.bench.service.writing
-        done = await self._window.attempt(
-            self._window.ask(writing.become, self._editor.text, source="workbench"), self._result
-        )
-        if done is None:
-            return
-        self._text = self._editor.text
-        with self._result:
-            show_commit(self._window, done)
+        text = self._editor.text
+        if await commit(self._window, lambda: becoming(text), self._result):
+            self._text = text
 
     # --- facts that are pasted -------------------------------------------------------------------------------------
 
@@ -133,23 +121,18 @@ class _Program:
 
     async def _paste(self) -> None:
         """Adds what was pasted to a relation, which is declared if the program has none of that name."""
-        service = self._window.bench.service
-        name = (self._relation.value or "").strip()
+        reading, name = self._window.bench.service.reading, (self._relation.value or "").strip()
+        text, has_header = self._facts.value or "", _IS_HEADER[self._header.value]
 
-        async def ask() -> Committed:
+        def edit() -> Edit:
             if not name:
                 raise error("E0955")
-            program = await self._window.look(lambda session: session.program)
-            pasted = await self._window.ask(read_pasted, self._facts.value or "", _IS_HEADER[self._header.value])
+            pasted, program = read_pasted(text, has_header), reading.look(lambda session: session.program)
             added = "" if name in program.checked.relations else pasted.declaration(name)
-            rows = {name: list(pasted.rows)}
-            return await self._window.ask(service.writing.apply, rows, None, added=added, source="workbench")
+            return edits({name: list(pasted.rows)}, added=added)
 
-        done = await self._window.attempt(ask(), self._pasted)
-        if done is not None:
+        if await commit(self._window, edit, self._pasted):
             self._facts.value = ""
-            with self._pasted:
-                show_commit(self._window, done)
 
     async def committed(self) -> None:
         """Called after a commit: the text follows the program unless the user has changed it here."""
@@ -171,10 +154,34 @@ class _Program:
             raw(told("Someone else has changed the program meanwhile. Reset shows the current version.", "warning"))
 
 
-def show_preview(window: Window, changes: Changes) -> None:
-    """What would change."""
-    raw(f"<p>It would change <b>{counted(changes.impact, 'fact')}</b>.</p>" if changes.impact else "")
-    raw(changes_html(window, changes, nothing="No fact would come or go."))
+async def preview(
+    window: Window, edit: Callable[[], Edit], place: ui.element, more: Callable[[Edit], str] = lambda _: ""
+) -> None:
+    """Shows in a place what an edit, which is made when it is asked about, would change; and `more` that is to say."""
+
+    @asks
+    def ask() -> tuple[Changes, str]:
+        made = edit()
+        return window.bench.service.writing.preview_of(made), more(made)
+
+    found = await window.attempt(window.ask(ask), place)
+    if found is not None:
+        changes, further = found
+        with place:
+            raw(f"<p>It would change <b>{counted(changes.impact, 'fact')}</b>.</p>" if changes.impact else "")
+            raw(changes_html(window, changes, nothing="No fact would come or go."))
+            raw(further)
+
+
+async def commit(window: Window, edit: Callable[[], Edit], place: ui.element) -> Committed | None:
+    """Makes an edit the next epoch, and shows in a place what came of it."""
+    writing = window.bench.service.writing
+    making = commits(lambda: writing.commit(edit(), source="workbench"))
+    done = await window.attempt(window.ask(making), place)
+    if done is not None:
+        with place:
+            show_commit(window, done)
+    return done
 
 
 def show_commit(window: Window, done: Committed) -> None:
@@ -191,7 +198,8 @@ def show_commit(window: Window, done: Committed) -> None:
     place = box()
 
     async def take_back() -> None:
-        back = await window.attempt(window.ask(undo, window.bench.service, done), place)
+        edit, source = undoing(done.epoch), f"undo of epoch {done.epoch}"
+        back = await window.attempt(window.ask(window.bench.service.writing.commit, edit, source=source), place)
         if back is not None:
             taken.set_visibility(False)
             with place:
@@ -232,24 +240,6 @@ def _notes(program: Program, statistics: Statistics) -> dict[int, str]:
             known = f"rule {rule.number_in_relation} of {rule.head.relation}: {counted(cost.derivations, 'derivation')}"
             notes.setdefault(line, []).append(f"{known} in the last full evaluation")
     return {line: "\n\n".join(texts) for line, texts in notes.items()}
-
-
-@commits
-def undo(service: Service, committed: Committed) -> Committed:
-    """The opposite of what an epoch did to explicit facts and rules. Facts that others have changed since are left as
-    they are now wanted: what came goes, what went comes."""
-    rules, update = committed.record.rules, committed.record.update
-    assert update is not None
-    with service.reading.at() as session:
-        came, went = (
-            {
-                name: list(Relation.of(session.schemas[name], session[name].dictionary, words))
-                for name, words in side.items()
-            }
-            for side in (update.inserted, update.deleted)
-        )
-    source = f"undo of epoch {committed.epoch}"
-    return service.writing.apply(went, came, added=rules.removed, removed=rules.added, source=source)
 
 
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)

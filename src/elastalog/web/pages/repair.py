@@ -15,6 +15,7 @@ from elastalog.web.pages.markup import Address, empty, fact_html, html, link, si
 from elastalog.web.pages.program import show_commit
 from elastalog.web.pages.why import ProofTree
 from elastalog.web.pages.window import Faults, Side, Window, box, button, card, choice, heading, raw, written
+from elastalog.web.writing import repairing
 
 _OVER = {"update": "the last update", "facts": "all given facts"}
 
@@ -222,7 +223,9 @@ class _Repair:
 
     async def _apply(self, suggestion: Suggestion, place: ui.element) -> None:
         writing = self._window.bench.service.writing
-        done = await self._window.attempt(self._window.ask(writing.undo, suggestion), place)
+        done = await self._window.attempt(
+            self._window.ask(writing.commit, repairing(suggestion), source="repair"), place
+        )
         if done is None:
             return
         self._rejected.clear()

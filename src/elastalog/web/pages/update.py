@@ -19,10 +19,11 @@ from elastalog.program.rule_change import RuleEdits, change_rules
 from elastalog.relations.schema import Schema, schemas_of
 from elastalog.web.pages.editor import Editor
 from elastalog.web.pages.markup import Address, cell, faults_html, html, sign, table, tag, told
-from elastalog.web.pages.program import show_commit, show_preview
+from elastalog.web.pages.program import commit, preview
 from elastalog.web.pages.tables import NUMBERS
 from elastalog.web.pages.window import FIELD, Window, box, button, card, heading, raw, select
 from elastalog.web.rules import refuse_in_rules
+from elastalog.web.writing import Edit, edits
 
 LONGEST = 1_500
 """Characters of an update that the address holds."""
@@ -234,32 +235,23 @@ class _Update:
 
     # --- asking and committing -------------------------------------------------------------------------------------
 
-    async def _asked(self, *calls: Callable[..., Any], **options: Any) -> list[Any] | None:
-        """What calls say of the staged update, one after the other."""
-        self._answered = self._editor.text
+    def _edit(self) -> Callable[[], Edit]:
+        """What makes the staged update an edit, where that may take its time."""
+        text = self._answered = self._editor.text
 
-        async def ask() -> list[Any]:
-            staged = await self._window.ask(staged_in, self._answered, self._program)
-            given = {"added": staged.added_rules, "removed": staged.removed_rules, **options}
-            return [await self._window.ask(call, staged.inserted, staged.deleted, **given) for call in calls]
+        def made() -> Edit:
+            staged = staged_in(text, self._program)
+            return edits(staged.inserted, staged.deleted, added=staged.added_rules, removed=staged.removed_rules)
 
-        return await self._window.attempt(ask(), self._result)
+        return made
 
     async def _preview(self) -> None:
         writing = self._window.bench.service.writing
-        found = await self._asked(writing.preview, writing.forecast)
-        if found is not None:
-            changes, forecasts = found
-            with self._result:
-                show_preview(self._window, changes)
-                raw(_forecasts(forecasts))
+        await preview(self._window, self._edit(), self._result, lambda edit: _forecasts(writing.forecast(edit)))
 
     async def _commit(self) -> None:
-        found = await self._asked(self._window.bench.service.writing.apply, source="workbench")
-        if found is not None:
+        if await commit(self._window, self._edit(), self._result):
             await self._editor.show("")
-            with self._result:
-                show_commit(self._window, found[0])
 
 
 def _as_written(text: str, type_name: str) -> str:
