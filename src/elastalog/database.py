@@ -308,5 +308,5 @@ class Database(Protocol):
     def changes_since(self, epoch: int) -> Changes:
         """What the epochs after one changed together."""
 
-    def diff(self, first: int, last: int) -> Differences:
-        """The net changes from one epoch to another."""
+    def diff(self, first: int, last: int | None = None) -> Differences:
+        """The net changes from one epoch to another, by default to the latest."""

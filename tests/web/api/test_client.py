@@ -153,7 +153,7 @@ def test_no_epochs_are_refused_as_by_a_session(running: Running, epoch: Any, cod
     if code == "E0617" and not isinstance(epoch, str):
         for ask in (db.diff, running.session.diff):
             with refused("E0617"):
-                ask(1, epoch)
+                ask(epoch, 1)
 
 
 def test_rows_may_be_in_files_here(running: Running, tmp_path: Path) -> None:
