@@ -305,8 +305,11 @@ def is_store(path: str) -> bool:
 
 def tell_unread_facts(store: str, console: Console) -> None:
     """Says that fact files were not read, if some were named: a store has its own facts."""
-    if click.get_current_context().get_parameter_source("facts") is ParameterSource.COMMANDLINE:
-        console.say(f"warning: {store} has its own facts, so -F was not read; `elastalog apply` adds and removes facts")
+    context = click.get_current_context()
+    if context.get_parameter_source("facts") is ParameterSource.COMMANDLINE:
+        # While a service runs it alone writes the store.
+        how = "`POST /updates`" if context.info_name in ("serve", "workbench") else "`elastalog apply`"
+        console.say(f"warning: {store} has its own facts, so -F was not read; {how} adds and removes facts")
 
 
 def opened_at(
