@@ -613,6 +613,8 @@ def test_answers_warn_as_those_of_a_session(running: Running) -> None:
     with pytest.warns(UserWarning, match="E0618.*`one` is a variable here"):
         db.query("label(1, one)")
     with pytest.warns(UserWarning, match="E0618.*`one` is a variable here"):
+        db.why_not("label(7, one)")
+    with refused("E0608", match="`one` is a variable here, which any value fits"):
         db.suggest(["label(1, one)"], over="facts")
 
 
