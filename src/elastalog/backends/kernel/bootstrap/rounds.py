@@ -112,7 +112,7 @@ class MachineRounds:
         self._task = growth.GrowthTask(carried=carried, hands_on=take is not None, until=until)
         workspace.attach(self._plan, self._task)
         self._run = MachineRun(
-            self._plan, workspace, self._relations, own, watch, self._tell, on_block=self._hand_on, has_entries=False
+            self._plan, workspace, self._relations, watch, self._tell, on_block=self._hand_on, has_entries=False
         )
         self._told = 0
 

@@ -181,7 +181,7 @@ class _HandingOn(MachineRun):
     variant starts at."""
 
     def __init__(self, plan: MachinePlan, setting: Setting, start: int) -> None:
-        super().__init__(plan, setting.workspace, setting.relations, (), setting.watch, on_block=self._take)
+        super().__init__(plan, setting.workspace, setting.relations, setting.watch, on_block=self._take)
         self.setting = setting
         self.start = start
         self._sink: Sink | None = None

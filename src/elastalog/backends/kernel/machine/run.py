@@ -3,7 +3,7 @@ workspace has what machines work in, shared by all strata."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from ctypes import Structure, addressof, memmove, sizeof
 from types import MappingProxyType
 
@@ -24,7 +24,7 @@ _MANY_ROWS = 64
 
 
 class MachineRun:
-    """A machine over the plan of a stratum, whose relations are `own`. `on_check` is called whenever it looks at
+    """A machine over the plan of a stratum. `on_check` is called whenever it looks at
     limits; `vectors` are those of the dense strategy. `on_block` takes the last blocks of variants, which it is told
     the numbers of, if machines hand them on. `has_entries`: what is derived gets touched entries."""
 
@@ -33,7 +33,6 @@ class MachineRun:
         plan: MachinePlan,
         workspace: Workspace,
         relations: Mapping[str, KernelRelation],
-        own: Sequence[str],
         watch: Watch,
         on_check: Callable[[], None] = lambda: None,
         vectors: Mapping[str, Vectors] = MappingProxyType({}),
@@ -44,7 +43,6 @@ class MachineRun:
         self.plan = plan
         self.workspace = workspace
         self.relations = relations
-        self.own = own
         self.watch = watch
         self._on_check = on_check
         self._vectors = vectors
