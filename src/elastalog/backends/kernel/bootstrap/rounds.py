@@ -112,7 +112,7 @@ class MachineRounds:
         self._rows = {name: self._plan.relations[self._plan.number[name]] for name in own}
         self._task = growth.GrowthTask(carried=carried, hands_on=take is not None, until=until)
         workspace.attach(self._plan, self._task)
-        self._run: MachineRun = _Run(self, self._plan, workspace, self._relations, own, watch, has_entries=False)
+        self._run: MachineRun = _Run(self, self._plan, workspace, self._relations, watch, has_entries=False)
         self._told = 0
 
     def _laid_out(self, stratum: StratumBodies, flat: frozenset[str], carried: int, key: object) -> MachinePlan:

@@ -181,7 +181,7 @@ class _HandingOn(MachineRun):
     variant starts at."""
 
     def __init__(self, plan: MachinePlan, setting: Setting, start: int) -> None:
-        super().__init__(plan, setting.workspace, setting.relations, (), setting.watch)
+        super().__init__(plan, setting.workspace, setting.relations, setting.watch)
         self.setting = setting
         self.start = start
         self._sink: Sink | None = None
