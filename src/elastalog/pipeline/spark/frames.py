@@ -29,13 +29,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 UNSIGNED = pa.decimal128(20, 0)
-SPARK_TYPES = {
-    Base.NUMBER: "bigint",
-    Base.UNSIGNED: "decimal(20,0)",
-    Base.FLOAT: "double",
-    Base.SYMBOL: "string",
-    Base.RECORD: "string",
-}
 _ROWS_OF_A_BATCH = 1 << 16
 _MOST_DIRECT = 1_000_000
 """Rows up to which a table is handed to Spark directly; more go through a Parquet file, which is faster and splits
