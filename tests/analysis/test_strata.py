@@ -297,12 +297,16 @@ def test_a_best_value_is_bounded_from_the_side_to_which_it_improves() -> None:
         ("min", "a - b", "<", True),
         ("min", "a - b", ">", False),
         ("min", "a + 1", "<", False),
+        ("min", "a + b", "<", True),
+        ("min", "a + b", "<= b, 0 <= b, b >", False),
+        ("min", "a + a", "<= b, 0 <= b, b >", True),
     ):
         program = accepted(text.format(best, computed, order))
         found = [each for stratum in program.strata for each in growing(program, stratum.rules)]
         assert bool(found) == is_told
         if found:
-            assert found[0].advice.endswith("`a > 0`" if best == "min" else "`a < 1000`")
+            end = "`b >= 0`" if computed == "a + b" and best == "min" else "`a > 0`" if best == "min" else "`a < 1000`"
+            assert found[0].advice.endswith(end)
 
 
 @pytest.mark.parametrize("ask", ["apply", "preview"])

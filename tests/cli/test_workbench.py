@@ -46,6 +46,18 @@ def test_bad_rows_are_handled_as_the_options_say_in_a_store_too(monkeypatch, tmp
     assert len((tmp_path / "edge.bad.jsonl").read_text().splitlines()) == 1
 
 
+def test_a_service_of_a_store_does_not_advise_what_it_locks_out(monkeypatch, tmp_path):
+    monkeypatch.setattr("elastalog.web.app.serve", lambda app, service, listening, started: started())
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "p.dl").write_text(".decl edge(a: number)\n.input edge\n")
+    (tmp_path / "edge.facts").write_text("1\n")
+    given = ["--port", "0", "-F", "."]
+    assert "own facts" not in CliRunner().invoke(serve, ["p.dl", "--store", "S", *given]).output
+    for place in (["p.dl", "--store", "S"], ["S"]):
+        told = CliRunner().invoke(serve, [*place, *given]).output
+        assert "S has its own facts, so -F was not read; `POST /updates` adds and removes facts" in told
+
+
 def test_another_address_needs_a_token_or_a_word():
     result = CliRunner().invoke(workbench, ["--demo", "--host", "0.0.0.0"])
     assert result.exit_code == 1

@@ -16,6 +16,7 @@ import pytest
 from elastalog.jit import loading
 from elastalog.jit.atomics import GATE
 from elastalog.jit.loading import link
+from elastalog.jit.operators import operator_of
 from tests.jit import declared
 from tests.jit.test_linking import addresses
 
@@ -28,10 +29,11 @@ def operators() -> dict[str, Callable[..., Any]]:
     lowering = pytest.importorskip("elastalog.jit.lowering")
     found = {}
     for name in OPERATORS:
-        code = lowering.object_code(getattr(declared, name))
+        operator: Any = operator_of(getattr(declared, name))
+        code = lowering.object_code(operator)
         if sys.platform == "linux":
             assert link(code.code, code.entry, addresses(code)) is not None
-        loaded = loading._load(getattr(declared, name), code)
+        loaded = loading._load(operator, code)
         assert loaded is not None
         found[name] = loaded
     return found
@@ -94,10 +96,11 @@ def test_they_are_compiled_for_every_family(family: str, name: str) -> None:
     pytest.importorskip("numba")
     script = (
         "from elastalog.jit import lowering, objects\nfrom tests.jit import declared\n"
+        "from elastalog.jit.operators import operator_of\n"
         "from elastalog.jit.loading import link\nfrom tests.jit.test_linking import addresses\n"
         f"lowering.prepare(objects.FAMILIES[{family!r}])\n"
         f"for name in {OPERATORS!r}:\n"
-        "    made = lowering.object_code(getattr(declared, name))\n"
+        "    made = lowering.object_code(operator_of(getattr(declared, name)))\n"
         "    print(link(made.code, made.entry, addresses(made)) is not None, 'syscall' in made.wanted)\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=os.environ)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from elastalog.jit import loading
-from elastalog.jit.operators import Operator
+from elastalog.jit.operators import operator_of
 from tests.jit import declared
 
 
@@ -20,7 +20,7 @@ def loaded() -> Callable[[Any], Callable[..., Any]]:
     made: dict[str, Callable[..., Any]] = {}
 
     def load(operator: Any) -> Callable[..., Any]:
-        assert isinstance(operator, Operator)
+        operator = operator_of(operator)
         if operator.name not in made:
             made[operator.name] = loading._load(operator, lowering.object_code(operator))
         return made[operator.name]
@@ -116,7 +116,7 @@ def test_the_number_of_arguments_counts(loaded: Any, arguments: tuple[Any, ...])
 def test_object_code_that_needs_numba_is_refused() -> None:
     lowering = pytest.importorskip("elastalog.jit.lowering")
     with pytest.raises(lowering.Unfit, match=r"declared\.reshaping needs numba_attempt_nocopy_reshape"):
-        lowering.object_code(declared.reshaping)
+        lowering.object_code(operator_of(declared.reshaping))
 
 
 def test_arguments_are_neither_kept_nor_lost(loaded: Any) -> None:

@@ -16,6 +16,7 @@ import pytest
 from elastalog.jit import building, loading, objects
 from elastalog.jit.fingerprint import fingerprint
 from elastalog.jit.loading import link
+from elastalog.jit.operators import operator_of
 from tests.jit import declared
 
 AARCH64, X86_64 = 183, 62
@@ -24,7 +25,7 @@ AARCH64, X86_64 = 183, 62
 @pytest.fixture(scope="module")
 def total() -> objects.ObjectCode:
     lowering = pytest.importorskip("elastalog.jit.lowering")
-    code: objects.ObjectCode = lowering.object_code(declared.total)
+    code: objects.ObjectCode = lowering.object_code(operator_of(declared.total))
     return code
 
 
@@ -36,7 +37,7 @@ def addresses(code: objects.ObjectCode) -> dict[str, int]:
 
 def test_both_linkers_make_code_that_does_the_same(total: objects.ObjectCode, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = np.arange(6, dtype=np.int32).reshape(2, 3)
-    operator: Any = declared.total
+    operator: Any = operator_of(declared.total)
     own = loading._load(operator, total)
     monkeypatch.setattr(loading, "link", lambda *given: None)
     llvm = loading._load(operator, total)
@@ -88,8 +89,9 @@ def test_every_family_can_be_compiled_for_on_any_machine(family: str, machine: i
     pytest.importorskip("numba")
     script = (
         "import json\nfrom elastalog.jit import lowering, objects\nfrom tests.jit import declared\n"
+        "from elastalog.jit.operators import operator_of\n"
         f"lowering.prepare(objects.FAMILIES[{family!r}])\n"
-        "made = lowering.object_code(declared.total)\n"
+        "made = lowering.object_code(operator_of(declared.total))\n"
         "print(json.dumps([made.code.hex(), made.entry, made.wanted]))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=os.environ)

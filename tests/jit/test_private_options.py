@@ -37,10 +37,12 @@ def test_a_misspelt_option_is_an_error() -> None:
 _BEFORE_THE_START = """
 import numpy as np
 from elastalog.jit import loading, lowering, objects
+from elastalog.jit.operators import operator_of
 from tests.jit import declared
 
 lowering.prepare(objects.processor())
-element = loading._load(declared.element, lowering.object_code(declared.element))
+operator = operator_of(declared.element)
+element = loading._load(operator, lowering.object_code(operator))
 values = np.array([7, 8, 9])
 print(element(values[1:], 1), element(values[1:], -1))
 """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
@@ -26,7 +26,7 @@ from elastalog.evaluation.changes import Update
 from elastalog.evaluation.costs import Budget
 from elastalog.evaluation.epochs import Trial
 from elastalog.evaluation.rewriting import evaluate_anew
-from elastalog.jit.operators import Operator
+from elastalog.jit.building import all_operators
 from elastalog.session import Session
 from tests.engine.judging import facts_of, levels_of
 from tests.interrupting import interrupted_at
@@ -57,19 +57,22 @@ class CtrlC:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.left = -1
         self.run = 0
-        call = Operator.__call__
-
-        def counting(operator: Operator, *arguments: Any) -> Any:
-            result = call(operator, *arguments)
+        for operator in all_operators():
             # A commit cannot be interrupted, a rollback neither.
             if operator.function.__name__ not in ("commit", "commit_all", "rollback", "take_back"):
-                self.run += 1
-                self.left -= 1
-                if self.left == 0:
-                    raise KeyboardInterrupt
+                operator.load()
+                monkeypatch.setattr(operator, "code", self._counting(operator.code))
+
+    def _counting(self, code: Callable[..., Any]) -> Callable[..., Any]:
+        def count(*arguments: Any) -> Any:
+            result = code(*arguments)
+            self.run += 1
+            self.left -= 1
+            if self.left == 0:
+                raise KeyboardInterrupt
             return result
 
-        monkeypatch.setattr(Operator, "__call__", counting)
+        return count
 
 
 @pytest.mark.parametrize(("strategy", "budget"), [*((strategy, None) for strategy in STRATEGIES), ("elastic", "auto")])

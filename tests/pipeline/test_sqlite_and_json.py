@@ -4,6 +4,7 @@ folder of Parquet files stands for one file."""
 from __future__ import annotations
 
 import json
+import math
 import sqlite3
 from pathlib import Path
 
@@ -154,6 +155,13 @@ def test_records_in_json_are_arrays_or_objects_and_json_alone_is_printed(
 ) -> None:
     told = run(tmp_path, f"{RECORDS}r([1, [2, nil]], $Dot).\n.output r(IO=json, format={form})\n")
     assert json.loads(told) == wanted
+
+
+def test_floats_that_json_cannot_write_are_texts_in_records_too(tmp_path: Path) -> None:
+    program = ".type Pair = [f: float, s: symbol]\n.decl r(f: float, p: Pair)\n"
+    (tmp_path / "r.json").write_text('[["-Infinity", ["Infinity", "Infinity"]], ["inf", [0.5, "nan"]]]')
+    with elastalog.open(f"{program}.input r(IO=json)\n", tmp_path) as db:
+        assert set(db["r"]) == {(-math.inf, (math.inf, "Infinity")), (math.inf, (0.5, "nan"))}
 
 
 def test_a_list_that_rules_made_is_written_however_long_it_is(tmp_path: Path) -> None:

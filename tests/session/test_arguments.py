@@ -81,7 +81,7 @@ SLIPS: list[tuple[Callable[[Session], object], str, str]] = [
     (lambda db: db.at("1"), "E0617", "an epoch is a number, or the one in force at a time, not '1' (str)"),
     (lambda db: db.at(1.5), "E0617", "an epoch is a number, not 1.5 (float)"),
     (lambda db: db.at(True), "E0617", "an epoch is a number, not True (bool)"),
-    (lambda db: db.diff(1, None), "E0617", "an epoch is a number, not None"),
+    (lambda db: db.diff(None), "E0617", "an epoch is a number, not None"),
     (lambda db: db.engine.changed_rules("1", 2), "E0617", "an epoch is a number, not '1' (str)"),
     (lambda db: db.blame(3), "E0617", "a fact is a text, or a relation and its values, not 3 (int)"),
     (lambda db: db.suggest(unwanted=3), "E0617", "unwanted facts are given in a list, not 3 (int)"),

@@ -32,14 +32,33 @@ def test_closing_waits_for_what_another_thread_does(tmp_path: Path) -> None:
 # --- sessions that are no longer referred to leave nothing behind, without garbage collection -------------------------
 
 
+MANY_KINDS = """
+.decl e, p(x: symbol, y: symbol)
+p(x, y) :- e(x, y).
+p(x, z) :- p(x, y), e(y, z).
+.decl far(x: symbol, n: number)
+far(x, n) :- e(x, _), n = count : { p(x, _) }.
+.decl same(x: symbol, y: symbol) eqrel
+same(x, y) :- e(x, y).
+.decl steps(x: symbol, n: number)
+steps("a", 0).
+steps(y, n + 1) :- steps(x, n), e(x, y).
+steps(x, n) <= steps(x, m) :- m <= n.
+.decl first(x: symbol, y: symbol) choice-domain x
+first(x, y) :- e(x, y), !e(y, x).
+"""
+
+
+@pytest.mark.parametrize("strategy", ["elastic", "dense", "dred", "dredc", "bf", "bfc", "recompute"])
 @pytest.mark.parametrize("few_texts", [0, 1000])
-def test_what_a_session_held_is_given_back_at_once(few_texts: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_session_held_is_given_back_at_once(
+    strategy: str, few_texts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(SETTINGS, "few_texts", few_texts)
-    program = ".decl e, p(x: symbol, y: symbol)\np(x, y) :- e(x, y).\np(x, z) :- p(x, y), e(y, z).\n"
     gc.collect()
     gc.disable()
     try:
-        with elastalog.open(program, {"e": [("a", "b"), ("b", "c")]}) as db:
+        with elastalog.open(MANY_KINDS, {"e": [("a", "b"), ("b", "c")]}, strategy=strategy) as db:
             db.apply({"e": [("c", "d")]})
             db.apply(deleted={"e": [("a", "b")]})
             db.preview({"e": [("a", "b")]})

@@ -286,7 +286,7 @@ def test_an_update_reads_files_as_opening_does(tmp_path: Path) -> None:
         assert set(db["edge"]) == {(1, 2), (3, 4)}
         with pytest.raises(elastalog.ElastalogError, match="no column `op`") as raised:
             db.apply(tmp_path / "edge.csv")
-        assert 'in Python `db.apply({"edge": "edge.csv"})`' in str(raised.value)
+        assert 'or in Python `db.apply({"edge": "edge.csv"})`' in str(raised.value)
 
 
 def test_a_session_and_open_stay_small() -> None:

@@ -219,7 +219,7 @@ def test_blocks_end_no_later_than_those_around_them() -> None:
     assert quota.time_left(60.0) == 60.0
 
 
-@pytest.mark.parametrize("limit", [{"time": 1e-9}, {"memory": 1}], ids=str)
+@pytest.mark.parametrize("limit", [{"time": 1e-9}, {"memory": 2 << 20}], ids=str)
 def test_the_help_names_the_argument_that_sets_the_limit(limit: dict[str, Any]) -> None:
     (name,) = limit
     with pytest.raises(LimitReached) as caught:

@@ -303,8 +303,14 @@ def test_text_that_is_not_utf8_is_a_bad_row(spark: Any, tmp_path: Path) -> None:
 
 def test_a_missing_column_is_no_column_of_nulls(spark: Any, tmp_path: Path) -> None:
     parquet.write_table(pa.table({"id": [1, 2]}), tmp_path / "item.parquet")
-    with refused("E1103", match="missing: name"):
+    with refused("E0518", match="no column `name`"):
         items(elastalog.spark.parquet(str(tmp_path / "item.parquet")), spark)
+
+
+def test_other_columns_are_left_out(spark: Any) -> None:
+    frame = spark.createDataFrame([("x", 1.5, 7)], "NAME string, weight double, id bigint")
+    with pytest.warns(UserWarning, match="`weight`"):
+        assert items(frame, spark) == {(7, "x")}
 
 
 def test_a_source_that_is_not_there(spark: Any, tmp_path: Path) -> None:

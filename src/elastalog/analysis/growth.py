@@ -92,10 +92,16 @@ class _Bounds:
         self.recursive = {name for atom in self.atoms for name in checked.names_of(*atom.arguments)}
         outside = {name for atom in atoms if atom.relation not in own for name in checked.names_of(*atom.arguments)}
         self.below, self.above = set(outside), set(outside)
+        self.added: set[str] = set()
+        """Variables that are not below 0."""
         self.computed: dict[str, checked.Expression] = {}
         for literal in rule.body:
             if type(literal) is checked.Comparison and literal.operator in _ORDERS:
                 sign = 1 if literal.operator[0] == "<" else -1
+                less, greater = (literal.left, literal.right)[::sign]
+                least = less.value if type(less) is checked.Constant else None
+                if isinstance(least, int | float) and least >= 0 and type(greater) is checked.Variable:
+                    self.added.add(greater.name)
                 for name, direction in (*_signed(literal.left, sign), *_signed(literal.right, -sign)):
                     self.above.update([name] * (direction >= 0))
                     self.below.update([name] * (direction <= 0))
@@ -114,9 +120,15 @@ class _Bounds:
         """The variables with a bound above (1), below (-1), or either."""
         return self.above if direction > 0 else self.below if direction < 0 else self.above | self.below
 
+    def adds(self, value: checked.Apply) -> bool:
+        """Whether a value is one of the recursion and what is not below 0."""
+        further = [term for term in value.arguments if not self.recursive.issuperset(checked.names_of(term))]
+        added = {one.name if type(one) is checked.Variable else "" for one in further}
+        return value.functor == "+" and len(further) == 1 and added <= self.added
+
     def allow(self, value: checked.Apply, argument: checked.Expression | checked.Wildcard, direction: int) -> bool:
         """Whether a value may grow with those of the recursion; in a direction, if that is not 0."""
-        if direction == -_step(value) != 0:
+        if direction == -_step(value) != 0 or (direction < 0 and self.adds(value)):
             return False
         bounds = self.towards(direction or _step(value))
         if type(argument) is checked.Variable and argument.name in bounds:

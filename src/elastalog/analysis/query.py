@@ -222,14 +222,9 @@ def _bound(
 
 def _is_text(variable: syntax.Variable, clause: syntax.Clause, program: CheckedProgram) -> bool:
     """Whether a variable stands in a column of texts."""
-    for atom in nodes_of(syntax.Atom, clause.body):
-        columns = program.relations[atom.relation].attributes if atom.relation in program.relations else ()
-        if any(
-            term == variable and column.base is checked.Base.SYMBOL
-            for term, column in zip(atom.arguments, columns, strict=False)
-        ):
-            return True
-    return False
+    known = [atom for atom in nodes_of(syntax.Atom, clause.body) if atom.relation in program.relations]
+    places = (zip(atom.arguments, program.relations[atom.relation].attributes, strict=False) for atom in known)
+    return any(term == variable and column.base is checked.Base.SYMBOL for both in places for term, column in both)
 
 
 def constant(value: Value | tuple[Any, ...] | None, span: Span) -> syntax.Term:

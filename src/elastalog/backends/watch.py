@@ -80,17 +80,12 @@ class Watch:
         return self.derivations + self.rows - self.helped
 
     def within(
-        self,
-        seconds: float | None,
-        memory: int | None = None,
-        asked: object = None,
-        on_long: Callable[[], None] | None = None,
+        self, seconds: float | None, memory: int | None = None, asked: object = None
     ) -> AbstractContextManager[None]:
         """A block that may take `seconds` from now on and allocate `memory` bytes (None: any), and no more than the
         blocks around it. What is large is held against the memory limits before it is made, and memory that the system
-        refuses counts as beyond these limits too. `asked`: the question that the block answers. `on_long` is
-        called once if it takes long."""
-        return Within(self, seconds, memory, asked, on_long)
+        refuses counts as beyond these limits too. `asked`: the question that the block answers."""
+        return Within(self, seconds, memory, asked)
 
     def allow(
         self,
@@ -212,7 +207,8 @@ _BETWEEN_LOOKS = 0.001
 
 
 class Within:
-    """See `Watch.within`. A class, as below, since every update has such a block."""
+    """See `Watch.within`; `on_long` is called once if the block takes long. A class, as below, since every update has
+    such a block."""
 
     __slots__ = ("_on_long", "_process", "_quota", "_usual", "_watch")
 

@@ -109,9 +109,8 @@ def profile_lines(statistics: Statistics) -> Iterator[str]:
     rules = [("seconds", "derivations", "rule", "")]
     for rule in slowest:
         number = "" if rule.number is None else str(rule.number)
-        rules.append(
-            (f"{rule.seconds:.3f}", f"{rule.derivations:,}", number, MADE if rule.text[0] == HIDDEN else rule.text)
-        )
+        text = MADE if rule.text[0] == HIDDEN else rule.text
+        rules.append((f"{rule.seconds:.3f}", f"{rule.derivations:,}", number, text))
     yield from aligned(rules, left=(3,))
     yield ""
     rows = [("facts", "bytes", "relation")]

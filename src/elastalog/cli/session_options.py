@@ -314,7 +314,9 @@ def tell_unread_facts(store: str, console: Console) -> None:
 
     folder, made = Path(context.params["facts"]), 0.0 if is_address(store) else read_log(store)[0].timestamp
     if not folder.is_dir() or any(is_newer(file, made) for file in folder.iterdir()):
-        console.say(f"note: {store} has its own facts, so -F was not read; `elastalog apply` adds and removes facts")
+        # While a service runs it alone writes the store.
+        how = "`POST /updates`" if context.info_name in ("serve", "workbench") else "`elastalog apply`"
+        console.say(f"note: {store} has its own facts, so -F was not read; {how} adds and removes facts")
 
 
 def opened_at(

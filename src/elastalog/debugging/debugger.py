@@ -14,10 +14,10 @@ from elastalog.debugging.answers import Blame, Element, Localisation, Suggestion
 from elastalog.debugging.dependencies import Parts
 from elastalog.debugging.history import GuardedHistory, History, OpenAnew, RuleElements, guarded, rule_elements
 from elastalog.debugging.investigation import Case, Investigation
-from elastalog.debugging.questions import Asking, Elements, Inquiry, ReadFact, Written, not_repaired
-from elastalog.debugging.repair import Ground, Repairer, RepairTask
+from elastalog.debugging.questions import Asking, Elements, Inquiry, ReadFact, Sides, Written, not_repaired
+from elastalog.debugging.repair import Ground, repair
 from elastalog.debugging.sandbox import Goals, words_by_relation
-from elastalog.debugging.search import NoSolution, Outcome
+from elastalog.debugging.search import Found, NoSolution, Outcome
 from elastalog.debugging.update_search import Plan, search_update
 from elastalog.diagnostics.arguments import is_whole, require_number, wrong_kind
 from elastalog.diagnostics.diagnostic import ElastalogError, InternalError, error
@@ -132,11 +132,7 @@ class Debugger:
         found = outcome.found
         if isinstance(found, NoSolution):
             raise self._unrepeatable(question, "the whole update does not show the faults that it showed")
-        return Localisation(
-            self._shown(question, outcome.flipped), True, found.why_not_proven is None, found.bound,
-            found.why_not_proven, outcome.proofs, question.unwanted, question.missing,
-            (question.first, question.last), len(question.changes), outcome.seconds,
-        )  # fmt: skip
+        return Localisation(**self._told(question, outcome, found))
 
     @_among_rules
     def suggest(self, asked: Inquiry) -> Suggestion:
@@ -148,7 +144,7 @@ class Debugger:
             weight_of = self._asking.weights(asked.weights or {}, question.elements)
             unwanted = (*question.unwanted, *asked.absent)
             goals = Goals(self._asking.words(unwanted), self._asking.words(question.missing))
-            plan = Plan(goals, True, asked.is_baseline, frozenset(kept), weight_of)
+            plan = Plan(goals, frozenset(kept), weight_of, is_baseline=asked.is_baseline)
             outcome = self._search(question, plan, asked)
         shown_kept = tuple(self._shown(question, kept))
         found = outcome.found
@@ -158,16 +154,11 @@ class Debugger:
             if not kept:
                 raise self._unrepeatable(question, "undoing the whole update does not remove its faults")
             raise error("E1006" if found.is_proven else "E1006.time", rejected=", ".join(map(str, shown_kept)))
-        return Suggestion(
-            self._shown(question, outcome.flipped), True, found.why_not_proven is None, found.bound,
-            found.why_not_proven, outcome.proofs, question.unwanted, question.missing,
-            (question.first, question.last), len(question.changes), outcome.seconds, shown_kept,
-            self._undo,
-        )  # fmt: skip
+        return Suggestion(**self._told(question, outcome, found), rejected=shown_kept, undo=self._undo)
 
     def repair(self, asked: Inquiry, candidates: Mapping[WordFact, bool]) -> Suggestion:
-        """A smallest set of changes of explicit facts that removes all faults, whenever the facts came (`RepairTask`).
-        The missing facts must have words."""
+        """A smallest set of changes of explicit facts that removes all faults, whenever the facts came (see
+        `repair`). The missing facts must have words."""
         epoch = self._epochs.number
         self._follow(epoch)
         sides = self._asking.sides(asked.unwanted, asked.missing)
@@ -179,8 +170,8 @@ class Debugger:
         kept = self._asking.rejected(asked.rejected, elements)
         weight_of = self._asking.weights(asked.weights or {}, elements)
         goals = Goals(self._asking.words((*sides[0], *asked.absent)), self._asking.words(sides[1]))
-        repairer = Repairer(self._case(), self._ground, _limit(asked.time_limit), asked.on_progress or (lambda _: None))
-        outcome = repairer.repair(RepairTask(goals, candidates, frozenset(kept), weight_of))
+        news, seconds = asked.on_progress or (lambda _: None), _limit(asked.time_limit)
+        outcome = repair(self._case(), self._ground, Plan(goals, frozenset(kept), weight_of), candidates, seconds, news)
         found = outcome.found
         if isinstance(found, NoSolution):
             raise not_repaired(*sides, tuple(map(self._reading.fact, kept)), found.is_proven)
@@ -188,11 +179,9 @@ class Debugger:
             [Element("+" if elements.came(fact) else "-", self._reading.fact(fact)) for fact in facts]
             for facts in (outcome.flipped, kept)
         )
-        return Suggestion(
-            changed, True, found.why_not_proven is None, found.bound, found.why_not_proven, outcome.proofs, *sides,
-            (0, epoch), self._ground.size if sides[0] else len(candidates), outcome.seconds,
-            tuple(kept_elements), self._undo, "facts",
-        )  # fmt: skip
+        size = self._ground.size if sides[0] else len(candidates)
+        told = _told(changed, outcome, found, sides, (0, epoch), size)
+        return Suggestion(**told, rejected=tuple(kept_elements), undo=self._undo, over="facts")
 
     def _over_facts(self, candidates: Mapping[WordFact, bool], is_any: bool) -> Elements:
         """The candidates, which are there and may be deleted, or are not and may be inserted; and, if `is_any`, all
@@ -317,12 +306,27 @@ class Debugger:
             return error("E1010", facts=", ".join(map(str, facts)))
         return InternalError("debugging", otherwise)
 
+    def _told(self, question: Question, outcome: Outcome, found: Found) -> dict[str, Any]:
+        sides, epochs = (question.unwanted, question.missing), (question.first, question.last)
+        return _told(self._shown(question, outcome.flipped), outcome, found, sides, epochs, len(question.changes))
+
     def _shown(self, question: Question, facts: Iterable[WordFact]) -> list[Element]:
         rules = self._rules
         return [
             Element("+" if came else "-", (rules and rules.text_of(fact)) or self._reading.fact(fact))
             for fact, came in ((fact, question.changes[fact]) for fact in facts)
         ]
+
+
+def _told(
+    elements: list[Element], outcome: Outcome, found: Found, sides: Sides, epochs: tuple[int, int], size: int
+) -> dict[str, Any]:
+    """What every answer tells."""
+    return {
+        "elements": elements, "verified": True, "minimum": found.why_not_proven is None, "bound": found.bound,
+        "why_not_proven": found.why_not_proven, "proofs": outcome.proofs, "unwanted": sides[0], "missing": sides[1],
+        "epochs": epochs, "update_size": size, "seconds": outcome.seconds,
+    }  # fmt: skip
 
 
 def _no_fault(fact: Fact, is_unwanted: bool, epoch: int) -> ElastalogError:

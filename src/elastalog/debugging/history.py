@@ -25,7 +25,7 @@ from elastalog.program import Program, rule_texts, shown_rule, with_rules
 from elastalog.provenance.reading import WordFact
 from elastalog.relations.pairs import Pairs, Rows
 from elastalog.storage.entries import JournalRecord
-from elastalog.storage.history import equivalences_in, turns, turns_of_pair
+from elastalog.storage.history import Turn, equivalences_in, turns, turns_of_pair
 from elastalog.storage.store import Store
 
 
@@ -194,12 +194,7 @@ class Past:
         relation, row = fact
         with self._stored() as store:
             if store is not None:
-                words = np.array([row], np.int32)
-                all_turns = (
-                    turns_of_pair(store, relation, words, after, until)
-                    if relation in equivalences_in(store.state().layout)
-                    else turns(store.turned(after, until), relation, words)
-                )
+                all_turns = turns_in(store, fact, after, until)
                 return [(turn.epoch, turn.what) for turn in all_turns if turn.what != "moved"]
         found: list[tuple[int, What]] = []
         for kept in self._records:
@@ -210,6 +205,14 @@ class Past:
                 elif _has(went, row):
                     found.append((kept.epoch, "disappeared"))
         return found
+
+
+def turns_in(store: Store, fact: WordFact, after: int, until: int) -> tuple[Turn, ...]:
+    """The epochs of a store after one until another in which a fact appeared, disappeared or changed its level."""
+    relation, words = fact[0], np.array([fact[1]], np.int32)
+    if relation in equivalences_in(store.state().layout):
+        return turns_of_pair(store, relation, words, after, until)
+    return turns(store.turned(after, until), relation, words)
 
 
 def explicit_update(record: JournalRecord) -> Update:

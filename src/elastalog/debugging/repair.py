@@ -5,17 +5,15 @@ to them.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 
 from elastalog.backends.protocol import Matrix
 from elastalog.debugging.dependencies import Dependencies, dependencies
 from elastalog.debugging.investigation import FEW_ELEMENTS, Case, Investigation
 from elastalog.debugging.problem import Problem
-from elastalog.debugging.sandbox import Goals, Seconds, Switch, WordSet
+from elastalog.debugging.sandbox import Seconds, Switch, WordSet
 from elastalog.debugging.search import News, NoSolution, Outcome, Search
 from elastalog.debugging.switches import Switches
 from elastalog.debugging.update_search import Plan, search_update
@@ -68,69 +66,52 @@ class Ground:
         return self._steps
 
 
-@dataclass(frozen=True, slots=True)
-class RepairTask:
-    """What is to be mended. `candidates`: the facts that may be inserted, and whether each is there, so that it may be
-    deleted. Without unwanted facts nothing else changes; otherwise any explicit fact but those `kept` may be
-    deleted."""
+def repair(
+    case: Case,
+    ground: Ground,
+    plan: Plan,
+    candidates: Mapping[WordFact, bool],
+    seconds_allowed: float,
+    news: News,
+) -> Outcome:
+    """A smallest set of changes of one epoch. `candidates`: the facts that may be inserted, and whether each is there,
+    so that it may be deleted. Without unwanted facts nothing else changes; otherwise any explicit fact but those that
+    are kept may be deleted. What is proven by the question alone is; what is not is looked for among all explicit
+    facts, where these are few."""
+    end = time.monotonic() + seconds_allowed
 
-    goals: Goals
-    candidates: Mapping[WordFact, bool]
-    kept: frozenset[WordFact] = frozenset()
-    weights: Mapping[WordFact, float] = field(default_factory=dict)
-
-    def weight(self, outcome: Outcome) -> float:
-        """What an outcome weighs; infinitely much if nothing was found."""
-        if isinstance(outcome.found, NoSolution):
-            return math.inf
-        return sum(self.weights.get(fact, 1.0) for fact in outcome.flipped)
-
-
-@dataclass(frozen=True, slots=True)
-class Repairer:
-    """Mends one epoch."""
-
-    case: Case
-    ground: Ground
-    seconds_allowed: float
-    news: News
-
-    def repair(self, asked: RepairTask) -> Outcome:
-        """A smallest set of changes. What is proven by the question alone is; what is not is looked for among all
-        explicit facts, where these are few."""
-        end = time.monotonic() + self.seconds_allowed
-        if not asked.goals.absent:
-            return self._among(asked, asked.candidates, end)
-        outcome = self._open(asked)
-        found = outcome.found
-        is_proven = found.is_proven if isinstance(found, NoSolution) else found.why_not_proven is None
-        if is_proven or self.ground.size > FEW_ELEMENTS or time.monotonic() > end:
-            return outcome
-        exact = self._among(asked, {**self.ground.changes(), **asked.candidates}, end)
-        return exact if asked.weight(exact) <= asked.weight(outcome) else outcome
-
-    def _among(self, asked: RepairTask, changes: Mapping[WordFact, bool], end: float) -> Outcome:
+    def among(changes: Mapping[WordFact, bool]) -> Outcome:
         """Mends by changes of which all are known beforehand."""
-        plan = Plan(asked.goals, True, False, asked.kept, asked.weights)
-        return search_update(Investigation(self.case, changes), plan, max(end - time.monotonic(), 0.1), self.news)
+        return search_update(Investigation(case, changes), plan, max(end - time.monotonic(), 0.1), news)
 
-    def _open(self, asked: RepairTask) -> Outcome:
-        epochs, ground = self.case.epochs, self.ground
-        inserted = [fact for fact, is_there in asked.candidates.items() if not is_there]
-        signs, corners = ground.signs, ground.corners
-        if inserted:
-            bases = {*ground.explicit, *(name for name, _ in inserted)}
-            signs, corners = dependencies(epochs.backend.program, bases), {}
-        given = (Switch(fact, adds=True) for fact in inserted if fact not in asked.kept)
-        switches = Switches(given, asked.weights, ground.explicit, asked.kept)
-        problem = Problem(
-            case=self.case,
-            goals=asked.goals,
-            switches=switches,
-            signs=signs,
-            base_steps=ground.steps,
-            corners=corners,
-            seconds=Seconds(),
-            seconds_allowed=self.seconds_allowed,
-        )
-        return Search(problem, self.news).outcome()
+    if not plan.goals.absent:
+        return among(candidates)
+    outcome = Search(_problem(case, ground, plan, candidates, seconds_allowed), news).outcome()
+    found = outcome.found
+    is_proven = found.is_proven if isinstance(found, NoSolution) else found.why_not_proven is None
+    if is_proven or ground.size > FEW_ELEMENTS or time.monotonic() > end:
+        return outcome
+    exact = among({**ground.changes(), **candidates})
+    return exact if plan.weight(exact) <= plan.weight(outcome) else outcome
+
+
+def _problem(
+    case: Case, ground: Ground, plan: Plan, candidates: Mapping[WordFact, bool], seconds_allowed: float
+) -> Problem:
+    """To choose among all explicit facts and the candidates."""
+    inserted = [fact for fact, is_there in candidates.items() if not is_there]
+    signs, corners = ground.signs, ground.corners
+    if inserted:
+        bases = {*ground.explicit, *(name for name, _ in inserted)}
+        signs, corners = dependencies(case.epochs.backend.program, bases), {}
+    given = (Switch(fact, adds=True) for fact in inserted if fact not in plan.kept)
+    return Problem(
+        case=case,
+        goals=plan.goals,
+        switches=Switches(given, plan.weights, ground.explicit, plan.kept),
+        signs=signs,
+        base_steps=ground.steps,
+        corners=corners,
+        seconds=Seconds(),
+        seconds_allowed=seconds_allowed,
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -30,10 +31,16 @@ class Plan:
     earlier, and flipping applies. Elements in `kept` are not flipped."""
 
     goals: Goals
-    is_applied: bool
-    is_baseline: bool
     kept: frozenset[WordFact] = frozenset()
     weights: Mapping[WordFact, float] = field(default_factory=dict)
+    is_applied: bool = True
+    is_baseline: bool = False
+
+    def weight(self, outcome: Outcome) -> float:
+        """What an outcome weighs; infinitely much if nothing was found."""
+        if isinstance(outcome.found, NoSolution):
+            return math.inf
+        return sum(self.weights.get(fact, 1.0) for fact in outcome.flipped)
 
 
 def search_update(known: Investigation, plan: Plan, seconds_allowed: float, news: News) -> Outcome:

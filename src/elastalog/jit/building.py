@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from elastalog.jit import objects, trees
 from elastalog.jit.fingerprint import fingerprint, reach
-from elastalog.jit.operators import Operator
+from elastalog.jit.operators import Operator, operator_of
 
 if TYPE_CHECKING:
     from elastalog.jit.objects import ObjectCode, Processor
@@ -82,8 +82,8 @@ def all_operators() -> list[Operator]:
     for package in PACKAGES:
         for module in pkgutil.walk_packages(import_module(package).__path__, f"{package}."):
             with suppress(ImportError):
-                values = vars(import_module(module.name)).values()
-                found.update({value.name: value for value in values if isinstance(value, Operator)})
+                values = map(operator_of, vars(import_module(module.name)).values())
+                found.update({value.name: value for value in values if value is not None})
     return list(found.values())
 
 

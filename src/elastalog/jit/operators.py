@@ -32,29 +32,30 @@ _TAIL = np.uint64(29)
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
-class Operator(functools.partial[Any]):
+class Operator:
     """A compiled function with one fixed signature. Its machine code is loaded, or made, when it is first called: a
-    program pays only for the operators that it uses.
+    program pays only for the operators that it uses. `call` is what modules call it by."""
 
-    It is a `partial` without arguments because that calls what it holds at the speed of C, and what it holds can be
-    replaced: first something that loads the machine code, then the machine code."""
-
-    function: Callable[..., Any]
-    result: types.Scalar
-    arguments: tuple[types.Description, ...]
-
-    def __new__(
-        cls, function: Callable[..., Any], result: types.Scalar, arguments: tuple[types.Description, ...]
-    ) -> Operator:
-        self = super().__new__(cls, function)
+    def __init__(
+        self, function: Callable[..., Any], result: types.Scalar, arguments: tuple[types.Description, ...]
+    ) -> None:
         self.function = function
         self.result = result
         self.arguments = arguments
-        self._hold(self._load_and_call)
-        return self
+        # A partial without arguments, because that calls what it holds at the speed of C, and what it holds can be
+        # replaced: first something that loads the machine code, then the machine code. No class derived from it, whose
+        # instances are called three times as slowly.
+        self.call = functools.partial(self._load_and_call)
+        self.code = self._load_and_call
 
-    def _hold(self, called: Callable[..., Any]) -> None:
-        self.__setstate__((called, (), {}, self.__dict__))  # type: ignore[attr-defined]  # how a partial is unpickled
+    @property
+    def code(self) -> Callable[..., Any]:
+        """What is called."""
+        return self.call.func
+
+    @code.setter
+    def code(self, code: Callable[..., Any]) -> None:
+        self.call.__setstate__((code, (), {}, {_OPERATOR: self}))  # type: ignore[attr-defined]  # as it is unpickled
 
     @property
     def name(self) -> str:
@@ -63,14 +64,23 @@ class Operator(functools.partial[Any]):
 
     def load(self) -> None:
         """Makes the machine code ready, so that the first call need not."""
-        if self.func == self._load_and_call:
+        if self.code == self._load_and_call:
             from elastalog.jit.loading import machine_code
 
-            self._hold(machine_code(self))
+            self.code = machine_code(self)
 
     def _load_and_call(self, *arguments: Any) -> Any:
         self.load()
-        return self(*arguments)
+        return self.call(*arguments)
+
+
+_OPERATOR = "operator"
+
+
+def operator_of(called: object) -> Operator | None:
+    """The operator that something calls, None if it is nothing of the kind."""
+    found: Operator | None = vars(called).get(_OPERATOR) if type(called) is functools.partial else None
+    return found
 
 
 class Piece:
@@ -99,7 +109,7 @@ def operator(result: types.Scalar, *arguments: types.Description) -> Callable[[F
     """An operator with one fixed signature. It makes no arrays: those it works on belong to the caller."""
 
     def decorate(function: F) -> F:
-        return cast(F, Operator(function, result, arguments))
+        return cast(F, Operator(function, result, arguments).call)
 
     return decorate
 
@@ -121,7 +131,8 @@ def piece(function: Any) -> Any:
 
 def _compiled(function: Any) -> Callable[..., Any]:
     """What is to be compiled: of an operator, its function."""
-    return cast(Callable[..., Any], function.function if isinstance(function, Operator) else function)
+    made: Callable[..., Any] = function if (found := operator_of(function)) is None else found.function
+    return made
 
 
 def intrinsic(function: Callable[..., Any]) -> Any:

@@ -308,8 +308,8 @@ _LARGE = re.compile(rb"[eE]\+?[0-9]{3}|[0-9]{300}")
 
 
 def row_from_json(schema: Schema, row: Sequence[Any]) -> tuple[Any, ...]:
-    """The row with floats where texts (`nan`, `inf`, `-inf`) stand for them, in records too; what fits no column stays
-    as it is."""
+    """The row with floats where texts (`nan`, `NaN`, `inf`, `Infinity`) stand for them, in records too; what fits no
+    column stays as it is."""
     if len(row) != schema.arity:
         return tuple(row)
     return tuple([_value(column, given) for column, given in zip(schema.columns, row, strict=True)])
@@ -335,4 +335,7 @@ def _record(record: RecordType, wanted: StructuredType, given: Any, depth: int) 
 
 
 def _number(given: Any) -> Any:
-    return float(given) if isinstance(given, str) and given in ("nan", "inf", "-inf") else given
+    return float(given) if isinstance(given, str) and given in _NOT_FINITE else given
+
+
+_NOT_FINITE = frozenset(("nan", "inf", "-inf", "NaN", "Infinity", "-Infinity"))

@@ -10,8 +10,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from elastalog import late
 from elastalog.backends.protocol import ChangedWords
 from elastalog.diagnostics.diagnostic import ElastalogError
@@ -241,18 +239,14 @@ class History:
 
     def history(self, fact: Fact) -> tuple[Turn, ...]:
         """The epochs in which a fact appeared, disappeared or changed its level, oldest first."""
+        from elastalog.debugging.history import turns_in
         from elastalog.provenance.reading import Reading
-        from elastalog.storage.history import turns
 
         now = self._materialisation
         with now.lock, self._stored() as store:
             found = Reading(now.backend, now.dictionary).words(fact)
-            if found is None:
-                return ()  # a value that no fact has ever had
-            words = np.array([found[1]], np.int32)
-            if fact.relation in history.equivalences_in(store.state().layout):
-                return history.turns_of_pair(store, fact.relation, words, store.first_epoch, store.epoch)
-            return turns(store.turned(store.first_epoch, store.epoch), fact.relation, words)
+            # A value that no fact has ever had is in none.
+            return () if found is None else turns_in(store, found, store.first_epoch, store.epoch)
 
     @contextmanager
     def _stored(self) -> Iterator[Store]:

@@ -34,8 +34,6 @@ from elastalog.spark.stored_rows import (
 )
 from elastalog.storage.store import Store
 
-_ROWS_OF_A_BATCH = 1 << 16
-
 
 class RelationReader(DataSourceReader):
     """Reads a relation at one epoch, share by share, in tasks."""
@@ -90,7 +88,7 @@ def shares_at(options: ReadOptions, epoch: int) -> list[InputPartition]:
 
 def as_batches(table: pa.Table, fields: pa.Schema) -> Iterator[pa.RecordBatch]:
     """The rows as Spark takes them: of exactly these fields, whether they may be null included."""
-    yield from pa.table(table.columns, schema=fields).to_batches(max_chunksize=_ROWS_OF_A_BATCH)
+    yield from pa.table(table.columns, schema=fields).to_batches()
 
 
 _COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {

@@ -8,19 +8,7 @@ from typing import Any
 from elastalog.diagnostics.diagnostic import Diagnostic, Label, finding
 from elastalog.diagnostics.source import Source, Span
 from elastalog.syntax.keywords import read_string
-from elastalog.syntax.tokens import (
-    DIRECTIVE,
-    END,
-    FLOAT,
-    INTEGER,
-    KEYWORD,
-    MOST_ERRORS,
-    NAME,
-    STRING,
-    WILDCARD,
-    Tokens,
-    crop,
-)
+from elastalog.syntax.tokens import DIRECTIVE, END, KEYWORD, MOST_ERRORS, NAME, STRING, Tokens, crop
 
 BY_PLACE = "arguments go by their place, without names: `path(1, X)`, with `_` for those that may be any"
 """What is said where an argument is named."""
@@ -29,6 +17,7 @@ MOST_NESTED = 100
 
 _OPERATOR_HABITS = {"&": "band", "|": "bor", "<<": "bshl", ">>": "bshr", "&&": "land", "||": "lor", "mod": "%"}
 
+_ELEMENT = re.compile(r'[\w"]')
 _SURROGATE = re.compile("[\\ud800-\\udfff]")
 
 
@@ -157,11 +146,7 @@ class Cursor:
             opening = (Label(self.span_of(opened), "opened here", False),)
             is_named = self.texts[self.position] == "=" and "an argument" in where
             advice = BY_PLACE if is_named else self.operator_meant()
-            if (
-                advice is None
-                and "`,`" in where
-                and self.kinds[self.position] in (NAME, STRING, WILDCARD, INTEGER, FLOAT)
-            ):
+            if advice is None and "`,`" in where and _ELEMENT.match(self.texts[self.position]):
                 advice = f"write a comma before {self.describe(self.position)}"
             raise self.unexpected(f"`{text}`", where=where, advice=advice, more=opening)
         self.position += 1

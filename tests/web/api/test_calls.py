@@ -454,8 +454,9 @@ def test_answers_tell_what_they_warn_of(http: httpx.Client) -> None:
     answer = http.post("/query", json={"query": 'label(X, "onee")'}).json()
     assert answer["rows"] == []
     assert 'no fact mentions "onee"' in json.dumps(answer["warnings"]).replace("\\", "")
-    answer = http.post("/suggest", json={"unwanted": ["label(1, one)"], "over": "facts"}).json()
+    answer = http.get("/why-not", params={"fact": "label(7, one)"}).json()
     assert [one["code"] for one in answer["warnings"]] == ["E0618"]
+    refused(http.post("/suggest", json={"unwanted": ["label(1, one)"], "over": "facts"}), 422, "E0608")
 
 
 @pytest.mark.parametrize(

@@ -153,7 +153,7 @@ def test_no_epochs_are_refused_as_by_a_session(running: Running, epoch: Any, cod
     if code == "E0617" and not isinstance(epoch, str):
         for ask in (db.diff, running.session.diff):
             with refused("E0617"):
-                ask(1, epoch)
+                ask(epoch, 1)
 
 
 def test_rows_may_be_in_files_here(running: Running, tmp_path: Path) -> None:
@@ -613,6 +613,8 @@ def test_answers_warn_as_those_of_a_session(running: Running) -> None:
     with pytest.warns(UserWarning, match="E0618.*`one` is a variable here"):
         db.query("label(1, one)")
     with pytest.warns(UserWarning, match="E0618.*`one` is a variable here"):
+        db.why_not("label(7, one)")
+    with refused("E0608", match="`one` is a variable here, which any value fits"):
         db.suggest(["label(1, one)"], over="facts")
 
 

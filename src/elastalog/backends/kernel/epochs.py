@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Protocol
+from functools import cached_property
+from typing import TYPE_CHECKING
 from weakref import proxy
 
 import numpy as np
@@ -26,29 +27,25 @@ from elastalog.planning.logical import LogicalStratum
 from elastalog.settings import SETTINGS
 
 if TYPE_CHECKING:
-    from elastalog.backends.kernel.relations import KernelFacts
+    from elastalog.backends.kernel.backend import KernelBackend
     from elastalog.backends.kernel.updates import KernelUpdates
-
-
-class _Backend(Protocol):
-    @property
-    def held(self) -> KernelFacts: ...
-
-    @property
-    def updates(self) -> KernelUpdates:
-        """Made when they are first asked for."""
 
 
 class KernelShifts:
     """See `backends.protocol.Shifts`."""
 
-    def __init__(self, backend: _Backend) -> None:
-        self._backend = proxy(backend)  # which has this: a circle would keep all facts until garbage is collected
+    def __init__(self, backend: KernelBackend) -> None:
+        # Which has this: a circle would keep all facts until garbage is collected.
+        self._backend: KernelBackend = proxy(backend)
         self._held = backend.held
+
+    @cached_property
+    def _updates(self) -> KernelUpdates:
+        return self._backend.updates
 
     def back(self, most: int | None = None, instead_of: Shift | None = None) -> Shift | None:
         """What `make` will need to go back, and forth again, once the update under way is committed."""
-        done = self._backend.updates.transaction
+        done = self._updates.transaction
         if done.replaced:
             return None
         if instead_of is None or instead_of.noted.shape[1] > SETTINGS.few_shifted:
@@ -63,7 +60,7 @@ class KernelShifts:
     def make(self, shift: Shift) -> None:
         """Goes from the state before a committed update to the one after it, or back, outside an update."""
         shift.toggle()
-        self._backend.updates.evaluation.known_ranks.clear()
+        self._updates.evaluation.known_ranks.clear()
 
     def touched(self, shift: Shift) -> Mapping[str, Matrix] | None:
         """The facts that a shift concerns, if it can still be made."""
@@ -71,16 +68,16 @@ class KernelShifts:
 
     def depart(self) -> None:
         """From now on, until `arrive`, rows keep their numbers, so that a shift stays possible."""
-        self._backend.updates.departures += 1
+        self._updates.departures += 1
 
     def arrive(self) -> None:
         """See `depart`."""
-        self._backend.updates.departures -= 1
+        self._updates.departures -= 1
 
     def pretend(self, relation: str, absent: Matrix | None, present: Matrix | None) -> None:
         """Strata above a finished relation are told that some facts are absent and others present."""
-        stored, changed = self._held.relations[relation], self._backend.updates.transaction.changed
-        self._backend.updates.transaction.is_told = False
+        stored, changed = self._held.relations[relation], self._updates.transaction.changed
+        self._updates.transaction.is_told = False
         if absent is not None and len(absent):
             entries = transaction.touch(stored, transaction.add_rows(stored, absent))
             transaction.set_annotation(stored, entries, ABSENT, is_present=False)

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable, Iterator, Set
 from heapq import heappop, heappush
 from itertools import islice
+from operator import is_
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import numpy as np
@@ -74,10 +75,8 @@ class KernelMaintenance:
         began = time.perf_counter()
         reach, scheduler = self._reach, self.scheduler
         done, given = reach.done, reach.given
-        is_new = done.asked is not None
-        scheduler.set_out(done.changed, small.derivations, 0, is_new)
-        if is_new:
-            self._normalise(_NO_PLACES if done.anew else self._explicit)
+        scheduler.set_out(done.changed, small.derivations, 0, done.asked is not None)
+        self.normalise(_NO_PLACES if done.anew else self._explicit)
         if given:
             for place in sorted(given):
                 self._give(place, small)
@@ -166,18 +165,16 @@ class KernelMaintenance:
             self._under_way = None
         self.scheduler.end()
 
-    def normalise(self) -> None:
-        """Finds out which explicit facts go and come in the update that has begun, if that is not known."""
-        if self._reach.done.asked is not None:
-            self.scheduler.begin_update()
-            self._normalise(_NO_PLACES)
-
-    def _normalise(self, driven: Set[int]) -> None:
-        """Finds out which explicit facts go and come, and the places of their strata. Those of strata at places that
-        are `driven`, which have no rules, do so at once: all that an update means to them."""
+    def normalise(self, driven: Set[int] = _NO_PLACES) -> None:
+        """Finds out which explicit facts go and come in the update that has begun, and the places of their strata, if
+        that is not known. Those of strata at places that are `driven`, which have no rules, do so at once: all that an
+        update means to them."""
         reach = self._reach
         done, owner = reach.done, reach.owner
-        assert done.asked is not None
+        if done.asked is None:
+            return
+        if not driven:  # otherwise a drive has begun
+            self.scheduler.begin_update()
         (deleted, inserted, is_explicit), done.asked = done.asked, None
         done.deleted, done.inserted = deleted, inserted
         if deleted:
@@ -191,7 +188,7 @@ class KernelMaintenance:
         self, side: Sides, others: Sides, is_explicit: IsExplicit, driven: Set[int], *, is_present: bool
     ) -> Sides:
         """The facts of one side of an update that are not as it wants them, but for `others`."""
-        changed: dict[str, Matrix] | None = None
+        found: dict[str, Matrix] = {}
         for name, asked in side.items():
             facts = np.ascontiguousarray(asked if len(asked) == 1 else distinct(asked), WORD)
             place = self._reach.owner.get(name)
@@ -201,12 +198,11 @@ class KernelMaintenance:
                 facts = self.scheduler.change(place, name, facts, is_present)
             elif not (is_other := is_explicit(name, facts) != is_present).all():
                 facts = facts[is_other]
-            if place is not None and place not in driven and len(facts):
-                self._reach.given.add(place)
-            if facts is not asked or not len(facts):
-                changed = dict(side) if changed is None else changed
-                changed[name] = facts
-        return side if changed is None else {name: facts for name, facts in changed.items() if len(facts)}
+            if len(facts):
+                found[name] = facts
+                if place is not None and place not in driven:
+                    self._reach.given.add(place)
+        return side if len(found) == len(side) and all(map(is_, found.values(), side.values())) else found
 
     def _change_explicit(self, stratum: LogicalStratum, place: int) -> None:
         """All that an update means to a stratum without rules, which is at a place: explicit facts go and come."""

@@ -169,7 +169,7 @@ Learn = Callable[[LogicalStratum, int, float], None]
 
 def evaluate_all(backend: Backend, learn: Learn = lambda stratum, derivations, seconds: None) -> Work:
     """Evaluates the strata in order; what each cost is told to `learn`."""
-    done: list[tuple[LogicalStratum, int, float]] = []
+    done: list[StratumWork] = []
     for stratum in backend.program.strata:
         began = time.perf_counter()
         try:
@@ -178,14 +178,9 @@ def evaluate_all(backend: Backend, learn: Learn = lambda stratum, derivations, s
             raise with_growing_rules(error, [stratum], backend.program.checked) from None
         seconds = time.perf_counter() - began
         learn(stratum, derivations, seconds)
-        done.append((stratum, derivations, seconds))
-    return Work(done, write=_bootstrapped)
-
-
-def _bootstrapped(done: tuple[LogicalStratum, int, float]) -> tuple[StratumWork]:
-    stratum, derivations, seconds = done
-    what = stratum.number, stratum.relations, How.BOOTSTRAP, "first epoch"
-    return (StratumWork(*what, derivations, seconds),)
+        what = stratum.number, stratum.relations, How.BOOTSTRAP, "first epoch"
+        done.append(StratumWork(*what, derivations, seconds))
+    return Work(done)
 
 
 def growing_rules(strata: Iterable[LogicalStratum], program: CheckedProgram) -> list[str]:

@@ -24,11 +24,9 @@ from elastalog.pipeline.files.policy import BadRow
 from elastalog.relations import faults
 from elastalog.relations.faults import Fault
 from elastalog.relations.records import NotOfType, RecordType
-from elastalog.relations.rows import JsonValues, columns_of_good_rows
+from elastalog.relations.rows import JsonValues, columns_of_good_rows, row_from_json
 from elastalog.relations.schema import Schema, values_by_name, warn_of_left_out
 from elastalog.relations.tables import table_of_columns
-
-_SPECIAL = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
 def read_json_lines(schema: Schema, data: bytes, file: str) -> tuple[pa.Table, list[BadRow]]:
@@ -90,11 +88,8 @@ def json_rows(schema: Schema, table: pa.Table) -> Iterator[dict[str, Any]]:
     """The facts as objects by attribute name that JSON can hold."""
     for row in table.rename_columns(list(schema.names)).to_pylist() if schema.arity else [{}] * table.num_rows:
         for column in schema.columns:
-            if column.base is Base.FLOAT and not math.isfinite(row[column.name]):
-                value = row[column.name]
-                row[column.name] = next(
-                    name for name, special in _SPECIAL.items() if value == special or value != value
-                )
+            if column.base is Base.FLOAT and not math.isfinite(value := row[column.name]):
+                row[column.name] = "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
         yield row
 
 
@@ -120,10 +115,7 @@ def row_of_json(schema: Schema, value: Any, left_out: dict[str, object]) -> list
         return Fault(faults.JSON, "neither an object nor an array")
     if len(value) != schema.arity:
         return faults.wrong_number(len(value), "value", schema.arity)
-    for i, column in enumerate(schema.columns):
-        if column.base is Base.FLOAT and isinstance(value[i], str):
-            value[i] = _SPECIAL.get(value[i], value[i])
-    return value
+    return list(row_from_json(schema, value))
 
 
 _WHITE = re.compile(r"[ \t\n\r]*")

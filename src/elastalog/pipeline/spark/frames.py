@@ -29,13 +29,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 UNSIGNED = pa.decimal128(20, 0)
-SPARK_TYPES = {
-    Base.NUMBER: "bigint",
-    Base.UNSIGNED: "decimal(20,0)",
-    Base.FLOAT: "double",
-    Base.SYMBOL: "string",
-    Base.RECORD: "string",
-}
 _ROWS_OF_A_BATCH = 1 << 16
 _MOST_DIRECT = 1_000_000
 """Rows up to which a table is handed to Spark directly; more go through a Parquet file, which is faster and splits
@@ -95,21 +88,15 @@ def _with_integers(kind: pa.DataType, integer: pa.DataType) -> pa.DataType:
     return integer if pa.types.is_decimal(kind) and kind.scale == 0 else kind
 
 
-def require_columns(schema: Schema, frame: DataFrame, place: str) -> None:
-    """A diagnostic unless the DataFrame has the columns of the relation: a missing one would read as null."""
+def with_columns_of(schema: Schema, frame: DataFrame, place: str) -> DataFrame:
+    """The columns of a relation, as `column_order` finds them, by their names. Raises ElastalogError for a stream."""
     if frame.isStreaming:
         raise error("E1105", location=place, place=place)
-    given = frame.columns
-    expected = list(schema.names) or [NULLARY]
-    if len(given) == len(expected):
-        if schema.columns:
-            column_order(schema, given, what=place, location=place)
-        return
-    missing = [name for name in expected if name not in given]
-    raise error(
-        "E1103", location=place, name=schema.name, arity=schema.arity, place=place, number=len(given),
-        schema=schema, given=", ".join(given), missing=", ".join(missing) or None,
-    )  # fmt: skip
+    if not schema.columns:
+        return frame
+    order = column_order(schema, frame.columns, what=place, location=place)
+    numbered = frame.toDF(*(f"c{i}" for i in range(len(frame.columns))))
+    return numbered.select(*(f"c{i}" for i in order)).toDF(*schema.names)
 
 
 def arrow_to_frame(spark: SparkSession, table: pa.Table) -> DataFrame:

@@ -35,7 +35,7 @@ from elastalog.relations.arrays import array_of_numbers
 from elastalog.relations.checks import is_text
 from elastalog.relations.facts import FactWords
 from elastalog.relations.limits import LEAST_NARROW, WIDE, Words
-from elastalog.relations.schema import Schema, column_order
+from elastalog.relations.schema import Schema
 from elastalog.relations.words import Dictionary
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def filed_facts(schema: Schema, frame: DataFrame, into: Destination) -> FiledFac
     that they cannot write: then it has to be read in the ordinary way."""
     if not schema.columns or not is_large(frame):
         return None
-    rows = ordered(schema, frame)
+    rows = frame.toDF(*(f"c{i}" for i in range(schema.arity)))
     if not all(_is_fit(column.base, kind) for column, (_, kind) in zip(schema.columns, rows.dtypes, strict=True)):
         return None
     folder = new_folder(frame.sparkSession, "texts")
@@ -180,12 +180,6 @@ def frame_in_driver(frame: DataFrame) -> pa.Table:
         return with_integers(pa.concat_tables(tables or [frame.limit(0).toArrow()]), whole=())
     finally:
         files_at(folder).remove_folder(folder)
-
-
-def ordered(schema: Schema, frame: DataFrame) -> DataFrame:
-    """The columns of a relation, in order, named c0, c1, …"""
-    columns = [f"c{i}" for i in range(schema.arity)]
-    return frame.toDF(*columns).select(*(columns[i] for i in column_order(schema, frame.columns))).toDF(*columns)
 
 
 def is_large(frame: DataFrame) -> bool:

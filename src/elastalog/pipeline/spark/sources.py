@@ -40,7 +40,7 @@ from elastalog.pipeline.spark.frames import (
     path_of,
     plain_frame,
     reading,
-    require_columns,
+    with_columns_of,
 )
 from elastalog.pipeline.spark.large_facts import Destination, FiledFacts, filed_facts, frame_in_driver
 from elastalog.relations.faults import Fault
@@ -171,7 +171,7 @@ def facts_of_frame(schema: Schema, frame: DataFrame, place: str, into: Destinati
     number."""
     if not frame.columns and not schema.columns:
         frame = frame.selectExpr(f"true AS `{NULLARY}`")  # Arrow does not tell how many rows without columns there are
-    require_columns(schema, frame, place)
+    frame = with_columns_of(schema, frame, place)
     filed = None if into is None else filed_facts(schema, frame, into)
     if filed is not None:
         return filed, []

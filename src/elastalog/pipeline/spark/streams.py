@@ -29,7 +29,7 @@ from elastalog.pipeline.files.paths import natural_order
 from elastalog.pipeline.spark.applying import Arrived, Arriving
 from elastalog.pipeline.spark.frames import absolute, frame_to_arrow, path_of, reading
 from elastalog.pipeline.streams import RELATION, named_relation, read_changes, relation_column
-from elastalog.relations.schema import Schema, goes_by_name, places_by_name, schema_named
+from elastalog.relations.schema import Schema, column_order, schema_named
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -67,9 +67,10 @@ def stream_of_parts(
     else:
         schema = schema_named(schemas, relation)
         _require_form(stream, [OPERATION, *parting.columns])
-        given = _columns_of_facts(stream, schema, (OPERATION, *parting.columns))
+        rest = [name for name in stream.columns if name not in (OPERATION, *parting.columns)]
+        order = column_order(schema, rest, what="the stream", warns=False)
         columns = [OPERATION, *schema.names]
-        named = dict(zip(schema.names, given, strict=True))
+        named = {name: rest[place] for name, place in zip(schema.names, order, strict=True)}
     selected = [f"`{named.get(name, name)}` AS `{name}`" for name in (*parting.columns, *columns)]
 
     def checked(part: Part, pending: Any) -> Diff:
@@ -135,27 +136,10 @@ def _content(batch: DataFrame, uri: str) -> bytes:
     return bytes(batch.filter(batch.path == uri).first().content)  # type: ignore[union-attr]  # it is in the batch
 
 
-def _columns_of_facts(stream: DataFrame, schema: Schema, others: Sequence[str]) -> list[str]:
-    """The columns of a stream that hold the values of facts, in order: by name, and then there may be others; by
-    position if none has the name of an attribute and there are as many."""
-    rest = [name for name in stream.columns if name not in others]
-    if len(rest) == schema.arity and not goes_by_name(schema.names, rest):
-        return rest
-    places = places_by_name(schema.names, rest)
-    missing = [name for name, place in zip(schema.names, places, strict=True) if place is None]
-    if missing:
-        raise _no_columns(stream, missing)
-    return [rest[place] for place in places if place is not None]
-
-
-def _no_columns(stream: DataFrame, missing: Sequence[str]) -> ElastalogError:
-    return malformed(f"the stream has no column {', '.join(f'`{name}`' for name in missing)}", stream)
-
-
 def _require_form(stream: DataFrame, wanted: Sequence[str]) -> None:
     missing = [name for name in wanted if name not in stream.columns]
     if missing:
-        raise _no_columns(stream, missing)
+        raise malformed(f"the stream has no column {', '.join(f'`{name}`' for name in missing)}", stream)
     if not stream.isStreaming:
         raise malformed("the DataFrame is not a stream: use `spark.readStream`, or `db.apply`")
     kind = dict(stream.dtypes)[OPERATION]

@@ -94,7 +94,7 @@ class FirstEpoch:
             if reason == layout.LARGE:
                 watch.count(machine.derived, machine.work)
                 break
-            MachineRun(each.plan, workspace, relations, each.stratum.relations, watch, has_entries=False).serve(reason)
+            MachineRun(each.plan, workspace, relations, watch, has_entries=False).serve(reason)
         watch.count(drive.derivations, drive.rows)
         watch.rounds += drive.at
         give_workspace_back(workspace)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 from weakref import proxy
 
 from elastalog.backends.kernel.bootstrap.bodies import Body, StratumBodies
@@ -112,7 +112,9 @@ class MachineRounds:
         self._rows = {name: self._plan.relations[self._plan.number[name]] for name in own}
         self._task = growth.GrowthTask(carried=carried, hands_on=take is not None, until=until)
         workspace.attach(self._plan, self._task)
-        self._run: MachineRun = _Run(self, self._plan, workspace, self._relations, own, watch, has_entries=False)
+        run = _Run(self._plan, workspace, self._relations, watch, has_entries=False)
+        run.rounds = proxy(self)
+        self._run: MachineRun = run
         self._told = 0
 
     def _laid_out(self, stratum: StratumBodies, flat: frozenset[str], carried: int, key: object) -> MachinePlan:
@@ -207,18 +209,16 @@ class MachineRounds:
 
 
 class _Run(MachineRun):
-    """The run of some rounds, which it does not keep: a circle would keep all facts until garbage is collected."""
+    """The run of some `rounds`, which it does not keep: a circle would keep all facts until garbage is collected."""
 
-    def __init__(self, rounds: MachineRounds, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self._rounds: MachineRounds = proxy(rounds)
+    rounds: MachineRounds
 
     def _check(self) -> None:
         super()._check()
-        self._rounds.tell()
+        self.rounds.tell()
 
     def _take(self, number: int, block: Matrix, used: int) -> None:
-        self._rounds.hand_on(number, block, used)
+        self.rounds.hand_on(number, block, used)
 
 
 class Workers:

@@ -84,7 +84,7 @@ class SharedGrowth(MachineRounds):
         memmove(table.address, plan.code.variants.address, sizeof(VariantCode) * len(self.bodies))
         workspace.attach(plan, task)
         workspace.machine.variants = table.address
-        self._runs.append(MachineRun(plan, workspace, self._relations, self._own, self._watch))
+        self._runs.append(MachineRun(plan, workspace, self._relations, self._watch))
         self._tasks.append(task)
         self._tables.append(table)
 

@@ -30,7 +30,6 @@ from elastalog.jit.operators import HALF as HALF
 from elastalog.jit.operators import LOW as LOW
 from elastalog.jit.operators import NONE as NONE
 from elastalog.jit.operators import ONE as ONE
-from elastalog.jit.operators import Operator as Operator
 from elastalog.jit.operators import inlined as inlined
 from elastalog.jit.operators import mix as mix
 from elastalog.jit.operators import operator as operator

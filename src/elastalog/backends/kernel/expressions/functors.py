@@ -29,49 +29,35 @@ _SURELY_UNSIGNED = 1.84e19
 # --- arithmetic on integers ----------------------------------------------------------------------------------------
 
 
-def _add_numbers(site: Site, a: Values, b: Values, valid: Mask | None, x: int, y: int) -> Column:
-    result = a + b
-    if x + y <= MOST_NUMBER:
-        return result, valid, x + y
-    site.check(((a ^ result) & (b ^ result)) < 0, valid, a, b)
-    return result, valid, FULL
+def _checked(
+    operation: Callable[[Values, Values], Values], most: int, is_outside: Callable[[Values, Values, Values], Mask]
+) -> Binary:
+    """A sum or a difference, and which results run over, given both operands and the result."""
+
+    def run(site: Site, a: Values, b: Values, valid: Mask | None, x: int, y: int) -> Column:
+        result = operation(a, b)
+        if x + y <= most:
+            return result, valid, x + y
+        site.check(is_outside(a, b, result), valid, a, b)
+        return result, valid, FULL
+
+    return run
 
 
-def _subtract_numbers(site: Site, a: Values, b: Values, valid: Mask | None, x: int, y: int) -> Column:
-    result = a - b
-    if x + y <= MOST_NUMBER:
-        return result, valid, x + y
-    site.check(((a ^ b) & (a ^ result)) < 0, valid, a, b)
-    return result, valid, FULL
+def _product(most: int, surely: float) -> Binary:
+    def run(site: Site, a: Values, b: Values, valid: Mask | None, x: int, y: int) -> Column:
+        if x * y <= most:
+            return a * b, valid, x * y
+        estimate = np.abs(a.astype(np.float64) * b.astype(np.float64))
+        site.check_exactly(operator.mul, estimate > surely, valid, a, b)
+        return a * b, valid, FULL
 
-
-def _multiply_numbers(site: Site, a: Values, b: Values, valid: Mask | None, x: int, y: int) -> Column:
-    if x * y <= MOST_NUMBER:
-        return a * b, valid, x * y
-    estimate = np.abs(a.astype(np.float64) * b.astype(np.float64))
-    site.check_exactly(operator.mul, estimate > _SURELY_NUMBER, valid, a, b)
-    return a * b, valid, FULL
-
-
-def _add_unsigned(site: Site, a: Values, b: Values, valid: Mask | None, x: int, y: int) -> Column:
-    result = a + b
-    if x + y <= MOST_UNSIGNED:
-        return result, valid, x + y
-    site.check(result < a, valid, a, b)
-    return result, valid, FULL
+    return run
 
 
 def _subtract_unsigned(site: Site, a: Values, b: Values, valid: Mask | None, x: int, y: int) -> Column:
     site.check(b > a, valid, a, b)
     return a - b, valid, x if valid is None and not site.may_wrap else FULL
-
-
-def _multiply_unsigned(site: Site, a: Values, b: Values, valid: Mask | None, x: int, y: int) -> Column:
-    if x * y <= MOST_UNSIGNED:
-        return a * b, valid, x * y
-    estimate = a.astype(np.float64) * b.astype(np.float64)
-    site.check_exactly(operator.mul, estimate > _SURELY_UNSIGNED, valid, a, b)
-    return a * b, valid, FULL
 
 
 def _without_zero(b: Values, valid: Mask | None) -> tuple[Values, Mask | None]:
@@ -101,14 +87,12 @@ def _modulo_numbers(site: Site, a: Values, b: Values, valid: Mask | None, x: int
     return np.fmod(a, b), valid, x
 
 
-def _divide_unsigned(site: Site, a: Values, b: Values, valid: Mask | None, x: int, y: int) -> Column:
-    b, valid = _without_zero(b, valid)
-    return a // b, valid, x
+def _unsigned_division(operation: Callable[[Values, Values], Values]) -> Binary:
+    def run(site: Site, a: Values, b: Values, valid: Mask | None, x: int, y: int) -> Column:
+        b, valid = _without_zero(b, valid)
+        return operation(a, b), valid, x
 
-
-def _modulo_unsigned(site: Site, a: Values, b: Values, valid: Mask | None, x: int, y: int) -> Column:
-    b, valid = _without_zero(b, valid)
-    return a % b, valid, x
+    return run
 
 
 def _power_integers(site: Site, a: Values, b: Values, valid: Mask | None, x: int, y: int) -> Column:
@@ -179,9 +163,13 @@ def _negate_float(site: Site, a: Values, valid: Mask | None, x: int) -> Column:
 # --- bits and truth ------------------------------------------------------------------------------------------------
 
 
-def _bitwise(operation: Callable[[Values, Values], Values]) -> Binary:
+def _unchecked(
+    operation: Callable[[Values, Values], Values], bound: Callable[[int, int], int] = lambda x, y: FULL
+) -> Binary:
+    """An operation that has a value for all operands, of which a bound follows from theirs."""
+
     def run(site: Site, a: Values, b: Values, valid: Mask | None, x: int, y: int) -> Column:
-        return operation(a, b), valid, FULL
+        return operation(a, b), valid, bound(x, y)
 
     return run
 
@@ -205,26 +193,11 @@ def _bit_complement(site: Site, a: Values, valid: Mask | None, x: int) -> Column
 
 
 def _logical(operation: Callable[[Mask, Mask], Mask]) -> Binary:
-    def run(site: Site, a: Values, b: Values, valid: Mask | None, x: int, y: int) -> Column:
-        return operation(a != 0, b != 0).astype(a.dtype), valid, 1
-
-    return run
+    return _unchecked(lambda a, b: operation(a != 0, b != 0).astype(a.dtype), lambda x, y: 1)
 
 
 def _logical_complement(site: Site, a: Values, valid: Mask | None, x: int) -> Column:
     return (a == 0).astype(a.dtype), valid, 1
-
-
-# --- least and greatest --------------------------------------------------------------------------------------------
-# NaN counts only where there is nothing else, as in aggregates, whatever the order.
-
-
-def _minimum(site: Site, a: Values, b: Values, valid: Mask | None, x: int, y: int) -> Column:
-    return np.fmin(a, b), valid, max(x, y)
-
-
-def _maximum(site: Site, a: Values, b: Values, valid: Mask | None, x: int, y: int) -> Column:
-    return np.fmax(a, b), valid, max(x, y)
 
 
 # --- conversions ---------------------------------------------------------------------------------------------------
@@ -273,39 +246,40 @@ def _cut_off(site: Site, a: Values, valid: Mask | None, is_inside: Mask, dtype: 
 
 
 _BITS: dict[str, Binary] = {
-    "band": _bitwise(operator.and_),
-    "bor": _bitwise(operator.or_),
-    "bxor": _bitwise(operator.xor),
-    "bshl": _bitwise(_shift_left),
-    "bshr": _bitwise(_shift_right),
-    "bshru": _bitwise(_shift_right_zeros),
+    "band": _unchecked(operator.and_),
+    "bor": _unchecked(operator.or_),
+    "bxor": _unchecked(operator.xor),
+    "bshl": _unchecked(_shift_left),
+    "bshr": _unchecked(_shift_right),
+    "bshru": _unchecked(_shift_right_zeros),
     "land": _logical(operator.and_),
     "lor": _logical(operator.or_),
     "lxor": _logical(operator.xor),
     "^": _power_integers,
-    "min": _minimum,
-    "max": _maximum,
+    # NaN counts only where there is nothing else, as in aggregates, whatever the order.
+    "min": _unchecked(np.fmin, max),
+    "max": _unchecked(np.fmax, max),
 }
 
 BINARY: Mapping[tuple[str, Base], Binary] = {
     **{(name, base): run for name, run in _BITS.items() for base in RANGES},
-    ("+", Base.NUMBER): _add_numbers,
-    ("-", Base.NUMBER): _subtract_numbers,
-    ("*", Base.NUMBER): _multiply_numbers,
+    ("+", Base.NUMBER): _checked(operator.add, MOST_NUMBER, lambda a, b, total: ((a ^ total) & (b ^ total)) < 0),
+    ("-", Base.NUMBER): _checked(operator.sub, MOST_NUMBER, lambda a, b, rest: ((a ^ b) & (a ^ rest)) < 0),
+    ("*", Base.NUMBER): _product(MOST_NUMBER, _SURELY_NUMBER),
     ("/", Base.NUMBER): _divide_numbers,
     ("%", Base.NUMBER): _modulo_numbers,
-    ("+", Base.UNSIGNED): _add_unsigned,
+    ("+", Base.UNSIGNED): _checked(operator.add, MOST_UNSIGNED, lambda a, b, total: total < a),
     ("-", Base.UNSIGNED): _subtract_unsigned,
-    ("*", Base.UNSIGNED): _multiply_unsigned,
-    ("/", Base.UNSIGNED): _divide_unsigned,
-    ("%", Base.UNSIGNED): _modulo_unsigned,
+    ("*", Base.UNSIGNED): _product(MOST_UNSIGNED, _SURELY_UNSIGNED),
+    ("/", Base.UNSIGNED): _unsigned_division(operator.floordiv),
+    ("%", Base.UNSIGNED): _unsigned_division(operator.mod),
     ("+", Base.FLOAT): _float_operation(operator.add),
     ("-", Base.FLOAT): _float_operation(operator.sub),
     ("*", Base.FLOAT): _float_operation(operator.mul),
     ("/", Base.FLOAT): _divide_floats,
     ("^", Base.FLOAT): _power_floats,
-    ("min", Base.FLOAT): _minimum,
-    ("max", Base.FLOAT): _maximum,
+    ("min", Base.FLOAT): _unchecked(np.fmin, max),
+    ("max", Base.FLOAT): _unchecked(np.fmax, max),
 }
 """Functors of two arguments by their name and type."""
 

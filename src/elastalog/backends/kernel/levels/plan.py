@@ -16,7 +16,7 @@ from elastalog.backends.kernel.machine import stratum_update
 from elastalog.backends.kernel.machine.plan import IndexKey, MachinePlan, MachineVariants
 from elastalog.backends.kernel.store import bookkeeping, transaction
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.jit.operators import Operator
+from elastalog.jit.operators import operator_of
 from elastalog.planning.logical import Clause, LogicalStratum, Scan, Test
 from elastalog.planning.steps import Gather, Generate, Probe
 from elastalog.planning.variants import other_ways, plan_backward, plan_from_goal
@@ -186,6 +186,5 @@ def load_operators(*others: ModuleType) -> None:
     """Compiles what updates run, with the operators of other modules, or finds it in the cache, so that the first
     update need not."""
     for module in (stratum_update, machine_drive, machine_inputs, bookkeeping, transaction, *others):
-        for value in vars(module).values():
-            if isinstance(value, Operator):
-                value.load()
+        for each in filter(None, map(operator_of, vars(module).values())):
+            each.load()

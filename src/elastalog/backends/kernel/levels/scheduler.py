@@ -331,7 +331,7 @@ class UpdateScheduler:
             return
         # Ctrl-C may come anywhere: until all is written, nothing is known of the stratum.
         self._laid_out.pop(place, None)
-        self._runs[place] = MachineRun(plan, self._workspace, relations, own, self._watch, vectors=self._vectors)
+        self._runs[place] = MachineRun(plan, self._workspace, relations, self._watch, vectors=self._vectors)
         for name in plan.names:
             relations[name].descriptor.number = self._homes.numbers[name]
         for row, home in zip((*plan.relations, *plan.indexes), found, strict=True):

@@ -181,7 +181,7 @@ class _HandingOn(MachineRun):
     variant starts at."""
 
     def __init__(self, plan: MachinePlan, setting: Setting, start: int) -> None:
-        super().__init__(plan, setting.workspace, setting.relations, (), setting.watch)
+        super().__init__(plan, setting.workspace, setting.relations, setting.watch)
         self.setting = setting
         self.start = start
         self._sink: Sink | None = None
@@ -198,7 +198,10 @@ class _HandingOn(MachineRun):
     def enumerate(self, sink: Sink, most: int) -> int:
         """Runs to the end, or until it has gone through more than `most` rows. Returns through how many it went."""
         self._sink, self._left = sink, most
-        self.run(enumerate_derivations)
+        try:
+            self.run(enumerate_derivations)
+        finally:
+            self._sink = None  # it may keep what keeps this
         return most - self._left
 
     def _take(self, number: int, block: Matrix, used: int) -> None:

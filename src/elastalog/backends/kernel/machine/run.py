@@ -3,7 +3,7 @@ workspace has what machines work in, shared by all strata."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from ctypes import Structure, addressof, memmove, sizeof
 from types import MappingProxyType
 
@@ -24,15 +24,14 @@ _MANY_ROWS = 64
 
 
 class MachineRun:
-    """A machine over the plan of a stratum, whose relations are `own`. `vectors` are those of the dense strategy.
-    `has_entries`: what is derived gets touched entries."""
+    """A machine over the plan of a stratum. `vectors` are those of the dense strategy. `has_entries`: what is derived
+    gets touched entries."""
 
     def __init__(
         self,
         plan: MachinePlan,
         workspace: Workspace,
         relations: Mapping[str, KernelRelation],
-        own: Sequence[str],
         watch: Watch,
         *,
         vectors: Mapping[str, Vectors] = MappingProxyType({}),
@@ -41,7 +40,6 @@ class MachineRun:
         self.plan = plan
         self.workspace = workspace
         self.relations = relations
-        self.own = own
         self.watch = watch
         self._vectors = vectors
         self._has_entries = has_entries

@@ -152,7 +152,7 @@ class SetRounds:
             touched = relations[name].touched
             touched[: len(entries), DELTA_LIST] = entries
             touched[entries, MARKS] |= DELTA
-        MachineRun(plan, workspace, relations, self._own, watch).run(operator)
+        MachineRun(plan, workspace, relations, watch).run(operator)
         ends = {name: plan.relations[plan.number[name]] for name in self._own}
         spans = {name: (row.delta if is_left else 0, row.delta_end) for name, row in ends.items()}
         return {

@@ -380,11 +380,11 @@ def fill_table(rows: Matrix, used: int, table: Vector, crew: Crew) -> None:
     crew.do_ranges(used, lambda _, start, stop: inserting.rebuild(rows, start, stop, table, shift, stop - start < used))
 
 
-def levels_now(relation: KernelRelation, rows: Vector | slice) -> Vector:
-    """The levels of rows in the state under way."""
+def levels_now(relation: KernelRelation, rows: Vector | slice, column: int = NEW) -> Vector:
+    """The levels of rows in the state under way; by the column OLD of touched entries, those before it."""
     levels = relation.level[rows].copy()
     is_touched = levels >= REFERENCE
-    levels[is_touched] = relation.touched[levels[is_touched] - REFERENCE, NEW]
+    levels[is_touched] = relation.touched[levels[is_touched] - REFERENCE, column]
     return levels
 
 

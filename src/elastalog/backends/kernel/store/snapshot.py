@@ -39,9 +39,7 @@ def old_levels(relation: KernelRelation) -> Vector:
 
 def levels_before(relation: KernelRelation, rows: Vector | slice) -> Vector:
     """The levels of some rows before the update under way, GONE where the fact was absent."""
-    levels: Vector = relation.level[rows].copy()
-    is_touched = levels >= REFERENCE
-    levels[is_touched] = relation.touched[levels[is_touched] - REFERENCE, OLD]
+    levels = levels_now(relation, rows, OLD)
     levels[levels >= ABSENT] = GONE
     return levels
 
