@@ -58,7 +58,9 @@ KEY: Final = {"Idempotency-Key": Annotated[str, Within(min_length=1, max_length=
 LAST: Final = {"Last-Event-ID": Annotated[str, Within(max_length=30)]}
 Asked: TypeAlias = Any
 LONGEST_WAIT = 30.0
-SECONDS: Final[dict[str, tuple[Any, Any]]] = {"seconds": (Annotated[float, Within(gt=0, le=86_400)] | None, None)}
+Parameters: TypeAlias = Mapping[str, tuple[Any, Any]]
+"""Kinds and defaults by name."""
+SECONDS: Final[Parameters] = {"seconds": (Annotated[float, Within(gt=0, le=86_400)] | None, None)}
 """How long an answer may take, which `asked` knows."""
 
 
@@ -75,7 +77,7 @@ class Call:
     path: str
     tag: str
     answer: Callable[..., Any]
-    takes: Mapping[str, tuple[Any, Any]]
+    takes: Parameters
     heeds: Mapping[str, Any] = field(default_factory=dict)
     tells: str | None = None
     at_any_epoch: bool = True
@@ -95,17 +97,17 @@ CALLS: Final[list[Call]] = []
 
 
 def call(
-    address: str, tag: str, more: Mapping[str, tuple[Any, Any]] | None = None, **how: Any
+    address: str, tag: str, first: Parameters = NO_MAPPING, last: Parameters = NO_MAPPING, **how: Any
 ) -> Callable[[Callable[..., Any]], Call]:
     """A decorator that makes a call, at an address such as `GET /relations`, of the function that answers it. Its
-    parameters are those of the function, and `more`."""
+    parameters are those of the function, between the `first` and the `last`."""
 
     def made(answer: Callable[..., Any]) -> Call:
         method, path = address.split()
         kinds = get_type_hints(answer, include_extras=True)
         own = [one for one in inspect.signature(answer).parameters.values() if one.kind is not one.VAR_KEYWORD]
         takes = {one.name: (kinds[one.name], one.default) for one in own[1:]}
-        CALLS.append(Call(answer.__name__, method, path, tag, answer, {**(more or {}), **takes}, **how))
+        CALLS.append(Call(answer.__name__, method, path, tag, answer, {**first, **takes, **last}, **how))
         return CALLS[-1]
 
     return made
@@ -159,7 +161,7 @@ async def relation_page(
 # --- questions -----------------------------------------------------------------------------------------------------
 
 
-@call("POST /query", "questions", SECONDS, tells="PageTold")
+@call("POST /query", "questions", last=SECONDS, tells="PageTold")
 async def query(
     asked: Asked,
     query: Annotated[str, Within("path(?a, X), edge(X, Y), X > 10", max_length=1 << 20)],
@@ -222,7 +224,7 @@ def uses(asked: Asked, fact: FactText, all: bool = False, limit: Number | None =
 # --- debugging -----------------------------------------------------------------------------------------------------
 
 
-@call("POST /localise", "debugging", SECONDS, changes=True)
+@call("POST /localise", "debugging", last=SECONDS, changes=True)
 def localise(
     asked: Asked, unwanted: Facts = NONE, missing: Facts = NONE, epochs: tuple[Epoch, Epoch] | None = None
 ) -> Any:
@@ -232,7 +234,7 @@ def localise(
     return found.as_object()
 
 
-@call("POST /suggest", "debugging", SECONDS, changes=True)
+@call("POST /suggest", "debugging", last=SECONDS, changes=True)
 def suggest(
     asked: Asked,
     unwanted: Facts = NONE,
@@ -263,7 +265,7 @@ def suggest(
     return {**told, "undo": undo_as_json(found)}
 
 
-@call("POST /blame", "debugging", SECONDS, changes=True)
+@call("POST /blame", "debugging", last=SECONDS, changes=True)
 def blame(asked: Asked, fact: FactText) -> Any:
     """The epoch in which a fact last appeared or disappeared, and the part of its update that did that."""
     found = asked.session.blame(fact)
@@ -308,7 +310,7 @@ async def change(
 # --- updates -------------------------------------------------------------------------------------------------------
 
 
-EDITS: Final[dict[str, tuple[Any, Any]]] = {
+EDITS: Final[Parameters] = {
     "inserted": (RowsBy, NO_MAPPING),
     "deleted": (RowsBy, NO_MAPPING),
     "added_rules": (ProgramText, ""),
@@ -354,14 +356,14 @@ async def undo(
     return await (asked.previewed(edit, rows) if preview else asked.committed(edit, rows, source))
 
 
-@call("POST /updates/preview", "updates", EDITS | SECONDS, tells="UpdateTold")
+@call("POST /updates/preview", "updates", EDITS, SECONDS, tells="UpdateTold")
 async def preview(asked: Asked, rows: Count | None = None, **edits: Any) -> Any:
     """What an update, as for `/updates`, would change, without an epoch; or what it would have changed at an earlier
     one."""
     return await asked.previewed(asked.edits(**edits), rows)
 
 
-@call("POST /updates/forecast", "updates", EDITS | SECONDS, at_any_epoch=False, changes=True)
+@call("POST /updates/forecast", "updates", EDITS, SECONDS, at_any_epoch=False, changes=True)
 def forecast(asked: Asked, rows: Count | None = None, **edits: Any) -> Any:
     """What would be chosen for the strata that an update, as for `/updates`, reaches first: to update them, or to
     recompute them."""

@@ -177,6 +177,8 @@ def _malformed(fault: Mapping[str, Any], kind: str, fields: Sequence[str]) -> Di
     told = str(fault["msg"])[:300].lower()
     if expected is not None:
         told = f"{expected.format(**fault.get('ctx', {}))} is expected"
+        if fault["type"].endswith("_parsing"):
+            told += f", not `{str(fault['input'])[:100]}`"
     if fault["type"] == "extra_forbidden":
         known = ", ".join(f"`{one}`" for one in fields)
         return finding("E0926.field", where=where, near=did_you_mean(str(fault["loc"][-1]), fields), known=known)
@@ -186,8 +188,6 @@ def _malformed(fault: Mapping[str, Any], kind: str, fields: Sequence[str]) -> Di
         told = "an object is expected" if where == "body" else "this is missing"
     elif fault["loc"][:2] in (("query", "epoch"), ("path", "epoch")):  # whichever of its kinds it was tried as
         where, told = "epoch", "an epoch is a number, or the one in force at a time, such as `2026-11-18T09:30`"
-    elif fault["type"] == "int_parsing":
-        told = f"this is a whole number, not `{str(fault['input'])[:100]}`"
     elif fault["type"] == "list_type" and fault["loc"][1:2] in (("inserted",), ("deleted",)):
         told = "facts are lists of values: `[[1, 2], [2, 3]]`"
     return finding("E0926.malformed", where=where, fault=told)

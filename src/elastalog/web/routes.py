@@ -130,10 +130,15 @@ async def _stream(service: Service, start: int, only: frozenset[str] | None, mos
 
 # --- routes --------------------------------------------------------------------------------------------------------
 
+
+class _Prometheus(Response):
+    media_type = "text/plain; version=0.0.4"
+
+
 _MORE: dict[str | None, dict[str, Any]] = {
     "PageTold": {"responses": {200: {"content": forms.OTHER_FORMS}}},
     "EventTold": {"responses": {200: {"content": {STREAM: {}}}, 204: {"description": "nothing has changed"}}},
-    "text/plain": {"responses": {200: {"content": {"text/plain": {}}}}, "response_class": Response},
+    "text/plain": {"response_class": _Prometheus},
 }
 at_any_epoch = APIRouter(route_class=models.ExactRoute, responses=models.refusals())
 at_the_last = APIRouter(route_class=models.ExactRoute, responses=models.refusals())

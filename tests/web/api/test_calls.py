@@ -173,7 +173,7 @@ def test_what_is_no_epoch_is_said(http: httpx.Client) -> None:
         answer = http.get(path)
         refused(answer, 400, "E0926")
         assert [one["message"] for one in answer.json()["diagnostics"]] == [told]
-    assert http.get("/diff?from=x&to=2").json()["detail"] == "`query.from`: this is a whole number, not `x`"
+    assert http.get("/diff?from=x&to=2").json()["detail"] == "`query.from`: a whole number is expected, not `x`"
 
 
 def test_without_a_store_the_past_is_gone(start: Callable[..., Running]) -> None:
@@ -346,7 +346,9 @@ def test_history(http: httpx.Client) -> None:
 
 def test_metrics_are_prometheus_text(http: httpx.Client) -> None:
     http.post("/updates", json={"inserted": {"edge": [[4, 5]]}}).raise_for_status()
-    text = http.get("/metrics").text
+    answer = http.get("/metrics")
+    assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"  # Prometheus reads no other
+    text = answer.text
     assert "elastalog_epoch 2\n" in text
     assert 'elastalog_facts{relation="path"} 10\n' in text
     assert "elastalog_epochs_total 1\n" in text
@@ -627,7 +629,7 @@ def test_calls_that_there_are_not(http: httpx.Client) -> None:
     [
         ("GET", "/at/yesterday/relations", None, ["`epoch`: an epoch is a number, or the one in force at a time"]),
         ("GET", "/relations/path?limit=-1", None, ["`query.limit`: at least 0 is expected"]),
-        ("GET", "/relations/path?limit=x", None, ["`query.limit`: a whole number is expected"]),
+        ("GET", "/relations/path?limit=x", None, ["`query.limit`: a whole number is expected, not `x`"]),
         ("GET", "/relations/path?explicit=maybe", None, ["`query.explicit`: `true` or `false` is expected"]),
         ("GET", "/proof", None, ["`query.fact`: this is missing"]),
         ("POST", "/query", {"query": 1, "seconds": 0},
