@@ -184,7 +184,7 @@ def test_a_commit_waits_a_tenth_of_a_second_for_all_readers_together(monkeypatch
     clock = Clock(both, monkeypatch)
 
     def commit(n: int) -> float:
-        update = both.update(None, None)
+        update = both.first.update()
         update.insert("e", [(n, n + 1)])
         began = clock.now
         with both.wanting():
@@ -209,7 +209,7 @@ def test_a_commit_waits_a_tenth_of_a_second_for_all_readers_together(monkeypatch
 def test_a_replica_is_copied_from_what_no_commit_waits_for(monkeypatch: pytest.MonkeyPatch) -> None:
     both = replicas.Replicas(paths(5))
     clock = Clock(both, monkeypatch)
-    update = both.update(None, None)
+    update = both.first.update()
     update.insert("e", [(10, 11)])
     both.commit(update)
     assert both._front is both._first
