@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 
@@ -103,9 +103,8 @@ def guarded(epochs: Epochs, rules: RuleElements, opened: OpenAnew) -> Iterator[E
         yield opened(meanwhile, rules.guards)
 
 
-class OpenAnew(Protocol):
-    def __call__(self, meanwhile: Transition, guards: Mapping[str, bool], /) -> Epochs:
-        """Epochs of another program over the explicit facts of now."""
+OpenAnew: TypeAlias = Callable[[Transition, Mapping[str, bool]], Epochs]
+"""Makes epochs of another program over the explicit facts of now, with the guards that are there."""
 
 
 @dataclass(frozen=True, slots=True)
