@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -278,3 +279,11 @@ def test_the_other_example_of_the_thesis() -> None:
         ('assign("sec", "ins")', "fails"),
         ('vpt("ins", "L3")', "holds"),
     ]
+
+
+def test_every_form_for_people_says_that_a_search_was_cut_short() -> None:
+    absence = open_case("pointer_analysis_thesis").why_not('vpt("userSession", "L4")')
+    told = "The search was cut short: there may be nearer ones."
+    for form in ("to_text", "to_tree", "to_html"):
+        assert told not in getattr(absence, form)()
+        assert told in getattr(replace(absence, is_exhaustive=False), form)()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import math
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,14 @@ from pyarrow import orc, parquet
 
 import elastalog
 import elastalog.spark
+from elastalog.analysis.program import Base
 from elastalog.cli.main import cli
 from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached
 from elastalog.folders.addresses import without_secrets
+from elastalog.pipeline.files.format import Format
+from elastalog.pipeline.spark import sources
 from elastalog.pipeline.spark.frames import absolute, reading
+from elastalog.relations.schema import Column, Schema
 from tests.refusals import refused
 
 PROGRAM = """
@@ -292,6 +297,30 @@ def test_bad_rows_of_parquet_are_named_by_file_and_row(spark: Any, tmp_path: Pat
         items(elastalog.spark.parquet(str(tmp_path / "item")), spark)
     file = tmp_path / "item" / "b.parquet"
     assert {d.location: d.code for d in raised.value.diagnostics} == {f"{file}:2": "E0504", f"{file}:3": "E0504"}
+
+
+def test_blocks_of_files_may_come_in_any_order_and_together() -> None:
+    """Without Spark: what a task yields, and what the driver makes of it."""
+    schema = Schema("item", (Column("id", Base.NUMBER), Column("name", Base.SYMBOL)))
+    fields = pa.schema([("c0", pa.int64()), ("c1", pa.string()), *sources._PLACE])
+    mark = b"\xef\xbb\xbf"
+    blocks = [
+        ("b", 90, [b"5\tu", b"x\tv"]), ("a", 0, [mark + b"1\tp", b"2"]), ("b", 0, [mark + b"3\tq", b"4\tr", b"y\tr"]),
+        ("a", 50, [mark + b"6\tw", b"7\tz\r"]),
+    ]  # fmt: skip
+    lines = [(line, file, block) for file, block, given in blocks for line in given]
+    given = pa.record_batch(list(zip(*lines, strict=True)), schema=pa.schema(
+        [("line", pa.binary()), ("file", pa.string()), ("block", pa.int64())]
+    ))  # fmt: skip
+    read = partial(sources._read_lines, Format())
+    found = sources._read_in_task(schema, read, fields, iter([given[:4], given[4:4], given[4:]]))
+    rows = pa.Table.from_batches(list(found)).to_pylist()
+    facts = {(row["c0"], row["c1"]) for row in rows if row["@code"] is None}
+    assert facts == {(1, "p"), (3, "q"), (4, "r"), (5, "u"), (7, "z")}
+    bad = sources._located([row for row in rows if row["@code"] is not None])
+    assert [(row.file, row.line, row.fault.code) for row in bad] == [
+        ("a", 2, "E0501"), ("a", 3, "E0502"), ("b", 3, "E0502"), ("b", 5, "E0502"),
+    ]  # fmt: skip
 
 
 def test_text_that_is_not_utf8_is_a_bad_row(spark: Any, tmp_path: Path) -> None:

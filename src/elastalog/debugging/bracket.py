@@ -18,7 +18,7 @@ from contextlib import ExitStack, contextmanager
 
 import numpy as np
 
-from elastalog.analysis.program import Constant
+from elastalog.analysis.program import Base, Constant
 from elastalog.backends.protocol import ChangedWords, Matrix, Vector
 from elastalog.backends.watch import BudgetExceeded
 from elastalog.debugging.sandbox import WordSet
@@ -153,13 +153,8 @@ class Bracket:
         return mask
 
     def _fits(self, relation: str, terms: tuple[Term, ...], words: Matrix) -> Vector:
-        """Which facts an atom may mean, going by its constants."""
-        mask = np.ones(len(words), np.bool_)
-        for column, (term, base) in enumerate(zip(terms, self._program.relations[relation].bases, strict=True)):
-            if isinstance(term, Constant):
-                word = self._dictionary.find_value(base, term.value)
-                mask &= False if word is None else words[:, column] == word
-        return mask
+        """Which facts an atom may mean."""
+        return fitting(terms, self._program.relations[relation].bases, words, self._dictionary)
 
     def negations(self, clause: Clause) -> Sequence[Absent]:
         """The negated atoms of a clause that may mean facts that vary."""
@@ -172,6 +167,19 @@ class Bracket:
     def _may_vary(self, goal: Absent) -> bool:
         name = goal.relation
         return bool(self.varying.size(name) and self._fits(name, goal.terms, self.varying.words(name)).any())
+
+
+def fitting(terms: Sequence[Term], bases: Sequence[Base], words: Matrix, dictionary: Dictionary) -> Vector:
+    """Which facts fit an atom: its constants, and variables that it has several times."""
+    mask = np.ones(len(words), np.bool_)
+    first: dict[str, int] = {}
+    for column, (term, base) in enumerate(zip(terms, bases, strict=True)):
+        if isinstance(term, Constant):
+            word = dictionary.find_value(base, term.value)
+            mask &= False if word is None else words[:, column] == word
+        elif term is not None and first.setdefault(term, column) != column:
+            mask &= words[:, first[term]] == words[:, column]
+    return mask
 
 
 def places(clause: Clause) -> Mapping[str, tuple[int, int]]:

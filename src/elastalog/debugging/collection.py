@@ -17,7 +17,7 @@ import numpy as np
 
 from elastalog.analysis.program import Constant
 from elastalog.backends.protocol import Backend, ClauseDerivations, Matrix, Vector
-from elastalog.debugging.bracket import Bracket, places
+from elastalog.debugging.bracket import Bracket, fitting, places
 from elastalog.debugging.graph import NO_EDGES, NOT, DerivationGraph, Edges, Part, distinct, merged
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.planning.logical import Absent, Clause, LogicalProgram, Scan
@@ -282,17 +282,8 @@ def is_projection(clause: Clause) -> bool:
 def project(clause: Clause, facts: Matrix, program: LogicalProgram, dictionary: Dictionary) -> tuple[Vector, Matrix]:
     """The facts that fit the atom of a projection, by their places, and the fact that each derives."""
     (scan,) = clause.scans
-    fits = np.ones(len(facts), np.bool_)
-    column_of: dict[str, int] = {}
-    for column, (term, base) in enumerate(zip(scan.terms, program.relations[scan.relation].bases, strict=True)):
-        if isinstance(term, Constant):
-            word = dictionary.find_value(base, term.value)
-            fits &= False if word is None else facts[:, column] == word
-        elif term is not None:
-            first = column_of.setdefault(term, column)
-            if first != column:
-                fits &= facts[:, first] == facts[:, column]
-    matching = np.flatnonzero(fits)
+    matching = np.flatnonzero(fitting(scan.terms, program.relations[scan.relation].bases, facts, dictionary))
+    column_of = {term: column for column, term in enumerate(scan.terms)}
     heads = np.empty((len(matching), len(clause.head_terms)), np.int32)
     for column, (term, base) in enumerate(zip(clause.head_terms, program.relations[clause.head].bases, strict=True)):
         if isinstance(term, Constant):

@@ -12,7 +12,7 @@ import numpy as np
 
 from elastalog.debugging.answers import Blame, Element, Localisation, Suggestion, net_changes
 from elastalog.debugging.dependencies import Parts
-from elastalog.debugging.history import GuardedHistory, History, OpenAnew, RuleElements, guarded, rule_elements
+from elastalog.debugging.history import OpenAnew, Past, RuleElements, guarded, rule_elements
 from elastalog.debugging.investigation import Case, Investigation
 from elastalog.debugging.questions import Asking, Elements, Inquiry, ReadFact, Sides, Written, not_repaired
 from elastalog.debugging.repair import Ground, repair
@@ -83,7 +83,7 @@ class Debugger:
         program: Program,
         setting: Setting,
         epochs: Epochs,
-        history: History,
+        history: Past,
         read_fact: ReadFact,
         undo: Callable[[Suggestion], Changes],
         open_anew: OpenAnew,
@@ -115,7 +115,7 @@ class Debugger:
         rules = rule_elements(self._program, changes)
         with guarded(self._epochs, rules, self._open_anew) as inner:
             setting = replace(self._setting, program=rules.program.checked, backend=inner.backend)
-            history = GuardedHistory(self._history, rules)
+            history = replace(self._history, guarded=rules)
             yield Debugger(rules.program, setting, inner, history, self._read_fact, self._undo, self._open_anew, rules)
 
     # --- questions -------------------------------------------------------------------------------------------------

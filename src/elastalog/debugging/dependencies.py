@@ -49,7 +49,9 @@ def _extend(found: dict[str, dict[str, int]], stratum: LogicalStratum) -> bool:
             if isinstance(goal, Scan):
                 grows |= _merge(found[clause.head], found[goal.relation])
             elif isinstance(goal, Absent):
-                grows |= _merge(found[clause.head], {n: _negated(sign) for n, sign in found[goal.relation].items()})
+                grows |= _merge(
+                    found[clause.head], {n: turned(sign, has_come=False) for n, sign in found[goal.relation].items()}
+                )
     return grows
 
 
@@ -70,24 +72,20 @@ def _merge(target: dict[str, int], more: Mapping[str, int]) -> bool:
     return grows
 
 
-def _negated(sign: int) -> int:
-    return BOTH if sign == BOTH else BOTH - sign
+def turned(sign: int, *, has_come: bool) -> int:
+    """How facts turn that depend on a relation by a sign, when a fact of it comes or goes."""
+    return sign if has_come else (sign & POSITIVE) << 1 | sign >> 1
 
 
 def useful(switches: Sequence[Switch], signs: Dependencies, absent: Iterable[str], present: Iterable[str]) -> list[int]:
     """The switches whose flipping can help at all to make facts of some relations absent and of others present.
     Flipping another one is without effect on them or works against them, so it is in no smallest solution."""
-    lowering = dict.fromkeys(absent)
-    raising = dict.fromkeys(present)
-    found = []
-    for number, switch in enumerate(switches):
-        base = switch.fact[0]
-        lowers = NEGATIVE if switch.adds else POSITIVE
-        if any(signs[name].get(base, 0) & lowers for name in lowering) or any(
-            signs[name].get(base, 0) & (BOTH - lowers) for name in raising
-        ):
-            found.append(number)
-    return found
+    sought = [*((name, NEGATIVE) for name in {*absent}), *((name, POSITIVE) for name in {*present})]
+    return [
+        number
+        for number, switch in enumerate(switches)
+        if any(turned(signs[name].get(switch.fact[0], 0), has_come=switch.adds) & way for name, way in sought)
+    ]
 
 
 class Parts:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 
@@ -27,26 +27,6 @@ from elastalog.relations.pairs import Pairs, Rows
 from elastalog.storage.entries import JournalRecord
 from elastalog.storage.history import Turn, equivalences_in, turns, turns_of_pair
 from elastalog.storage.store import Store
-
-
-class History(Protocol):
-    """What a session knows of its past."""
-
-    @property
-    def oldest(self) -> int:
-        """The earliest epoch from which every update is known."""
-
-    def updates(self, after: int, until: int) -> list[Update]:
-        """The updates of the epochs after one until another, as they took effect."""
-
-    def rules(self, after: int) -> list[tuple[int, RuleTexts]]:
-        """The rules that the epochs after one have changed, for those that changed any, oldest first."""
-
-    def turn(self, epoch: int, fact: WordFact) -> What | None:
-        """What an epoch did to the presence of a fact."""
-
-    def last_turn(self, fact: WordFact) -> tuple[int, What] | None:
-        """The epoch in which a fact last appeared or disappeared, if any is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,29 +85,6 @@ def rule_elements(program: Program, changes: Sequence[tuple[int, RuleTexts]]) ->
     return RuleElements(with_rules(program, gone), texts, present, events)
 
 
-class GuardedHistory:
-    """A history in which rules that came and went are facts that came and went."""
-
-    def __init__(self, history: History, rules: RuleElements) -> None:
-        self._history = history
-        self._rules = rules
-        self.turn = history.turn
-        self.last_turn = history.last_turn
-        self.rules = history.rules
-
-    @property
-    def oldest(self) -> int:
-        return self._history.oldest
-
-    def updates(self, after: int, until: int) -> list[Update]:
-        """Updates with guards among their facts; those of rules come last, which makes no difference to their sum."""
-        changed = [numbers for epoch, numbers in sorted(self._rules.events.items()) if after < epoch <= until]
-        return [
-            *self._history.updates(after, until),
-            *(Update(_facts(removed), _facts(added)) for removed, added in changed),
-        ]
-
-
 def _facts(numbers: Iterable[int]) -> dict[str, Matrix]:
     return {guard_of(number): FACT for number in numbers}
 
@@ -146,34 +103,41 @@ def guarded(epochs: Epochs, rules: RuleElements, opened: OpenAnew) -> Iterator[E
         yield opened(meanwhile, rules.guards)
 
 
-class OpenAnew(Protocol):
-    def __call__(self, meanwhile: Transition, guards: Mapping[str, bool], /) -> Epochs:
-        """Epochs of another program over the explicit facts of now."""
+OpenAnew: TypeAlias = Callable[[Transition, Mapping[str, bool]], Epochs]
+"""Makes epochs of another program over the explicit facts of now, with the guards that are there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """A `History` of the records of a session, or of the journal of its store where there is one. `stored`: a block in
-    which the files of the store stay where they are."""
+    """What the records of a session tell of its past, or the journal of its store where there is one. `stored`: a block
+    in which the files of the store stay where they are. `guarded`: rules that came and went are facts that did."""
 
     _records: Sequence[EpochRecord]
     _stored: Callable[[], AbstractContextManager[Store | None]]
     _epoch: Callable[[], int]
+    guarded: RuleElements | None = None
 
     @property
     def oldest(self) -> int:
+        """The earliest epoch from which every update is known."""
         with self._stored() as store:
             if store is not None:
                 return store.first_epoch
         return self._records[0].epoch if self._records else self._epoch()
 
     def updates(self, after: int, until: int) -> list[Update]:
+        """The updates of the epochs after one until another, as they took effect. Those of rules come last, which makes
+        no difference to their sum."""
+        events = {} if self.guarded is None else self.guarded.events
+        changed = [numbers for epoch, numbers in sorted(events.items()) if after < epoch <= until]
+        guards = [Update(_facts(removed), _facts(added)) for removed, added in changed]
         with self._stored() as store:
             if store is not None:
-                return [explicit_update(record) for record in store.turned(after, until)]
-        return [r.update for r in self._records if r.update is not None and after < r.epoch <= until]
+                return [*(explicit_update(record) for record in store.turned(after, until)), *guards]
+        return [*(r.update for r in self._records if r.update is not None and after < r.epoch <= until), *guards]
 
     def rules(self, after: int) -> list[tuple[int, RuleTexts]]:
+        """The rules that the epochs after one have changed, for those that changed any, oldest first."""
         with self._stored() as store:
             if store is not None:
                 entries = (record.entry for record in store.records(after, store.epoch))
@@ -183,9 +147,11 @@ class Past:
         return [(epoch, rules) for epoch, rules in found if rules]
 
     def turn(self, epoch: int, fact: WordFact) -> What | None:
+        """What an epoch did to the presence of a fact."""
         return next((what for _, what in self._turns(fact, epoch - 1, epoch)), None)
 
     def last_turn(self, fact: WordFact) -> tuple[int, What] | None:
+        """The epoch in which a fact last appeared or disappeared, if any is known."""
         found = self._turns(fact, self.oldest, self._epoch())
         return found[-1] if found else None
 

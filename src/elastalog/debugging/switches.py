@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from elastalog.backends.protocol import Matrix
-from elastalog.debugging.dependencies import NEGATIVE, POSITIVE, Dependencies
+from elastalog.debugging.dependencies import Dependencies, turned
 from elastalog.debugging.sandbox import Switch
 from elastalog.provenance.reading import WordFact
 
@@ -115,16 +115,10 @@ class Switches:
         switches = set[int]()
         for number in (*range(self.number_given), *(i for i in flipped if i >= self.number_given)):
             switch = self.known[number]
-            turning = NEGATIVE if switch.is_on(number in flipped) else POSITIVE
-            if self._turns(own.get(switch.fact[0], 0), turning) & sought:
+            has_come = not switch.is_on(number in flipped)
+            if turned(own.get(switch.fact[0], 0), has_come=has_come) & sought:
                 switches.add(number)
         relations = frozenset(
-            name for name, sign in own.items() if self._turns(sign, NEGATIVE) & sought and name in self.explicit
+            name for name, sign in own.items() if turned(sign, has_come=False) & sought and name in self.explicit
         )
         return Concern(frozenset(switches), relations)
-
-    def _turns(self, sign: int, turning: int) -> int:
-        """How facts turn that depend on a relation by a sign, when a fact of it comes or goes."""
-        if turning == POSITIVE:
-            return sign
-        return (NEGATIVE if sign & POSITIVE else 0) | (POSITIVE if sign & NEGATIVE else 0)

@@ -78,12 +78,9 @@ class BackwardEvaluation:
         name = _HEADS + relation
         if name not in self._heads:
             self._heads[name] = KernelRelation(name, words.shape[1], is_annotated=False)
-            self._heads[name].forget_table()  # it would limit how many there may be
         heads = self._heads[name]
         heads.used = 0
-        heads.reserve_rows(len(words))
-        heads.rows[: len(words)] = words
-        heads.used = len(words)
+        heads.append(words)
         return heads
 
     def _of_clause(self, clause: Clause, facts: int) -> Matrix | None:

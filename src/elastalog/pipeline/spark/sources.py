@@ -307,7 +307,7 @@ def _runs(batch: pa.RecordBatch) -> Iterator[tuple[int, int]]:
     files = batch.column(1).dictionary_encode().indices.to_numpy()
     blocks = batch.column(2).to_numpy()
     borders = np.flatnonzero((files[1:] != files[:-1]) | (blocks[1:] != blocks[:-1])) + 1
-    yield from pairwise([0, *borders.tolist(), len(files)])
+    yield from pairwise([0, *borders.tolist(), len(files)] if len(files) else ())
 
 
 def _lines_at(spark: SparkSession, place: str, is_placed: bool) -> DataFrame:
@@ -316,7 +316,7 @@ def _lines_at(spark: SparkSession, place: str, is_placed: bool) -> DataFrame:
 
     file = sql.col("_metadata.file_path")
     text = spark.read.option("lineSep", "\n").text(place)
-    named = file if is_placed else sql.hash(file).cast("string")
+    named = file if is_placed else sql.xxhash64(file).cast("string")
     block = sql.col("_metadata.file_block_start")
     return text.select(sql.col("value").cast("binary").alias("line"), named.alias("file"), block.alias("block"))
 

@@ -22,6 +22,7 @@ from elastalog.provenance.rendering.text import (
     fitting,
     label,
     reason,
+    remarks,
     rules_of,
     shortened,
     shown_children,
@@ -95,9 +96,7 @@ def _absence_html(absence: Absence) -> str:
             for literal in found.literals
         ]
         parts.append("</details>")
-    parts += [
-        f"<div>(R{rule.number_in_relation}) cannot derive it: {escape(why)}</div>" for rule, why in absence.impossible
-    ]
+    parts += [f"<div>{escape(remark)}</div>" for remark in remarks(absence)]
     return "".join(parts) + "</div>"
 
 

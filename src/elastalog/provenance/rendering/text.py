@@ -7,7 +7,7 @@ sub-proof that stands in several places is shown once, an aggregate by its first
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import assert_never
 
@@ -57,11 +57,16 @@ def render_fitting(proof: Proof) -> str:
 
 
 def _absence(absence: Absence) -> str:
-    parts = [absence.headline, *absence.notes]
-    parts += ["\n".join(line.rstrip() for line in _instantiation(absence, found)) for found in absence.instantiations]
-    parts += [f"(R{rule.number_in_relation}) cannot derive it: {why}" for rule, why in absence.impossible]
-    parts += [] if absence.is_exhaustive else ["The search was cut short: there may be nearer ones."]
-    return "\n\n".join(parts)
+    drawn = ["\n".join(line.rstrip() for line in _instantiation(absence, found)) for found in absence.instantiations]
+    return "\n\n".join((absence.headline, *absence.notes, *drawn, *remarks(absence)))
+
+
+def remarks(absence: Absence) -> Iterator[str]:
+    """What stands behind the instantiations."""
+    for rule, why in absence.impossible:
+        yield f"(R{rule.number_in_relation}) cannot derive it: {why}"
+    if not absence.is_exhaustive:
+        yield "The search was cut short: there may be nearer ones."
 
 
 def _instantiation(absence: Absence, found: Instantiation) -> Block:
@@ -259,6 +264,4 @@ def _absence_tree(absence: Absence) -> str:
         for position, literal in enumerate(found.literals):
             corner = "└─" if position == len(found.literals) - 1 else "├─"
             lines.append(f"   {corner} {literal.mark} {literal.text}")
-    lines += [f"(R{rule.number_in_relation}) cannot derive it: {why}" for rule, why in absence.impossible]
-    lines += [] if absence.is_exhaustive else ["The search was cut short: there may be nearer ones."]
-    return "\n".join(lines)
+    return "\n".join((*lines, *remarks(absence)))

@@ -8,7 +8,7 @@ enumeration may try with the same number, and if neither gets to the end the lim
 most.
 
 A remembered derivation is a fact of a relation: the row of its head, then the rows of its body facts in the stratum. Of
-a clause without such body facts one derivation a head is enough, and a relation has a fact once.
+a clause without such body facts one derivation a head is enough, and what is inserted into a relation is there once.
 """
 
 from __future__ import annotations
@@ -178,7 +178,10 @@ class RememberedDerivations:
             raise TooManyRows
         heads = self._head.find(block[:used])
         found = np.column_stack((heads, block[:used, self._words]))[heads >= 0]
-        self._known.insert(found, 0, len(found), 0)
+        if self._bodies:
+            self._known.append(found)
+        else:
+            self._known.insert(found, 0, len(found), 0)
         self._watch.derived(used)
 
     def hand_on(self, entries: Vector, sink: Sink) -> None:

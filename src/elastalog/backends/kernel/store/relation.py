@@ -220,6 +220,15 @@ class KernelRelation:
         """Makes room for some of these facts, most of which may be there already."""
         self.reserve(self.used + max(min(facts, _AT_ONCE * self.used), 64))
 
+    def append(self, block: Matrix) -> None:
+        """Adds facts, in a relation without annotations in which none is looked up: its rows."""
+        if len(self._table):
+            self.forget_table()
+        first = self.used
+        self.reserve_rows(first + len(block))
+        self.rows[first : first + len(block)] = block
+        self.used = first + len(block)
+
     def load(self, block: Matrix) -> None:
         """Inserts explicit facts into a relation that holds explicit facts only: level 0, count 1."""
         first = self.used
