@@ -171,7 +171,9 @@ def read_changes(
             found.append(changes_of_table(schemas[name], table, place, keep_bad, own))
         else:
             why = unknown_relation(name, schemas).fault
-            bad = [BadRow(place, line, why, text_of(rows.columns, i)) for i, line in zip(chosen, own, strict=True)]
+            bad = [
+                BadRow(place, line, why, text_of(rows.columns, i)) for i, line in zip(chosen.tolist(), own, strict=True)
+            ]
             if not keep_bad:
                 refuse(BadRows(), name, bad)
             found.append(Diff(bad={name: bad}))
