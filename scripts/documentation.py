@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
+from types import UnionType
 from typing import Any, Final
 
 import click
@@ -99,10 +100,12 @@ def public_names() -> str:
 
 
 def _home(name: str) -> str:
-    """Where a public name is defined: packages hand names on."""
+    """Where a public name is defined: packages hand names on. A union does not know."""
     import elastalog
 
-    return f"{getattr(elastalog, name).__module__}.{name}"
+    found = getattr(elastalog, name)
+    module = elastalog.PUBLIC[name] if isinstance(found, UnionType) else found.__module__
+    return f"{module}.{name}"
 
 
 def commands() -> str:

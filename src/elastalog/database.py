@@ -10,3 +10,4 @@ from elastalog.client.client import Client
 from elastalog.session.session import Session
 
 Database: TypeAlias = Session | Client
+"""A session in this process, or a client of a service elsewhere, for code that works with both."""
