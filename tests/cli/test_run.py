@@ -286,7 +286,7 @@ def test_a_relation_that_only_updates_fill_has_no_file(folder: Path) -> None:
 def test_a_table_of_changes_among_the_facts_is_told(folder: Path) -> None:
     (folder / "p.dl").write_text(PROGRAM.replace(".input edge", ".input edge(headers=true)"))
     (folder / "facts" / "edge.facts").write_text("op\tx\ty\n+\t1\t2\n")
-    assert "looks like an update" in run(folder, "-D", str(folder / "out")).stderr
+    assert "these are changes of `edge`, not facts" in run(folder, "-D", str(folder / "out")).stderr
 
 
 def test_a_program_of_the_user_names_files_anywhere(folder: Path) -> None:

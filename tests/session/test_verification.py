@@ -32,8 +32,9 @@ OTHERS = ("dense", "dred", "dredc", "bf", "bfc")
 def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
     """The kernel's own fixpoint misses what only the last rounds find, whenever it is evaluated."""
 
-    def evaluate(stratum: Any, variants: Any, relations: Any, workers: Any, watch: Any, *rest: Any) -> bool:
-        is_complete = whole(stratum, variants, relations, workers, watch, *rest)
+    def evaluate(stratum: Any, variants: Any, workers: Any, *rest: Any) -> bool:
+        is_complete = whole(stratum, variants, workers, *rest)
+        relations = workers.relations
         for name in stratum.relations:
             relation = relations[name]
             kept = np.flatnonzero(relation.level[: relation.used] < 5)

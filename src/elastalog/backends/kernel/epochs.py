@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 from weakref import proxy
 
 import numpy as np
@@ -27,16 +27,25 @@ from elastalog.planning.logical import LogicalStratum
 from elastalog.settings import SETTINGS
 
 if TYPE_CHECKING:
-    from elastalog.backends.kernel.backend import KernelBackend
+    from elastalog.backends.kernel.relations import KernelFacts
     from elastalog.backends.kernel.updates import KernelUpdates
+
+
+class _Backend(Protocol):
+    @property
+    def held(self) -> KernelFacts: ...
+
+    @property
+    def updates(self) -> KernelUpdates:
+        """Made when they are first asked for."""
 
 
 class KernelShifts:
     """See `backends.protocol.Shifts`."""
 
-    def __init__(self, backend: KernelBackend) -> None:
+    def __init__(self, backend: _Backend) -> None:
         # Which has this: a circle would keep all facts until garbage is collected.
-        self._backend: KernelBackend = proxy(backend)
+        self._backend: _Backend = proxy(backend)
         self._held = backend.held
 
     @cached_property
