@@ -21,9 +21,9 @@ def _postings(index: Index, rows: Matrix) -> dict[tuple[int, ...], list[int]]:
         if length:
             numbers = [place] if length == 1 else index.pool[place : place + length].tolist()
             keys = {tuple(rows[number, index.columns].tolist()) for number in numbers}
-            assert len(keys) == 1
-            assert keys.isdisjoint(found)
-            found[keys.pop()] = numbers
+            (key,) = keys
+            assert key not in found
+            found[key] = numbers
     return found
 
 

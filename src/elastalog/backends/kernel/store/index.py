@@ -33,8 +33,6 @@ _EXACT_COLUMNS = 2
 
 _LARGE_POOL = 1 << 20
 _MANY_KEYS = 1 << 14
-_ROOM_FOR_KEYS = 1.65
-"""Slots for each: five in eight may be taken, and how many there are is not known to one in a hundred."""
 
 
 class Index:
@@ -69,7 +67,8 @@ class Index:
         else:
             size = _SMALL_TABLE
             if used >= _MANY_KEYS:
-                size = power_of_two(int(_distinct_keys(rows, used, self.columns, crew) * _ROOM_FOR_KEYS))
+                keys = _distinct_keys(rows, used, self.columns, crew)
+                size = power_of_two(int((keys + 4 * math.sqrt(keys)) * 8 / 5))  # five slots in eight may be taken
                 quota.ask(size * (8 + 4 * postings.SLOT_WIDTH))
             self.keys, self.shift = empty_keys(size), 65 - size.bit_length()
             self.slots = cleared((size, postings.SLOT_WIDTH), np.int32)
