@@ -194,15 +194,15 @@ def test_paths_that_no_system_has_are_diagnostics(tmp_path: Path) -> None:
 def test_a_task_of_spark_refuses_what_expands_too_much() -> None:
     pytest.importorskip("pyspark")
     from elastalog.pipeline.files.format import Format
-    from elastalog.pipeline.spark.sources import _read_batches
+    from elastalog.pipeline.spark.sources import _read_whole
 
-    def batch(data: bytes) -> pa.RecordBatch:
-        return pa.record_batch([["file:///x/edge.facts.gz"], pa.array([gzip.compress(data)])], ["path", "content"])
+    def read(data: bytes) -> Any:
+        form, files = Format.of({}, "edge.facts.gz"), pa.array([gzip.compress(data)])
+        return _read_whole(form, PAIR, files, "file:///x/edge.facts.gz")
 
-    form = Format.of({}, "edge.facts.gz")
-    (read,) = _read_batches(PAIR, form, iter([batch(b"1\t2\n")]))
-    assert read.column("line").to_pylist() == [1]
-    assert codes(lambda: list(_read_batches(PAIR, form, iter([batch(b"1\t2\n" * (20 * MIB))])))) == ["E0524"]
+    table, bad = read(b"1\t2\n")
+    assert (table.num_rows, bad) == (1, [])
+    assert codes(lambda: read(b"1\t2\n" * (20 * MIB))) == ["E0524"]
 
 
 def test_a_view_of_sqlite_that_never_ends_is_read_up_to_the_limit(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def test_one_known_name_requires_them_all(spark: Any, tmp_path: Path, store: Pat
     stream = spark.readStream.schema("op string, to bigint, src bigint").parquet(str(tmp_path / "in"))
     with pytest.raises(ElastalogError) as error:
         elastalog.spark.apply_updates(stream, store, relation="edge", checkpoint=tmp_path / "c")
-    assert error.value.diagnostics[0].message == "the stream has no column `from`"
+    assert error.value.diagnostics[0].message == "the stream has no column `from` of relation `edge`"
     elastalog.open(store=store).close()  # and nothing holds it
 
 

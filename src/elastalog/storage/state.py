@@ -27,7 +27,8 @@ from elastalog.storage import errors
 from elastalog.storage.entries import Batches, JournalRecord, LogEntry, ProgramChange
 from elastalog.storage.filesystem import FileEntry, read_checked
 from elastalog.storage.journal import JournalReader
-from elastalog.storage.manifest import BY_SETS, JournalFile, Manifest, Snapshot
+from elastalog.storage.lock import reading
+from elastalog.storage.manifest import BY_SETS, FORMAT_FILE, JournalFile, Manifest, Snapshot, read_manifest
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,9 +242,10 @@ class RecordedEpochs:
         if not self.first_epoch <= epoch <= self.epoch:
             is_part = False
             if epoch > self.epoch == self._until:
-                from elastalog.storage.administration import read_log
-
-                is_part = epoch <= read_log(self.root)[-1].epoch
+                with reading(self.root / FORMAT_FILE):
+                    whole = RecordedEpochs(self.root, read_manifest(self.root))
+                    whole._follow_journals()
+                is_part = epoch <= whole.epoch
             raise errors.epoch_unknown(self.root, epoch, self.first_epoch, self.epoch, is_part=is_part)
         return epoch
 

@@ -346,7 +346,8 @@ def test_history(http: httpx.Client) -> None:
 
 def test_metrics_are_prometheus_text(http: httpx.Client) -> None:
     http.post("/updates", json={"inserted": {"edge": [[4, 5]]}}).raise_for_status()
-    answer = http.get("/metrics")
+    while "elastalog_writer_waiting 0\n" not in (answer := http.get("/metrics")).text:
+        pass  # readers follow what was written
     assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"  # Prometheus reads no other
     text = answer.text
     assert "elastalog_epoch 2\n" in text
