@@ -53,7 +53,7 @@ def test_a_store_without_its_pointer_says_what_is_there_and_what_to_do(store: Pa
 
 def test_bad_lines_that_name_no_relation_are_told_as_such(store: Path) -> None:
     told = run("apply", store, "-", "--bad-rows", "skip", text="nonsense\nmore\n+edge(8, 9).\n")
-    assert "2 bad rows that name no relation skipped" in told.stderr
+    assert "2 bad rows without a relation skipped" in told.stderr
 
 
 def test_a_batch_is_applied_once(store: Path) -> None:

@@ -262,6 +262,17 @@ def test_an_epoch_is_undone_by_its_number() -> None:
             db.undo()
 
 
+def test_what_is_gone_of_an_epoch_needs_no_undoing() -> None:
+    with elastalog.open(PROGRAM, EDGES) as db:
+        before = {name: set(db[name]) for name in db}
+        db.change_rules(added="path(x, x) :- edge(x, _).", removed="path(x, y) :- edge(x, y).")
+        db.change_rules(removed="path(x, x) :- edge(x, _).")
+        db.engine.undoing(2).commit()
+        assert {name: set(db[name]) for name in db} == before
+        db.engine.undoing(2).commit()
+        assert {name: set(db[name]) for name in db} == before
+
+
 @pytest.mark.parametrize("strategy", ["elastic", "dredc", "recompute"])
 def test_epochs_of_a_store_are_undone_when_it_is_opened_again(tmp_path: Path, strategy: str) -> None:
     with elastalog.open(PROGRAM, EDGES, store=tmp_path / "s", strategy=strategy) as db:

@@ -156,7 +156,7 @@ def warn_of_lost(reports: Iterable[Report]) -> None:
         if report.bad:
             first = bad_row_diagnostic(f"bad row for `{report.relation}`", report.first_bad[0])
             what = f"set aside in `{report.quarantine}`" if report.quarantine else "skipped"
-            of = "that name no relation" if report.relation == LINES else f"of `{report.relation}`"
+            of = "without a relation" if report.relation == LINES else f"of `{report.relation}`"
             told = f"{report.bad:,} bad row{'' if report.bad == 1 else 's'} {of} {what}"
             notes = (f"the first: {report.first_bad[0].fault.reason}", *first.notes)
             warn_of(replace(first, severity="warning", message=told, notes=notes, help=None))
