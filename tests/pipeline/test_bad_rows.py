@@ -131,14 +131,21 @@ def test_rows_that_are_left_out_are_warned_of(tmp_path):
         assert found.location == f"{path}:2"
 
 
+GUESSED = ", by which `name` is `ann`, `city` is `rome`, `years` is `70` (a guess by types: see that each is right)"
 AGE = Schema("age", (Column("name", Base.SYMBOL), Column("city", Base.SYMBOL), Column("years", Base.NUMBER)))
 
 
 @pytest.mark.parametrize(
     ("row", "advice"),
     [
-        (b"ann\t70\trome\n", 'if the columns of the file are in another order: `.input age(columns="0:2:1")`'),
-        (b"70\tann\trome\n", 'if the columns of the file are in another order: `.input age(columns="1:2:0")`'),
+        (
+            b"ann\t70\trome\n",
+            'if the columns of the file are in another order: `.input age(columns="0:2:1")`' + GUESSED,
+        ),
+        (
+            b"70\tann\trome\n",
+            'if the columns of the file are in another order: `.input age(columns="1:2:0")`' + GUESSED,
+        ),
         (b"7\trome\t9223372036854775808\n", "use a value the type can hold, or declare the attribute as `symbol`"),
         (
             b"ann\trome\t\n",

@@ -338,7 +338,8 @@ def test_a_chosen_value_of_another_type_is_told_with_its_row(tmp_path: Path) -> 
     with pytest.raises(ElastalogError, match=r"the row is `3\\tUlm\\tx\\tBonn`") as told:
         elastalog.open(ROAD + '.input road(columns="0:1:3")', facts=tmp_path)
     assert told.value.diagnostics[0].help == (
-        'if the columns of the file are in another order: `.input road(columns="1:3:0")`'
+        'if the columns of the file are in another order: `.input road(columns="1:3:0")`, by which `from` is `Ulm`, '
+        "`to` is `Bonn`, `km` is `3` (a guess by types: see that each is right)"
     )
 
 

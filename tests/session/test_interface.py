@@ -883,3 +883,22 @@ def test_threads_are_a_number_or_auto() -> None:
     with refused("E0612") as caught:
         elastalog.open(PROGRAM, EDGES, jobs="2")
     assert caught.value.diagnostics[0].help == 'give a whole number from 1 on, or "auto"'
+
+
+@pytest.mark.parametrize("joined", ['x + ": " + p', '"p " + p', "x + p"])
+@pytest.mark.parametrize("kind", ["float", "number", "unsigned"])
+def test_what_is_joined_to_a_text_is_made_one(joined: str, kind: str) -> None:
+    """The text was advised to become a float, of which nothing came."""
+    program = f".decl a(x: symbol, p: {kind})\n.input a\n.decl b(x: symbol)\nb({joined}) :- a(x, p).\n"
+    with pytest.raises(elastalog.ElastalogError, match="E0305") as raised:
+        elastalog.open(program, {"a": [("q", 2)]})
+    assert "convert the" in str(raised.value)
+    assert "with `to_string(p)`" in str(raised.value)
+    with elastalog.open(program.replace("+ p", "+ to_string(p)"), {"a": [("q", 2)]}) as db:
+        assert len(db["b"]) == 1
+
+
+def test_a_relation_called_like_a_function_of_dates_has_texts_that_are_none() -> None:
+    program = ".decl offer, second, best(i: symbol)\n.input offer\n.input second\nbest(i) :- offer(i), second(i).\n"
+    with elastalog.open(program, {"offer": [("tea",)], "second": []}) as db:
+        assert db.why_not('best("tea")').notes == ()

@@ -129,7 +129,13 @@ class TypeReports:
         if call.functor == "+" and found is Base.SYMBOL:
             advice = "join symbols with `cat(a, b)`"
         whole = [self.text(each)[:40] for each in before if type(each) is not tree.Integer or each.is_unsigned]
-        if functor.is_uniform and found is Base.FLOAT and found.value in possible and whole:
+        if (
+            functor.is_uniform
+            and found is Base.FLOAT
+            and expected is not Base.SYMBOL
+            and found.value in possible
+            and whole
+        ):
             converted = " and ".join(f"`to_float({text})`" for text in whole)
             advice = f"convert the {expected.value} with {converted}, or change a declaration"
         self.fail(

@@ -244,7 +244,8 @@ class _OfEpoch:
             self._setting.backend.is_explicit(words[0], np.array([words[1]], np.int32))[0]
         )
         is_derived = any(not i.failing for i in found.instantiations)
-        failing = (literal.text for each in found.instantiations for literal in each.failing)
+        literals = (literal for each in found.instantiations for literal in each.failing)
+        failing = (literal.text for literal in literals if literal.kind not in ("atom", "negation"))
         notes = (*self._notes(fact, is_given or is_derived), *invalid_dates_in(failing))
         return replace(found, notes=notes, is_given=is_given)
 

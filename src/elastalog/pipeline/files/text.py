@@ -316,7 +316,9 @@ def _likely_need(schema: Schema, fields: list[str], parsers: list[Callable[[str]
         return _header_is_meant(schema, form)
     if order := _suitable_order(fields, parsers):
         meant = replace(form, columns=tuple(form.columns[i] if form.columns else i for i in order)).parameters
-        return f"if the columns of the file are in another order: `.input {schema.name}({meant})`"
+        taken = ", ".join(f"`{name}` is `{fields[i][:20]}`" for name, i in zip(schema.names, order, strict=True))
+        told = f"if the columns of the file are in another order: `.input {schema.name}({meant})`"
+        return f"{told}, by which {taken} (a guess by types: see that each is right)"
     return ""
 
 
