@@ -273,6 +273,17 @@ def test_what_is_gone_of_an_epoch_needs_no_undoing() -> None:
         assert {name: set(db[name]) for name in db} == before
 
 
+def test_an_epoch_is_undone_once_under_a_batch() -> None:
+    with elastalog.open(PROGRAM, EDGES) as db, db.update() as both:
+        both.add_rules("path(x, x) :- edge(x, _).")
+        both.insert("edge", [(7, 8)])
+        both.commit()
+        assert not db.engine.undoing(2, db.update("s", 1)).commit().is_repeated
+        assert db.engine.undoing(2, db.update("s", 1)).commit().is_repeated
+        with pytest.raises(elastalog.ElastalogError, match="E0932"):
+            db.engine.undoing(3, db.update("s", 1)).commit()
+
+
 @pytest.mark.parametrize("strategy", ["elastic", "dredc", "recompute"])
 def test_epochs_of_a_store_are_undone_when_it_is_opened_again(tmp_path: Path, strategy: str) -> None:
     with elastalog.open(PROGRAM, EDGES, store=tmp_path / "s", strategy=strategy) as db:

@@ -20,7 +20,6 @@ from elastalog.backends.rows import are_in
 from elastalog.backends.watch import memory_as_limit
 from elastalog.diagnostics.arguments import require_number, require_package, require_whole
 from elastalog.diagnostics.diagnostic import error
-from elastalog.program import rule_texts
 from elastalog.session.history import History
 
 if TYPE_CHECKING:
@@ -123,9 +122,7 @@ class Engine:
         update = update or self._session.update()
         for of, rules in past.rules(number - 1):
             if of == number:
-                there = rule_texts(self._materialisation.program)  # a rule that is gone is as good as taken back
-                update.remove_rules([rule for rule in rules.added if rule in there])
-                update.add_rules(rules.removed)
+                update.take_back(rules)
         for done in past.updates(number - 1, number):
             for change, words in ((update.delete, done.inserted), (update.insert, done.deleted)):
                 for name, facts in words.items():

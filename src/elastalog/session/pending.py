@@ -15,7 +15,7 @@ import numpy as np
 
 from elastalog.diagnostics.arguments import listed, require_place, wrong_kind
 from elastalog.diagnostics.diagnostic import noted
-from elastalog.evaluation.changes import Changes, Update
+from elastalog.evaluation.changes import Changes, RuleTexts, Update
 from elastalog.evaluation.epochs import EpochRecord
 from elastalog.evaluation.pending import DraftUpdate, once_committed
 from elastalog.pipeline.files.policy import FAIL, BadChanges, BadRow, BadRows, Report
@@ -118,6 +118,13 @@ class PendingUpdate(DraftUpdate):
         texts = rule_texts(self._now.program)
         named = (texts[rule - 1] if isinstance(rule, int) and 1 <= rule <= len(texts) else rule for rule in wanted)
         self._edit(replace(self._edits, removed=(*self._edits.removed, *named)))
+
+    def take_back(self, rules: RuleTexts) -> None:
+        """What an epoch did to rules the other way round. A rule that is gone is as good as taken back."""
+        asked, there = (*self._asked, ("undo", repr(rules))), rule_texts(self._now.program)
+        self.remove_rules([rule for rule in rules.added if rule in there])
+        self.add_rules(rules.removed)
+        self._asked = asked  # whatever is there by now
 
     def become(self, program: Program) -> None:
         """Another program: the difference of the two, in rules, declarations and facts of the text."""
