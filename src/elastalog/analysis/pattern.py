@@ -66,7 +66,7 @@ def parse_pattern(text: str, program: CheckedProgram) -> Pattern:
 
 
 def parse_selection(text: str, program: CheckedProgram) -> Pattern:
-    """A pattern whose facts something is done to. A name that occurs once in it is refused: where a text without its
+    """A pattern that selects facts to change. A name that occurs once in it is refused: where a text without its
     quotes was meant, far too many facts would fit."""
     return _parse(text, program, _NAMED, ", or `_`", is_selection=True)
 
