@@ -23,8 +23,7 @@ import numpy.typing as npt
 from elastalog.backends.watch import Watch
 from elastalog.late import dataclass
 from elastalog.planning.logical import Clause, LogicalProgram, LogicalStratum
-from elastalog.relations.facts import FactWords
-from elastalog.relations.limits import WORD
+from elastalog.relations.facts import FactWords, listed_rows
 from elastalog.relations.pairs import Pairs, Rows
 
 if TYPE_CHECKING:
@@ -455,6 +454,10 @@ LISTED: Final = 5
 """Words that a listing begins with, and those that are listed of each relation."""
 
 
+Places: TypeAlias = tuple[int, int, int, int, int]
+"""How many words a fact has; where those inserted begin, and how many they are; the same of those deleted."""
+
+
 class ListedChanges(Mapping[str, tuple[Rows, Rows]]):
     """The changes of several relations in a row of words, split by relation when they are looked at, which is seldom.
     First the number of relations and the impact, in two words each; then, for each relation, its place among `names`,
@@ -466,32 +469,34 @@ class ListedChanges(Mapping[str, tuple[Rows, Rows]]):
     def __init__(self, listed: bytes, names: Sequence[str], impact: int) -> None:
         self._listed = listed
         self._names = names
-        self._found: dict[str, tuple[Rows, Rows]] | None = None
+        self._found: tuple[memoryview, dict[str, Places]] | None = None
         self.impact = impact
 
-    def by_relation(self) -> dict[str, tuple[Rows, Rows]]:
-        """By the names of relations."""
-        found = self._found
-        if found is None:
-            words = np.frombuffer(bytearray(self._listed), WORD)  # operators take what may be written to
-            found, names, first = {}, self._names, LISTING + LISTED * words.item(0)
+    def placed(self) -> tuple[memoryview, dict[str, Places]]:
+        """The words, and by relation where its facts are."""
+        if self._found is None:
+            words = memoryview(bytearray(self._listed)).cast("i")  # operators take what may be written to
+            found: dict[str, Places] = {}
+            names, first = self._names, LISTING + LISTED * words[0]
             head = iter(words[LISTING:first].tolist())
             for number, width, size, came, went in zip(head, head, head, head, head):  # noqa: B905  # fives
+                last = first + size * width
                 if came or went:
-                    facts = words[first : first + size * width].reshape(size, width)
-                    found[names[number]] = facts if came == size else facts[:came], facts[size - went :]
-                first += size * width
-            self._found = found
-        return found
+                    found[names[number]] = width, first, came, last - went * width, went
+                first = last
+            self._found = words, found
+        return self._found
 
     def __getitem__(self, relation: str) -> tuple[Rows, Rows]:
-        return self.by_relation()[relation]
+        words, found = self.placed()
+        width, first, came, later, went = found[relation]
+        return listed_rows(words, first, came, width), listed_rows(words, later, went, width)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.by_relation())
+        return iter(self.placed()[1])
 
     def __len__(self) -> int:
-        return len(self.by_relation())
+        return len(self.placed()[1])
 
 
 def impact_of(changes: ChangedWords) -> int:

@@ -18,7 +18,7 @@ from elastalog.diagnostics.display import html_table
 from elastalog.diagnostics.messages import counted
 from elastalog.late import dataclass
 from elastalog.program import RuleChange
-from elastalog.relations.facts import FrameMaker, GivenRelation, Relation
+from elastalog.relations.facts import FrameMaker, GivenRelation, ListedRelation, Relation
 from elastalog.relations.pairs import Rows, written_out
 from elastalog.relations.schema import Schema, schema_named
 from elastalog.relations.words import Dictionary
@@ -145,15 +145,9 @@ class Changes(Renamed, InOneFrame[RelationChanges]):
 
     __reduce__ = stays_here("what an update changed", "hand on `changes.to_pandas()`, or rows of its relations")
 
-    @property
-    def _words(self) -> ChangedWords:
-        """What changed, told apart by relation."""
-        listed = self._listed
-        return listed.by_relation() if type(listed) is ListedChanges else listed
-
     def __getitem__(self, relation: str) -> RelationChanges:
         schema = schema_named(self.schemas, relation)
-        words = self._words.get(relation)
+        words = self._listed.get(relation)
         if words is None:
             nothing = np.empty((0, max(1, schema.arity)), np.int32)
             words = nothing, nothing
@@ -163,12 +157,18 @@ class Changes(Renamed, InOneFrame[RelationChanges]):
     def _all(self) -> dict[str, RelationChanges]:
         made = self._made
         if made is None:
-            made, schemas, dictionary, frame = {}, self.schemas, self._dictionary, self._make_frame
-            for name, (came, went) in self._words.items():
-                schema = schemas.get(name) or schema_named(schemas, name)
-                made[name] = RelationChanges(
-                    GivenRelation(schema, dictionary, came, frame), GivenRelation(schema, dictionary, went, frame)
-                )
+            made, schemas, told, frame = {}, self.schemas, self._dictionary, self._make_frame
+            listed = self._listed
+            if type(listed) is ListedChanges:
+                words, found = listed.placed()
+                for name, (_, first, came, later, went) in found.items():
+                    schema = schemas.get(name) or schema_named(schemas, name)
+                    made[name] = RelationChanges(
+                        ListedRelation(schema, told, words, first, came, frame),
+                        ListedRelation(schema, told, words, later, went, frame),
+                    )
+            else:
+                made.update((name, self[name]) for name in listed)
             self._made = made
         return made
 
@@ -182,10 +182,10 @@ class Changes(Renamed, InOneFrame[RelationChanges]):
         return isinstance(relation, str) and super().__contains__(relation)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._words)
+        return iter(self._listed)
 
     def __len__(self) -> int:
-        return len(self._words)
+        return len(self._listed)
 
     @property
     def impact(self) -> int:
@@ -193,7 +193,7 @@ class Changes(Renamed, InOneFrame[RelationChanges]):
         return impact_of(self._listed)
 
     def _repr_html_(self) -> str:
-        rows = [(name, f"+{len(came):,}", f"-{len(went):,}") for name, (came, went) in self._words.items()]
+        rows = [(name, f"+{len(came):,}", f"-{len(went):,}") for name, (came, went) in self._listed.items()]
         return html_table(counted(self.impact, "change"), ("relation", "inserted", "deleted"), rows)
 
     def __repr__(self) -> str:
@@ -202,7 +202,7 @@ class Changes(Renamed, InOneFrame[RelationChanges]):
             lines[0] += ": this batch was applied before"
         elif self.ignored:
             lines[0] += f", {self.ignored:,} without effect"
-        for name, (inserted, deleted) in self._words.items():
+        for name, (inserted, deleted) in self._listed.items():
             lines.append(f"  {name}: +{len(inserted):,} -{len(deleted):,}")
         return "\n".join(lines)
 

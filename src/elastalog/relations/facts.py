@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from itertools import chain, repeat
 from keyword import iskeyword
 from typing import TYPE_CHECKING, Any, Never, TypeAlias, TypeGuard
@@ -19,7 +19,7 @@ from elastalog.diagnostics.arguments import require_number, require_one_of, requ
 from elastalog.diagnostics.diagnostic import InternalError, finding, warn_of
 from elastalog.diagnostics.display import html_table
 from elastalog.late import dataclass
-from elastalog.relations.limits import Words
+from elastalog.relations.limits import WORD, Words
 from elastalog.relations.pairs import Pairs, Rows, written_out
 from elastalog.relations.records import NotOfType
 from elastalog.relations.schema import Schema
@@ -281,7 +281,7 @@ def _of_blocks(blocks: Iterable[Words], schema: Schema, dictionary: Dictionary) 
 def _decoded(words: Words, schema: Schema, dictionary: Dictionary) -> Iterator[tuple[Value, ...]]:
     columns = schema.columns
     if schema.is_of_texts:
-        one_by_one = dictionary.symbols.each_text(words)  # quicker than column by column
+        one_by_one = dictionary.symbols.each_text(words.ravel())  # quicker than column by column
         return zip(*[one_by_one] * len(columns))  # noqa: B905  # as many for each column
     if not columns:
         return repeat((), len(words))
@@ -321,3 +321,39 @@ class GivenRelation(Relation):
         if not len(rows):
             return iter(())
         return super().__iter__() if isinstance(rows, Pairs) else _facts(rows, self.schema, self._dictionary)
+
+
+class ListedRelation(GivenRelation):
+    """One of facts whose words are listed among others, `number` facts from the place `first` on."""
+
+    def __init__(
+        self, schema: Schema, told: Dictionary, listed: memoryview, first: int, number: int, frame: FrameMaker | None
+    ) -> None:
+        self.schema = schema
+        self._dictionary = told
+        self._listed = listed
+        self._first = first
+        self._number = number
+        self._make_frame = frame
+
+    @cached_property
+    def _rows(self) -> Words:  # type: ignore[override]  # nobody writes to it
+        return listed_rows(self._listed, self._first, self._number, len(self.schema.columns) or 1)
+
+    def __len__(self) -> int:
+        return self._number
+
+    def __iter__(self) -> Iterator[tuple[Value, ...]]:
+        number, schema, first = self._number, self.schema, self._first
+        if not number:
+            return iter(())
+        if not schema.is_of_texts or number > _BLOCK:
+            return _facts(self._rows, schema, self._dictionary)
+        width = len(schema.columns)
+        one_by_one = self._dictionary.symbols.each_text(self._listed[first : first + number * width])
+        return _named(zip(*[one_by_one] * width), schema)  # noqa: B905  # as many for each column
+
+
+def listed_rows(listed: memoryview, first: int, number: int, width: int) -> Words:
+    """Facts whose words stand in a row, from the place `first` on."""
+    return np.frombuffer(listed[first : first + number * width], WORD).reshape(number, width)
