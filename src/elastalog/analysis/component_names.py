@@ -11,11 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from elastalog.late import dataclass
 from elastalog.syntax import tree
-from elastalog.syntax.tree import Component, mapped
+from elastalog.syntax.tree import Component, mapped, with_parts
+
+_Item = TypeVar("_Item", bound=tree.Item)
 
 
 @dataclass(slots=True, eq=False)
@@ -138,95 +140,35 @@ def is_open(definition: Definition | None) -> bool:
     return any(base.name in parameters_around(each) for each in around for base in each.component.bases)
 
 
-_PLAIN: Final = frozenset((tree.Variable, tree.Wildcard, tree.Integer, tree.Float, tree.String))
-"""Terms that name no relation and no type."""
+_PLAIN: Final = frozenset((tree.Variable, tree.Wildcard, tree.Integer, tree.Float, tree.String)).__contains__
+"""Whether a class of terms names no relation and no type."""
 
 
-class Renamer:
-    """Renames the relations and types that items name. Nodes that name none are shared with the component."""
+def renamed(item: _Item, instance: tree.Instance, relations: Names, types: Names, name: str | None) -> _Item:
+    """An item in an instance, under a name if it declares one, with the relations and types that it names under other
+    names. Nodes that name none are shared with the component."""
 
-    def __init__(self, relations: Names, types: Names, instance: tree.Instance) -> None:
-        self.relations = relations
-        self.types = types
-        self.instance = instance
+    def put(node: Any) -> Any:
+        kind = type(node)
+        if kind is tree.Atom:
+            arguments = node.arguments
+            if not all(map(_PLAIN, map(type, arguments))):
+                arguments = with_parts(arguments, put)
+            return tree.Atom(relations[node.relation], arguments, node.relation_span, node.span)
+        if kind is tree.Cast or kind is tree.Attribute:
+            named = types[node.type_name]
+            return with_parts(node, put, **{} if named == node.type_name else {"type_name": named})
+        return node if _PLAIN(kind) else with_parts(node, put)
 
-    def declaration(self, item: tree.RelationDeclaration, name: str) -> tree.RelationDeclaration:
-        attributes = item.attributes
-        for attribute in attributes:
-            if self.types[attribute.type_name] != attribute.type_name:
-                attributes = tuple([self.attribute(each) for each in attributes])
-                break
-        return tree.RelationDeclaration(
-            name, attributes, item.qualifiers, item.name_span, item.span, self.instance, item.choices
-        )
-
-    def attribute(self, attribute: tree.Attribute) -> tree.Attribute:
-        name = self.types[attribute.type_name]
-        return replace(attribute, type_name=name)
-
-    def type_declaration(self, item: tree.TypeDeclaration, name: str) -> tree.TypeDeclaration:
-        parents = tuple([(self.types[parent], span) for parent, span in item.parents])
-        branches = tuple([replace(b, fields=tuple(map(self.attribute, b.fields))) for b in item.branches])
-        return replace(item, name=name, parents=parents, branches=branches, instance=self.instance)
-
-    def directive(self, item: tree.Directive) -> tree.Directive:
-        return replace(item, relation=self.relations[item.relation], instance=self.instance)
-
-    def clause(self, item: tree.Clause, heads: tuple[tree.Atom, ...]) -> tree.Clause:
-        body = tuple([self.literal(literal) for literal in item.body])
-        return tree.Clause(tuple([self.atom(head) for head in heads]), body, item.plan, item.span, self.instance)
-
-    def subsumption(self, item: tree.Subsumption) -> tree.Subsumption:
-        body = tuple([self.literal(literal) for literal in item.body])
-        dominated, dominating = self.atom(item.dominated), self.atom(item.dominating)
-        return tree.Subsumption(dominated, dominating, body, item.span, self.instance)
-
-    def lattice(self, item: tree.Lattice) -> tree.Lattice:
-        operators = tuple([(name, self.term(term), span) for name, term, span in item.operators])
-        return replace(item, type_name=self.types[item.type_name], operators=operators, instance=self.instance)
-
-    def literal(self, literal: tree.Literal) -> tree.Literal:
-        if type(literal) is tree.Atom:
-            return self.atom(literal)
-        match literal:
-            case tree.Negation():
-                return tree.Negation(self.atom(literal.atom), literal.span)
-            case tree.Comparison():
-                if type(literal.left) in _PLAIN and type(literal.right) in _PLAIN:
-                    return literal
-                left, right = self.term(literal.left), self.term(literal.right)
-                return tree.Comparison(literal.operator, left, right, literal.operator_span, literal.span)
-            case tree.NegatedGroup():
-                return tree.NegatedGroup(tuple([self.literal(x) for x in literal.body]), literal.span)
-            case tree.Disjunction():
-                return replace(
-                    literal,
-                    alternatives=tuple([tuple([self.literal(x) for x in body]) for body in literal.alternatives]),
-                )
-            case _:
-                return literal
-
-    def atom(self, atom: tree.Atom) -> tree.Atom:
-        arguments = atom.arguments
-        for term in arguments:
-            if type(term) not in _PLAIN:
-                arguments = tuple([self.term(term) for term in arguments])
-                break
-        return tree.Atom(self.relations[atom.relation], arguments, atom.relation_span, atom.span)
-
-    def term(self, term: tree.Term) -> tree.Term:
-        match term:
-            case tree.Call():
-                arguments = tuple([self.term(argument) for argument in term.arguments])
-                return tree.Call(term.functor, arguments, term.functor_span, term.span)
-            case tree.Cast():
-                return tree.Cast(self.term(term.term), self.types[term.type_name], term.type_span, term.span)
-            case tree.Aggregate():
-                target = None if term.target is None else self.term(term.target)
-                body = tuple([self.literal(literal) for literal in term.body])
-                return tree.Aggregate(term.operator, target, body, term.span)
-            case _:
-                return term
+    others: dict[str, Any] = {} if name is None else {"name": name}
+    match item:
+        case tree.Directive():
+            others["relation"] = relations[item.relation]
+        case tree.Lattice():
+            others["type_name"] = types[item.type_name]
+        case tree.TypeDeclaration():
+            others["parents"] = tuple([(types[parent], span) for parent, span in item.parents])
+    return with_parts(item, put, instance=instance, **others)
 
 
 def with_branch_names(items: Sequence[tree.Item]) -> list[tree.Item]:

@@ -11,12 +11,12 @@ from elastalog.analysis.component_names import (
     Binding,
     Definition,
     Names,
-    Renamer,
     Scope,
     inherits_from_itself,
     is_open,
     look_up,
     parameters_around,
+    renamed,
     with_branch_names,
 )
 from elastalog.analysis.findings import Findings
@@ -236,30 +236,30 @@ class _Instantiation:
             # Where the instance is made there may be no such type, but one that the component itself declares.
             return given if "." in given or given in self.types else scope.type_name(given)
 
-        renamer = Renamer(relations, Names(type_name), instance)
+        types = Names(type_name)
         for item in layer.definition.component.items:
+            name: str | None = None
             match item:
                 case tree.Clause():
                     heads = tuple([head for head in item.heads if head.relation not in layer.dropped])
-                    if heads:
-                        self.items.append(renamer.clause(item, heads))
-                case tree.Subsumption():
-                    if item.dominated.relation not in layer.dropped:
-                        self.items.append(renamer.subsumption(item))
-                case tree.Lattice():
-                    self.items.append(renamer.lattice(item))
-                case tree.RelationDeclaration():
-                    self.items.append(renamer.declaration(item, scope.prefix + item.name))
-                case tree.TypeDeclaration():
-                    self.items.append(renamer.type_declaration(item, scope.prefix + _called(item.name, layer)))
-                case tree.Directive():
-                    self.items.append(renamer.directive(item))
+                    if not heads:
+                        continue
+                    item = item if len(heads) == len(item.heads) else replace(item, heads=heads)
+                case tree.Subsumption() if item.dominated.relation in layer.dropped:
+                    continue
+                case tree.RelationDeclaration() | tree.TypeDeclaration():
+                    name = scope.prefix + (
+                        item.name if type(item) is RelationDeclaration else _called(item.name, layer)
+                    )
                 case tree.Init():
                     self._init(item, scope, layer.definition, binding, instance)
+                    continue
                 case tree.Component() | tree.Override():
-                    pass
-                case _:
+                    continue
+                case tree.FunctorDeclaration() | tree.Pragma():
                     self.items.append(item)
+                    continue
+            self.items.append(renamed(item, instance, relations, types, name))
 
     def _fill(self, most: str, place: Span) -> None:
         """Nothing is written out from now on."""

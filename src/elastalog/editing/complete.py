@@ -11,7 +11,7 @@ from elastalog.analysis.functors import FUNCTORS as SIGNATURES
 from elastalog.diagnostics.source import Source
 from elastalog.editing.hover import ABOUT_DIRECTIVES, scope_at
 from elastalog.editing.reading import Reading
-from elastalog.editing.scopes import Kind, Symbol, declared_by, offset_in
+from elastalog.editing.scopes import Kind, Symbol, detail_of, offset_in
 from elastalog.syntax import tree
 from elastalog.syntax.keywords import AGGREGATES, COMPARISONS, CONSTRAINTS, DIRECTIVES, ENDS, QUALIFIERS
 from elastalog.syntax.tokens import DIRECTIVE, END, NAME, Tokens, tokenize
@@ -238,8 +238,7 @@ def _proposals(symbols: Iterable[Symbol]) -> Iterator[Proposal]:
     for symbol in sorted(symbols, key=lambda each: each.name):
         match symbol.item:
             case tree.RelationDeclaration() as item:
-                _, _, columns = declared_by(item) or ("", "", "")
-                yield Proposal(symbol.name, symbol.kind, columns, _call(symbol.name, item.attributes))
+                yield Proposal(symbol.name, symbol.kind, detail_of(item), _call(symbol.name, item.attributes))
             case tree.FunctorDeclaration() as item:
                 columns = ", ".join(f"{each.name}: {each.type_name}" for each in item.parameters)
                 yield Proposal(symbol.name, symbol.kind, f"({columns}): {item.result[0]}")

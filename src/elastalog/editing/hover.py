@@ -12,11 +12,13 @@ from elastalog.analysis.program import variables_in
 from elastalog.diagnostics.source import Source, Span
 from elastalog.editing.reading import Occurrence, Reading
 from elastalog.editing.scopes import (
+    DECLARED,
     Kind,
+    Named,
     Place,
     Scope,
     Symbol,
-    declared_by,
+    detail_of,
     file_of,
     offset_in,
     place_of,
@@ -199,16 +201,14 @@ def outline(reading: Reading, file: str) -> tuple[Entry, ...]:
 
 def _entries(reading: Reading, file: str, items: tuple[Item, ...]) -> Iterator[Entry]:
     for item in items:
-        declared = declared_by(item)
-        if declared is None:
+        if not isinstance(item, Named):
             continue
-        kind, named, detail = declared
-        whole, name = place_of(reading.source, named.span), place_of(reading.source, named.name_span)
+        whole, name = place_of(reading.source, item.span), place_of(reading.source, item.name_span)
         if whole.file == file == name.file:
             # An editor insists on a name that lies within the whole, which a macro may break.
             covering = Span(min(whole.span.start, name.span.start), max(whole.span.end, name.span.end))
             inner = tuple(_entries(reading, file, item.items)) if isinstance(item, tree.Component) else ()
-            yield Entry(kind, named.name, detail, covering, name.span, inner)
+            yield Entry(DECLARED[type(item)], item.name, detail_of(item), covering, name.span, inner)
 
 
 def coloured(reading: Reading, file: str) -> tuple[tuple[Place, Kind], ...]:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.source import Source, Span
-from elastalog.editing.scopes import Kind, Scope, Symbol, declared_by, file_of, offset_in, place_of, scopes_of
+from elastalog.editing.scopes import DECLARED, Kind, Named, Scope, Symbol, file_of, offset_in, place_of, scopes_of
 from elastalog.program import Program
 from elastalog.program.preprocessing import Preprocessing, preprocess
 from elastalog.program.program import examine
 from elastalog.syntax import tree
-from elastalog.syntax.tree import Clause, Item, Subsumption, Tree
+from elastalog.syntax.tree import Clause, Component, Subsumption, Tree, nodes_of, parts_of
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Reading:
     @cached_property
     def occurrences(self) -> tuple[Occurrence, ...]:
         """Every name with what it means, in the order of their places."""
-        return tuple(sorted(_Walk(self.source).items(self.tree.items, self.top), key=lambda found: found.span))
+        return tuple(sorted(_names_in(self.source, self.tree.items, self.top), key=lambda found: found.span))
 
     def at(self, file: str, offset: int) -> Occurrence | None:
         """The name at a place of a file; just behind it counts too."""
@@ -92,132 +92,71 @@ class Occurrence:
     clause: Clause | Subsumption | None = None
 
 
-class _Walk:
-    """Finds every name of a program, declarations included. Names that mean nothing are left out."""
-
-    def __init__(self, source: Source) -> None:
-        self.source = source
-
-    def items(self, items: tuple[Item, ...], scope: Scope) -> Iterator[Occurrence]:
-        for item in items:
-            yield from self.item(item, scope)
-
-    def item(self, item: Item, scope: Scope) -> Iterator[Occurrence]:
-        declared = declared_by(item)
-        if declared is not None:
-            yield from self.name(declared[0], declared[1].name, declared[1].name_span, scope)
-        match item:
-            case tree.RelationDeclaration():
-                yield from self.attributes(item.attributes, scope)
-            case tree.TypeDeclaration():
-                for name, span in item.parents:
-                    yield from self.name(Kind.TYPE, name, span, scope)
-                for branch in item.branches:
-                    yield from self.name(Kind.BRANCH, branch.name, branch.name_span, scope)
-                    yield from self.attributes(branch.fields, scope)
-            case tree.FunctorDeclaration():
-                yield from self.attributes(item.parameters, scope)
-                yield from self.name(Kind.TYPE, *item.result, scope)
-            case tree.Directive() | tree.Override():
-                yield from self.name(Kind.RELATION, item.relation, item.relation_span, scope)
-            case tree.Init():
-                yield from self.component_type(item.component, scope)
-            case tree.Component():
-                yield from self.component(item, scope)
-            case tree.Clause() | tree.Subsumption():
-                yield from _Rule(self, item, scope).occurrences()
-            case tree.Lattice():
-                yield from self.name(Kind.TYPE, item.type_name, item.type_span, scope)
-                for _, term, _ in item.operators:
-                    if isinstance(term, tree.Call) and term.functor[0] in _SIGNS:
-                        yield from self.name(_SIGNS[term.functor[0]], term.functor[1:], _behind_sign(term), scope)
-            case tree.Pragma():
-                pass
-
-    def component(self, item: tree.Component, scope: Scope) -> Iterator[Occurrence]:
-        inner = scope.inner[item.name]
-        for name, span in item.parameters:
-            yield from self.name(Kind.PARAMETER, name, span, inner)
-        for base in item.bases:
-            yield from self.component_type(base, inner)
-        yield from self.items(item.items, inner)
-
-    def component_type(self, wanted: tree.ComponentType, scope: Scope) -> Iterator[Occurrence]:
-        yield from self.name(Kind.COMPONENT, wanted.name, wanted.name_span, scope)
-        for name, span in wanted.arguments:
-            found = list(self.name(Kind.TYPE, name, span, scope))
-            yield from found or self.name(Kind.COMPONENT, name, span, scope)
-
-    def attributes(self, attributes: Iterable[tree.Attribute], scope: Scope) -> Iterator[Occurrence]:
-        for attribute in attributes:
-            yield from self.name(Kind.TYPE, attribute.type_name, attribute.type_span, scope)
-
-    def name(
-        self, kind: Kind, name: str, span: Span, scope: Scope, clause: Clause | Subsumption | None = None
-    ) -> Iterator[Occurrence]:
-        """The name, and of a qualified one the instances before its dots."""
-        symbol = scope.find(kind, name)
-        if "." not in name or self.source.text[span.start : span.end] != name:
-            if symbol is not None:
-                yield Occurrence(span, symbol, clause)
-            return
-        start = span.start
-        words = name.split(".")
-        for index, word in enumerate(words[:-1]):
-            instance = scope.find(Kind.INSTANCE, ".".join(words[: index + 1]))
-            if instance is not None:
-                yield Occurrence(Span(start, start + len(word)), instance, clause)
-            start += len(word) + 1
-        if symbol is not None:
-            yield Occurrence(Span(start, span.end), symbol, clause)
+def _names_in(
+    source: Source, part: object, scope: Scope, clause: Clause | Subsumption | None = None
+) -> Iterator[Occurrence]:
+    """Every name in a part of a program, or in a clause, declarations included; those that mean nothing are left out.
+    Variables are a clause's own; those of aggregates are taken together with them, since renaming all of them at once
+    changes nothing."""
+    variables: dict[str, Symbol] = {}
+    for node in nodes_of(object, part, closed=(Clause, Subsumption, Component)):
+        if isinstance(node, Clause | Subsumption):
+            yield from _names_in(source, parts_of(node), scope, node)
+        elif isinstance(node, tree.Variable) and clause is not None:
+            if node.name not in variables:
+                variables[node.name] = Symbol(Kind.VARIABLE, node.name, place_of(source, node.span), node.span)
+            yield Occurrence(node.span, variables[node.name], clause)
+        else:
+            for kind, name, span in _named_by(node, scope):
+                yield from _occurrences(source, kind, name, span, scope, clause)
+        if isinstance(node, Component):
+            inner = scope.inner[node.name]
+            for name, span in node.parameters:
+                yield from _occurrences(source, Kind.PARAMETER, name, span, inner)
+            yield from _names_in(source, parts_of(node), inner)
 
 
-class _Rule:
-    """The names of one clause. Its variables are its own; those of aggregates are taken together with them, since
-    renaming all of them at once changes nothing."""
-
-    def __init__(self, walk: _Walk, clause: Clause | Subsumption, scope: Scope) -> None:
-        self.walk = walk
-        self.clause = clause
-        self.scope = scope
-        self.variables: dict[str, Symbol] = {}
-
-    def occurrences(self) -> Iterator[Occurrence]:
-        for node in tree.nodes_of(object, self.clause):
-            match node:
-                case tree.Atom():
-                    yield from self.name(Kind.RELATION, node.relation, node.relation_span)
-                case tree.Variable():
-                    yield Occurrence(node.span, self.variable(node), self.clause)
-                case tree.Call():
-                    yield from self.functor(node)
-                case tree.Cast():
-                    yield from self.name(Kind.TYPE, node.type_name, node.type_span)
-                case tree.Aggregate() if node.operator[0] == "@" and isinstance(node.target, tree.Call):
-                    span = Span(node.target.functor_span.start + 2, node.target.functor_span.end)
-                    yield from self.name(Kind.FUNCTOR, node.operator[1:], span)
-                case _:
-                    pass
-
-    def name(self, kind: Kind, name: str, span: Span) -> Iterator[Occurrence]:
-        return self.walk.name(kind, name, span, self.scope, self.clause)
-
-    def variable(self, term: tree.Variable) -> Symbol:
-        known = self.variables.get(term.name)
-        if known is None:
-            place = place_of(self.walk.source, term.span)
-            known = self.variables[term.name] = Symbol(Kind.VARIABLE, term.name, place, term.span)
-        return known
-
-    def functor(self, call: tree.Call) -> Iterator[Occurrence]:
-        """A branch `$A` or a functor of the user `@f`: the name stands behind the sign."""
-        kind = _SIGNS.get(call.functor[:1])
-        if kind is not None and len(call.functor) > 1:
-            yield from self.name(kind, call.functor[1:], _behind_sign(call))
+def _named_by(node: object, scope: Scope) -> Iterator[tuple[Kind, str, Span]]:
+    """The names that a node has itself."""
+    match node:
+        case tree.Atom() | tree.Directive() | tree.Override():
+            yield Kind.RELATION, node.relation, node.relation_span
+        case tree.Attribute() | tree.Cast() | tree.Lattice():
+            yield Kind.TYPE, node.type_name, node.type_span
+        case tree.BranchDeclaration():
+            yield Kind.BRANCH, node.name, node.name_span
+        case tree.ComponentType():
+            yield Kind.COMPONENT, node.name, node.name_span
+            for name, span in node.arguments:
+                yield Kind.COMPONENT if scope.find(Kind.TYPE, name) is None else Kind.TYPE, name, span
+        case tree.Call() if node.functor[0] in _SIGNS and len(node.functor) > 1:
+            end = node.functor_span.end  # the name stands behind the sign
+            yield _SIGNS[node.functor[0]], node.functor[1:], Span(end - len(node.functor) + 1, end)
+        case tree.Aggregate(target=tree.Call(functor_span=span)) if node.operator[0] == "@":
+            yield Kind.FUNCTOR, node.operator[1:], Span(span.start + 2, span.end)
+        case _ if isinstance(node, Named):
+            yield DECLARED[type(node)], node.name, node.name_span
+            if isinstance(node, tree.FunctorDeclaration):
+                yield Kind.TYPE, *node.result
+            for name, span in node.parents if isinstance(node, tree.TypeDeclaration) else ():
+                yield Kind.TYPE, name, span
 
 
 _SIGNS: Final = {"$": Kind.BRANCH, "@": Kind.FUNCTOR}
 
 
-def _behind_sign(call: tree.Call) -> Span:
-    return Span(call.functor_span.end - len(call.functor) + 1, call.functor_span.end)
+def _occurrences(
+    source: Source, kind: Kind, name: str, span: Span, scope: Scope, clause: Clause | Subsumption | None = None
+) -> Iterator[Occurrence]:
+    """A name, and of a qualified one the instances before its dots."""
+    start = span.start
+    if "." in name and source.text[slice(*span)] == name:
+        words = name.split(".")
+        for index, word in enumerate(words[:-1], 1):
+            instance = scope.find(Kind.INSTANCE, ".".join(words[:index]))
+            if instance is not None:
+                yield Occurrence(Span(start, start + len(word)), instance, clause)
+            start += len(word) + 1
+    symbol = scope.find(kind, name)
+    if symbol is not None:
+        yield Occurrence(Span(start, span.end), symbol, clause)

@@ -192,26 +192,28 @@ class Scope:
 Named: TypeAlias = (
     tree.RelationDeclaration | tree.TypeDeclaration | tree.FunctorDeclaration | tree.Init | tree.Component
 )
+DECLARED: Final[dict[type, Kind]] = {
+    tree.RelationDeclaration: Kind.RELATION,
+    tree.TypeDeclaration: Kind.TYPE,
+    tree.FunctorDeclaration: Kind.FUNCTOR,
+    tree.Init: Kind.INSTANCE,
+    tree.Component: Kind.COMPONENT,
+}
+"""What the items declare that have a name."""
 
 
-def declared_by(item: Item) -> tuple[Kind, Named, str] | None:
-    """What an item declares, if it does, and what is said of it beside its name."""
+def detail_of(item: Named) -> str:
+    """What is said of a declaration beside its name."""
     match item:
         case tree.RelationDeclaration():
-            return (
-                Kind.RELATION,
-                item,
-                f"({', '.join(f'{each.name}: {each.written_type}' for each in item.attributes)})",
-            )
+            return f"({', '.join(f'{each.name}: {each.written_type}' for each in item.attributes)})"
         case tree.TypeDeclaration():
-            return Kind.TYPE, item, item.kind
+            return item.kind
         case tree.FunctorDeclaration():
-            return Kind.FUNCTOR, item, item.result[0]
+            return item.result[0]
         case tree.Init():
-            return Kind.INSTANCE, item, item.component.name
-        case tree.Component():
-            return Kind.COMPONENT, item, ""
-    return None
+            return item.component.name
+    return ""
 
 
 def scopes_of(source: Source, program: Tree) -> Scope:
@@ -227,10 +229,9 @@ def _declare(source: Source, items: tuple[Item, ...], scope: Scope, top: Scope) 
         where.symbols.setdefault((kind, name), symbol)
 
     for item in items:
-        declared = declared_by(item)
-        if declared is not None:
-            kind, named, _ = declared
-            add(kind, named.name, named.name_span, item, top if kind is Kind.FUNCTOR else scope)
+        if isinstance(item, Named):
+            kind = DECLARED[type(item)]
+            add(kind, item.name, item.name_span, item, top if kind is Kind.FUNCTOR else scope)
         if isinstance(item, tree.TypeDeclaration):
             for branch in item.branches:
                 if branch.name:

@@ -5,9 +5,10 @@ Nothing is resolved here: names are text, numbers keep the form they were writte
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
-from operator import is_
+from operator import attrgetter, is_
 from typing import Any, TypeAlias, TypeVar
 
 from elastalog.diagnostics.source import Source, Span
@@ -380,63 +381,92 @@ class Tree:
 _Node = TypeVar("_Node")
 
 
-def nodes_of(kind: type[_Node], tree: object, *, is_deep: bool = True) -> Iterator[_Node]:
+def nodes_of(
+    kind: type[_Node], tree: object, *, is_deep: bool = True, closed: tuple[type, ...] = ()
+) -> Iterator[_Node]:
     """The nodes of a kind in a tree, in the order written, each before those inside it, which are only looked at where
-    `is_deep`."""
+    `is_deep`. Nor are those inside nodes of the kinds `closed`."""
     pending = [tree]
     while pending:
         node = pending.pop()
+        own = type(node)
+        if own is tuple:
+            pending.extend(node[::-1])  # type: ignore[index]
+            continue
         if isinstance(node, kind):
             yield node
             if not is_deep:
                 continue
-        pending.extend(reversed(parts_of(node)))
+        inner = _SHAPES[own][2]
+        if inner is not None and own not in closed:
+            pending.extend(inner(node))
 
 
-class _Parts(dict[type, tuple[str, ...]]):
-    """The fields of a class of nodes in which there may be others; none of what is no node."""
+_Values: TypeAlias = Callable[[Any], tuple[Any, ...]]
+"""What gives the values of some fields of a node."""
 
-    def __missing__(self, kind: Any) -> tuple[str, ...]:
-        parts = [part.name for part in fields(kind) if part.type not in _PLAIN] if is_dataclass(kind) else ()
-        found = self[kind] = tuple(parts)
+
+class _Shapes(dict[type, tuple[_Values, tuple[int, ...], _Values | None]]):
+    """By class of nodes: what gives all that an instance is made with, the places where there may be other nodes in it,
+    and what gives these, the last first; None where there are none."""
+
+    def __missing__(self, kind: Any) -> tuple[_Values, tuple[int, ...], _Values | None]:
+        parts = [part for part in fields(kind) if part.init] if is_dataclass(kind) else []
+        places = [i for i, part in enumerate(parts) if not _PLAIN.issuperset(_WORD.findall(str(part.type)))]
+        inner = _values([parts[place].name for place in places[::-1]]) if places else None
+        found = self[kind] = _values([part.name for part in parts]), tuple(places), inner
         return found
 
 
-_PLAIN = frozenset(("str", "bool", "int", "float", "Span", "Base", "Instance | None"))
-_PARTS = _Parts()
+def _values(names: Sequence[str]) -> _Values:
+    if len(names) == 1:
+        value = attrgetter(*names)
+        return lambda node: (value(node),)
+    return attrgetter(*names) if names else lambda _: ()
+
+
+_PLAIN = frozenset(("tuple", "str", "bool", "int", "float", "Span", "Source", "Base", "Instance", "None"))
+"""What the types of fields consist of in which there are no nodes."""
+_WORD = re.compile(r"\w+")
+_SHAPES = _Shapes()
 
 
 def parts_of(node: object) -> tuple[Any, ...]:
     """What a node is made of, or a tuple of nodes."""
-    return node if type(node) is tuple else tuple([getattr(node, name) for name in _PARTS[type(node)]])
+    if type(node) is tuple:
+        return node
+    inner = _SHAPES[type(node)][2]
+    return () if inner is None else inner(node)[::-1]
 
 
-def with_parts(tree: _Node, change: Callable[[Any], Any]) -> _Node:
-    """A node, or a tuple of nodes, with its parts changed. Where nothing changes it is itself."""
+def with_parts(tree: _Node, change: Callable[[Any], Any], **others: Any) -> _Node:
+    """A node, or a tuple of nodes, with its parts changed, and other values for some fields. Where nothing changes it
+    is itself. `replace` takes several times as long."""
     node: Any = tree
     kind: Any = type(node)
     if kind is tuple:
         parts: Any = tuple([change(part) for part in node])
         return tree if all(map(is_, parts, node)) else parts
-    changed = {}
-    for name in _PARTS[kind]:
-        part = getattr(tree, name)
-        other = change(part)
-        if other is not part:
-            changed[name] = other
-    if not changed:
+    whole, places, _ = _SHAPES[kind]
+    if not places and not others:
         return tree
-    # `replace` takes several times as long.
-    return kind(**{name: changed[name] if name in changed else getattr(tree, name) for name in kind.__match_args__})  # type: ignore[no-any-return]
+    values = list(whole(node))
+    is_same = not others
+    for place in places:
+        part = values[place]
+        other = values[place] = change(part)
+        is_same = is_same and other is part
+    for name, value in others.items():
+        values[kind.__match_args__.index(name)] = value
+    return tree if is_same else kind(*values)
 
 
 def mapped(tree: _Node, change: Callable[[Any], Any]) -> _Node:
     """A tree with every node changed, from below. Where nothing changes it is itself."""
 
     def whole(node: Any) -> Any:
-        if type(node) is tuple:
-            return with_parts(node, whole)
-        return change(with_parts(node, whole) if _PARTS[type(node)] else node)
+        found = with_parts(node, whole)
+        return found if type(node) is tuple else change(found)
 
     made: _Node = whole(tree)
     return made
