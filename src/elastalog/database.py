@@ -1,6 +1,5 @@
-"""`Database`: a session in this process, or a client of a service elsewhere. Both have the same calls, with the same
-arguments and the same kinds of answers, but for those that `deprecated.ONLY_OF_SESSIONS` names.
-"""
+"""`Database`: a session in this process, or a client of a service. Both have the same methods, with the same arguments
+and kinds of answers, except those listed in `deprecated.ONLY_OF_SESSIONS`."""
 
 from __future__ import annotations
 
@@ -10,4 +9,4 @@ from elastalog.client.client import Client
 from elastalog.session.session import Session
 
 Database: TypeAlias = Session | Client
-"""A session in this process, or a client of a service elsewhere, for code that works with both."""
+"""A session in this process or a client of a service, for code that works with both."""

@@ -1,6 +1,5 @@
-"""Names of earlier versions. They work until the next release and warn with the name to write instead; all of them are
-in the tables here.
-"""
+"""Names of earlier versions, all in the tables here. They work until the next release, with a warning that gives the
+new name."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ MEMBERS: Final = {
         )
     },
 }  # fmt: skip
-"""Members of a session or a client that have another name, or are members of `engine`."""
+"""Members of a session or a client that were renamed, or moved to `engine`."""
 
 INSTEAD: Final = {
     "insert": ": write `db.apply({relation: rows})`, or `insert` of an update, `with db.update() as update:`",
@@ -40,7 +39,7 @@ INSTEAD: Final = {
     "where": ': write `relation.filter(lambda x, y: x < y)`, or a query, `db.query("path(1, X)")`',
     "relations": ": `db.schemas` has them by name, and `db[name]` is one",
 }
-"""What to write instead of a member that there never was, for those who expect it."""
+"""What to write instead of members that never existed but that users expect."""
 
 ONLY_OF_SESSIONS: Final = {
     "on_commit": ": `for event in db.listen():` tells of every epoch",
@@ -49,7 +48,7 @@ ONLY_OF_SESSIONS: Final = {
     "backup": ": copy the store where the service runs, by `elastalog backup STORE FOLDER`",
     **dict.fromkeys(("reports", "sparql", "statistics", "verify"), ": the process that runs the service has it"),
 }
-"""What to do instead with a client, which has not all members of a session."""
+"""What to do instead where a client lacks a member of a session."""
 
 OPTIONS: Final = {
     "memory": "limits.memory",
@@ -66,7 +65,7 @@ OPTIONS: Final = {
     "macros": "program.macros",
     "arithmetic": "program.arithmetic",
 }
-"""Options of `elastalog.open` and `elastalog.query` that have become fields of another."""
+"""Options of `elastalog.open` and `elastalog.query` that have become fields of another option."""
 
 _WRITTEN: Final = {
     "limits": "limits=elastalog.Limits({}=…)",
@@ -77,12 +76,12 @@ _WRITTEN: Final = {
 
 
 def warn(told: str, depth: int = 3) -> None:
-    """Warns of an earlier name, at the place of the caller who used it."""
+    """Warns of an earlier name, at the line of the caller."""
     warnings.warn(f"{told}; the earlier name will go with the next release", DeprecationWarning, stacklevel=depth)
 
 
 class Renamed:
-    """Has members that were called otherwise in earlier versions, and says what to write `_instead` of others."""
+    """Provides members under their earlier names, and says what to write `_instead` of others."""
 
     _instead: ClassVar[Mapping[str, str]] = INSTEAD
 
@@ -113,7 +112,7 @@ class Renamed:
 
 
 def takes_key(method: Called) -> Called:
-    """A decorator of a client's method that takes `batch` as `key`, too."""
+    """A decorator for methods of a client: `key` is accepted for `batch`."""
 
     @wraps(method)
     def call(*arguments: Any, **options: Any) -> Any:
@@ -126,8 +125,8 @@ def takes_key(method: Called) -> Called:
 
 
 def takes_old_options(**groups: Callable[..., Any]) -> Callable[[Called], Called]:
-    """A decorator of a function that takes options under earlier names, too. `groups` makes, of what is given for an
-    option, the value that has the fields; the program is made with them."""
+    """A decorator for functions whose options had other names. `groups` makes the value of an option from the fields
+    that were given separately, and the program as well."""
 
     def decorate(function: Called) -> Called:
         @wraps(function)

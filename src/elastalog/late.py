@@ -51,12 +51,12 @@ else:
         return decorate
 
     def _own_fields(written):
-        """The fields that the body of a class has, as the standard library describes them."""
+        """The fields in the body of a class, as the standard library describes them."""
         kinds = inspect.get_annotations(written)
         return {name: _field(written, name, kind) for name, kind in kinds.items() if _is_field(kind)}
 
     def _is_field(kind):
-        """Whether an annotation, a text, makes a field."""
+        """Whether an annotation, given as text, defines a field."""
         return not kind.startswith(("ClassVar", "typing.ClassVar"))
 
     def _field(written, name, kind):
@@ -70,8 +70,8 @@ else:
         return {name: field for base in bases for name, field in getattr(base, "__dataclass_fields__", {}).items()}
 
     def _with_slots(written, own, fields, methods):
-        """The class once more, with a slot for each field of its own, where its default cannot be as well; and with
-        methods, where it has none of its own."""
+        """The class again, with a slot for each field of its own, which cannot be beside a default, and with the
+        methods that it does not define itself."""
         kept = {name: value for name, value in vars(written).items() if name not in own and name not in _OF_EVERY_CLASS}
         if kept.get("__hash__", MISSING) is None:  # since it has an `__eq__` of its own
             del kept["__hash__"]
@@ -87,7 +87,7 @@ else:
         return made
 
     def _values(fields):
-        """What gives the values of some fields of an instance, together."""
+        """A function that returns the values of some fields of an instance, as a tuple."""
         match fields:
             case []:
                 return lambda instance: ()
@@ -98,7 +98,7 @@ else:
                 return attrgetter(*(field.name for field in fields))
 
     def _comparison(fields, is_hashed):
-        """`__eq__` and, of a class whose instances do not change, `__hash__`."""
+        """`__eq__` and, for immutable classes, `__hash__`."""
         values = _values([field for field in fields.values() if field.compare])
 
         def __eq__(self, other):  # noqa: N807
@@ -120,7 +120,7 @@ else:
         return __repr__
 
     def _refusals(made, fields):
-        """`__setattr__` and `__delattr__` of a frozen class."""
+        """`__setattr__` and `__delattr__` of an immutable class."""
 
         def __setattr__(self, name, value):  # noqa: N807
             if type(self) is made or name in fields:
@@ -142,8 +142,8 @@ else:
         return __init__
 
     def _init(made, fields, frozen):
-        """`__init__` for the fields of a class. That of a frozen one fills the slots directly, in half the time that it
-        takes to go around the `__setattr__` that refuses."""
+        """`__init__` for the fields of a class. For an immutable one it fills the slots directly, in half the time that
+        circumventing the refusing `__setattr__` would take."""
         scope = {"_MISSING": MISSING}
         for name, field in fields.items():
             scope[f"_default_{name}"], scope[f"_make_{name}"] = field.default, field.default_factory
@@ -164,7 +164,7 @@ else:
         return field.name if field.default is MISSING else f"{field.name}=_default_{field.name}"
 
     def _value(field):
-        """What a field is filled with."""
+        """The expression that a field is set to."""
         name, is_made = field.name, field.default_factory is not MISSING
         if field.init:
             return f"_make_{name}() if {name} is _MISSING else {name}" if is_made else name
@@ -189,12 +189,12 @@ class _Module:
 
 
 def module(name: str) -> Any:
-    """A module that is imported when something of it is first used."""
+    """A module that is imported when one of its names is first used."""
     return _Module(name)
 
 
 def function(home: str) -> Callable[..., Any]:
-    """What is called by `module:name`, imported when it is called."""
+    """The function `module:name`, imported when it is first called."""
     module, _, name = home.partition(":")
 
     def call(*arguments: Any) -> Any:

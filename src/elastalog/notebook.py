@@ -24,18 +24,18 @@ from elastalog.session import Session
 from elastalog.session import open as open_session
 
 DEFAULT = "db"
-"""The variable that a cell works on unless it names one."""
+"""The variable that a cell uses unless it names one."""
 
 
 def load(shell: Any) -> None:
-    """Makes `%%datalog` known to an IPython shell."""
+    """Registers `%%datalog` with an IPython shell."""
     shell.register_magic_function(lambda line, cell: datalog(shell.user_ns, line, cell), "cell", "datalog")
 
 
 def datalog(variables: dict[str, Any], line: str, cell: str) -> Any:
-    """What a cell does. With declarations or rules it is a program: a session of it, over the facts given as `--facts`
-    (a folder, or a variable that holds a mapping), takes the place of the one in the variable. Otherwise it is a query
-    of that session, and parameters `?x` are variables of the notebook."""
+    """Runs a cell. With declarations or rules it is a program: a session of it replaces the one in the variable; its
+    facts are given as `--facts`, a folder or a variable with a mapping. Otherwise it is a query of that session, and
+    parameters `?x` are variables of the notebook."""
     name, options = _arguments(line)
     if _is_program(cell):
         facts = _facts(options["facts"], variables) if "facts" in options else None
@@ -61,7 +61,7 @@ def datalog(variables: dict[str, Any], line: str, cell: str) -> Any:
 
 
 def _facts(word: str, variables: dict[str, Any]) -> Any:
-    """What a variable of the notebook holds, or else a folder, by its path or address."""
+    """The value of a variable of the notebook, or else a folder, by path or URL."""
     if word not in variables and not Path(word).is_dir() and not is_address(word):
         raise wrong_kind("`--facts` names a variable or a folder", word, "make one of them first, or check the name")
     return variables.get(word, word)
@@ -76,7 +76,7 @@ def _is_of(session: Session, store: str | None) -> bool:
 
 
 def _arguments(line: str) -> tuple[str, dict[str, str]]:
-    """The variable, and the options. Raises WrongArgument when there is anything else."""
+    """The variable and the options. Raises WrongArgument if there is anything else."""
     words = shlex.split(line)
     options: dict[str, str] = {}
     names: list[str] = []

@@ -1,4 +1,4 @@
-"""Queries that are asked often, of a session or of a service by a client."""
+"""Prepared queries, of a session or of a service through a client."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Asked(Protocol):
-    """What such queries ask: a session, or a client."""
+    """What answers prepared queries: a session or a client."""
 
     def query(self, text: str, /, parameters: Mapping[str, Any] | None = None) -> Relation: ...
     def explain(self, fact: Fact) -> Proof: ...
@@ -30,8 +30,8 @@ class Asked(Protocol):
 
 
 class PreparedQuery:
-    """A query that is asked often, with other values for its parameters each time. Made by `db.prepare`; it is a
-    function of the parameters, which are given by name or in the order of `parameters`."""
+    """A query that is asked often, each time with other values for its parameters. Made by `db.prepare`; called with
+    the values, by name or in the order of `parameters`."""
 
     def __init__(self, db: Asked, text: str, parameters: tuple[str, ...]) -> None:
         self._db = db
@@ -39,11 +39,11 @@ class PreparedQuery:
         self.parameters = parameters
 
     def __call__(self, /, *values: Any, **named: Any) -> Relation:
-        """The answers, over the facts of the latest epoch."""
+        """The answers at the latest epoch."""
         return self._db.query(self.text, parameters=self._by_name(values, named))
 
     def _by_name(self, values: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
-        """The values by parameter. Raises ElastalogError if there are too many or too few, or one is there twice."""
+        """The values by parameter. Raises ElastalogError if there are too many or too few, or one is given twice."""
         if len(values) > len(self.parameters):
             raise wrong_kind(f"{self!r} takes {len(self.parameters)} values", values, "give one for each parameter")
         found = dict(zip(self.parameters, values, strict=False))
@@ -64,8 +64,8 @@ class PreparedQuery:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The answer to a prepared decision with its reason; true or false, as the fact that was asked for holds or not.
-    `reason`: the proof of the fact, or why it does not hold."""
+    """The answer to a prepared decision, with its reason: true if the fact holds. `reason`: its proof, or why it does
+    not hold."""
 
     fact: Fact
     holds: bool
@@ -90,14 +90,14 @@ class PreparedDecision(PreparedQuery):
     @overload
     def __call__(self, /, *values: Any, explain: Literal[True], **named: Any) -> Decision: ...
     def __call__(self, /, *values: Any, explain: bool = False, **named: Any) -> bool | Decision:
-        """Whether the fact holds in the latest epoch. With `explain`, a `Decision`, which says why, or why not."""
+        """Whether the fact holds at the latest epoch. With `explain`, a `Decision`, which says why, or why not."""
         if named or len(values) != len(self.parameters):
             values = self._in_order(self._by_name(values, named))
         return self._explained(values) if explain else self._holds(values)
 
     def many(self, /, *values: Any, **named: Any) -> np.ndarray:
-        """Many decisions of one epoch: an array of truth values. Of each parameter a list or an array of values, all of
-        one length, or one value for all."""
+        """Many decisions at one epoch, as an array of truth values. Each parameter gets a list or an array, all of the
+        same length, or one value for all."""
         import numpy as np
 
         given = self._in_order(self._by_name(values, named))
@@ -136,7 +136,7 @@ class PreparedDecision(PreparedQuery):
 
 
 def is_column(given: object) -> bool:
-    """Whether the values of a parameter are many: a list, or an array, of Arrow, numpy, pandas or polars."""
+    """Whether a parameter is given many values: a list, or an array of Arrow, numpy, pandas or polars."""
     return isinstance(given, list) or hasattr(given, "dtype") or hasattr(given, "to_pylist")
 
 

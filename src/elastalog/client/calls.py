@@ -1,8 +1,8 @@
-"""The calls of a service, each in one place: its address, its parameters with their limits, which right it needs, how
-it is asked, and its answer. `web.routes` makes routes of them, with their description; a client asks by them.
+"""The calls of a service, one function each: its path, parameters with their limits, required rights and answer.
+`web.routes` turns them into routes and their OpenAPI description; a client sends its requests by the same table.
 
-A call is a function of what `web.routes` gives it, `asked`, and of its parameters. What answers by `asked.session`, the
-session of the epoch that is asked, runs in a thread; a coroutine finds its own way.
+The first argument of a call is the `context` of the request. A plain function uses `context.session`, the session at
+the requested epoch, and runs in a worker thread; a coroutine runs in the event loop and chooses its threads itself.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from elastalog.provenance.rendering.markup import as_json, fact_as_json
 
 
 class Within:
-    """The limits of a parameter, and examples for its description, as pydantic asks for them. A client has no need."""
+    """The limits of a parameter and examples for its description, in the form that pydantic reads. Clients ignore
+    them."""
 
     def __init__(self, *examples: Any, **limits: Any) -> None:
         self._shown = {"examples": list(examples)} if examples else {}
@@ -51,35 +52,35 @@ Number: TypeAlias = Annotated[int, Within(ge=0, lt=1 << 31)]
 Count: TypeAlias = Annotated[int, Within(ge=0)]
 Epoch: TypeAlias = Annotated[int, Within(ge=0, lt=1 << 62)]
 Moment: TypeAlias = int | datetime | None
-"""An epoch by its number, or by a time at which it was in force."""
+"""An epoch, by its number or by a time at which it was the current one."""
 NONE: Final[Any] = []
 NO_MAPPING: Final[Any] = {}
 KEY: Final = {"Idempotency-Key": Annotated[str, Within(min_length=1, max_length=255)]}
 LAST: Final = {"Last-Event-ID": Annotated[str, Within(max_length=30)]}
-Asked: TypeAlias = Any
+Context: TypeAlias = Any
 LONGEST_WAIT = 30.0
 Parameters: TypeAlias = Mapping[str, tuple[Any, Any]]
-"""Kinds and defaults by name."""
+"""Types and defaults by name."""
 SECONDS: Final[Parameters] = {"seconds": (Annotated[float, Within(gt=0, le=86_400)] | None, None)}
-"""How long an answer may take, which `asked` knows."""
+"""How long an answer may take; the context has it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of the interface. `takes`: kinds and defaults of its parameters, which stand in the path, the query or,
-    but for GET, the body; a name that Python has for itself ends in `_`. `heeds`: headers. `tells`: the kind of its
-    answer. It is `at_any_epoch`, or of the last alone; `is_brief`, or may take long, and then `changes` facts and
-    changes them back: always, or with a parameter. `writes`: it needs the right to. `may_lack_body`: it may be sent
-    without one."""
+    """A call of the HTTP interface. `parameters`: in the path, else the query (GET) or the body; a name that is a
+    keyword of Python ends in `_`. `headers`: those it reads. `response`: the name of its response model.
+    `at_any_epoch`: it can be asked of earlier epochs, too. `is_brief`: it only looks something up; other calls may take
+    long. `changes`: to answer, it changes facts and reverts them; a text names the parameter that makes it do so.
+    `writes`: it needs the right to write. `may_lack_body`: the body is optional."""
 
     name: str
     method: str
     path: str
     tag: str
-    answer: Callable[..., Any]
-    takes: Parameters
-    heeds: Mapping[str, Any] = field(default_factory=dict)
-    tells: str | None = None
+    handler: Callable[..., Any]
+    parameters: Parameters
+    headers: Mapping[str, Any] = field(default_factory=dict)
+    response: str | None = None
     at_any_epoch: bool = True
     is_brief: bool = False
     changes: bool | str = False
@@ -88,7 +89,7 @@ class Call:
 
     def request(self, given: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         """Path and parameters of a request."""
-        assert given.keys() <= self.takes.keys(), f"{self.name} takes {', '.join(self.takes)}"
+        assert given.keys() <= self.parameters.keys(), f"{self.name} takes {', '.join(self.parameters)}"
         rest = {name.rstrip("_"): value for name, value in given.items() if f"{{{name}}}" not in self.path}
         return self.path.format_map({name: quote(str(value), safe="") for name, value in given.items()}), rest
 
@@ -99,32 +100,32 @@ CALLS: Final[list[Call]] = []
 def call(
     address: str, tag: str, first: Parameters = NO_MAPPING, last: Parameters = NO_MAPPING, **how: Any
 ) -> Callable[[Callable[..., Any]], Call]:
-    """A decorator that makes a call, at an address such as `GET /relations`, of the function that answers it. Its
-    parameters are those of the function, between the `first` and the `last`."""
+    """A decorator that registers a function as a call, at an address such as `GET /relations`. The parameters are those
+    of the function, between the `first` and the `last`."""
 
-    def made(answer: Callable[..., Any]) -> Call:
+    def made(handler: Callable[..., Any]) -> Call:
         method, path = address.split()
-        kinds = get_type_hints(answer, include_extras=True)
-        own = [one for one in inspect.signature(answer).parameters.values() if one.kind is not one.VAR_KEYWORD]
-        takes = {one.name: (kinds[one.name], one.default) for one in own[1:]}
-        CALLS.append(Call(answer.__name__, method, path, tag, answer, {**first, **takes, **last}, **how))
+        kinds = get_type_hints(handler, include_extras=True)
+        own = [one for one in inspect.signature(handler).parameters.values() if one.kind is not one.VAR_KEYWORD]
+        parameters = {one.name: (kinds[one.name], one.default) for one in own[1:]}
+        CALLS.append(Call(handler.__name__, method, path, tag, handler, {**first, **parameters, **last}, **how))
         return CALLS[-1]
 
     return made
 
 
 def malformed(reason: str) -> ElastalogError:
-    """A request whose parts do not fit together."""
+    """The error for a request whose parts contradict each other."""
     return error("E0926", reason=reason)
 
 
 # --- relations -----------------------------------------------------------------------------------------------------
 
 
-@call("GET /relations", "relations", tells="RelationsTold")
-async def relations(asked: Asked) -> Any:
+@call("GET /relations", "relations", response="RelationList")
+async def relations(context: Context) -> Any:
     """Every relation: its columns, how many facts it holds, and what the last epoch changed in it."""
-    found, number = await asked.service.call(asked.reading.relations, asked.epoch)
+    found, number = await context.service.call(context.reading.relations, context.epoch)
     told = [
         {
             "name": one.name, "columns": columns_as_json(one.schema), "facts": one.facts, "rules": one.rules,
@@ -135,9 +136,9 @@ async def relations(asked: Asked) -> Any:
     return {"epoch": number, "relations": told}
 
 
-@call("GET /relations/{relation}", "relations", tells="PageTold")
+@call("GET /relations/{relation}", "relations", response="Page")
 async def relation_page(
-    asked: Asked,
+    context: Context,
     relation: str,
     where: Annotated[str, Within("from > 10, !edge(from, to)", max_length=100_000)] = "",
     order: Order = "",
@@ -152,8 +153,8 @@ async def relation_page(
     latter three hold all facts unless there is a `limit`."""
     if explicit and (where or order or annotations):
         raise malformed("explicit facts come without `where`, `order` and `annotations`")
-    find = asked.reading.search if where or order else asked.reading.page
-    return await asked.page(
+    find = context.reading.search if where or order else context.reading.page
+    return await context.page(
         find, relation, where, annotations=annotations, explicit=explicit, order=order, offset=offset, limit=limit
     )
 
@@ -161,9 +162,9 @@ async def relation_page(
 # --- questions -----------------------------------------------------------------------------------------------------
 
 
-@call("POST /query", "questions", last=SECONDS, tells="PageTold")
+@call("POST /query", "questions", last=SECONDS, response="Page")
 async def query(
-    asked: Asked,
+    context: Context,
     query: Annotated[str, Within("path(?a, X), edge(X, Y), X > 10", max_length=1 << 20)],
     parameters: Annotated[dict[str, Any], Within({"a": 1})] = NO_MAPPING,
     offset: Offset = 0,
@@ -174,26 +175,26 @@ async def query(
     whose value is never pasted into it."""
     values = {name: parameter_from_json(value) for name, value in parameters.items()}
     page = {"offset": offset, "limit": limit, "order": order}
-    return await asked.page(asked.reading.query, query, values, seconds=asked.seconds, **page)
+    return await context.page(context.reading.query, query, values, seconds=context.seconds, **page)
 
 
 @call("GET /proof", "questions")
-def proof(asked: Asked, fact: FactText, depth: Annotated[int, Within(ge=0, le=1000)] | None = None) -> Any:
+def proof(context: Context, fact: FactText, depth: Annotated[int, Within(ge=0, le=1000)] | None = None) -> Any:
     """Why a fact holds: its best proof, to a depth. Facts that are not expanded can be asked for in turn."""
-    found = asked.session.explain(fact, asked.limits.depth if depth is None else depth)
-    return {"epoch": asked.session.epoch, **as_json(found)}
+    found = context.session.explain(fact, context.limits.depth if depth is None else depth)
+    return {"epoch": context.session.epoch, **as_json(found)}
 
 
 @call("GET /derivations", "questions")
-def derivations(asked: Asked, fact: FactText) -> Any:
+def derivations(context: Context, fact: FactText) -> Any:
     """Every derivation of a fact, as proofs of one level."""
-    found = list(map(as_json, asked.session.derivations(fact)))
-    return {"epoch": asked.session.epoch, "fact": fact, "derivations": found}
+    found = list(map(as_json, context.session.derivations(fact)))
+    return {"epoch": context.session.epoch, "fact": fact, "derivations": found}
 
 
 @call("GET /why-not", "questions")
 def why_not(
-    asked: Asked,
+    context: Context,
     fact: FactText,
     limit: Annotated[int, Within(ge=1, le=1000)] = 5,
     rule: Annotated[int, Within(ge=1, le=1 << 30)] | None = None,
@@ -209,16 +210,16 @@ def why_not(
         values = None
     if not isinstance(values, dict):
         raise malformed("`bindings` is not a JSON object")
-    found = asked.session.why_not(fact, limit, rule=rule, bindings=values)
-    return {"epoch": asked.session.epoch, **as_json(found)}
+    found = context.session.why_not(fact, limit, rule=rule, bindings=values)
+    return {"epoch": context.session.epoch, **as_json(found)}
 
 
 @call("GET /uses", "questions", changes="all")
-def uses(asked: Asked, fact: FactText, all: bool = False, limit: Number | None = None) -> Any:  # noqa: A002
+def uses(context: Context, fact: FactText, all: bool = False, limit: Number | None = None) -> Any:  # noqa: A002
     """The facts that follow directly from a fact; with `all`, those that would go if it went. The first of them, and
     how many they are."""
-    found = asked.session.uses(fact, all=all)
-    return {"fact": fact, "total": len(found), "uses": list(map(fact_as_json, found[: asked.rows(limit)]))}
+    found = context.session.uses(fact, all=all)
+    return {"fact": fact, "total": len(found), "uses": list(map(fact_as_json, found[: context.rows(limit)]))}
 
 
 # --- debugging -----------------------------------------------------------------------------------------------------
@@ -226,17 +227,17 @@ def uses(asked: Asked, fact: FactText, all: bool = False, limit: Number | None =
 
 @call("POST /localise", "debugging", last=SECONDS, changes=True)
 def localise(
-    asked: Asked, unwanted: Facts = NONE, missing: Facts = NONE, epochs: tuple[Epoch, Epoch] | None = None
+    context: Context, unwanted: Facts = NONE, missing: Facts = NONE, epochs: tuple[Epoch, Epoch] | None = None
 ) -> Any:
     """A smallest part of the last update, or of what happened between two `epochs`, that alone shows all faults: facts
     that hold and are `unwanted`, facts that do not and are `missing`."""
-    found = asked.session.localise(unwanted, missing, epochs=epochs, time_limit=asked.reading.time_to_search())
+    found = context.session.localise(unwanted, missing, epochs=epochs, time_limit=context.reading.time_to_search())
     return found.as_object()
 
 
 @call("POST /suggest", "debugging", last=SECONDS, changes=True)
 def suggest(
-    asked: Asked,
+    context: Context,
     unwanted: Facts = NONE,
     missing: Facts = NONE,
     epochs: tuple[Epoch, Epoch] | None = None,
@@ -253,10 +254,10 @@ def suggest(
     by relation; unless given, what is found by asking why not."""
     given: Any = candidates
     if isinstance(given, dict):
-        schemas = asked.session.schemas
+        schemas = context.session.schemas
         given = {name: rows_from_json(schemas.get(name), rows) for name, rows in given.items()}
-    found = asked.session.suggest(
-        unwanted, missing, rejected, weights or None, asked.reading.time_to_search(), epochs=epochs, over=over,
+    found = context.session.suggest(
+        unwanted, missing, rejected, weights or None, context.reading.time_to_search(), epochs=epochs, over=over,
         candidates=given,
     )  # fmt: skip
     told = found.as_object()
@@ -266,9 +267,9 @@ def suggest(
 
 
 @call("POST /blame", "debugging", last=SECONDS, changes=True)
-def blame(asked: Asked, fact: FactText) -> Any:
+def blame(context: Context, fact: FactText) -> Any:
     """The epoch in which a fact last appeared or disappeared, and the part of its update that did that."""
-    found = asked.session.blame(fact)
+    found = context.session.blame(fact)
     return {**found.as_object(), "fact": fact_as_json(found.fact)}
 
 
@@ -276,22 +277,22 @@ def blame(asked: Asked, fact: FactText) -> Any:
 
 
 @call("GET /program", "program", is_brief=True)
-def program(asked: Asked) -> Any:
+def program(context: Context) -> Any:
     """The text of the program, and its rules by number, from 1."""
-    found = asked.session.program
+    found = context.session.program
     return {"name": found.tree.source.name, "text": found.tree.source.text, "rules": list(rule_texts(found))}
 
 
 @call("POST /program/check", "program", at_any_epoch=False)
-async def check(asked: Asked, program: ProgramText) -> Any:
+async def check(context: Context, program: ProgramText) -> Any:
     """The diagnostics of a whole program that might take the place of the present one, as `--format json` has them."""
-    found = await asked.service.call(asked.reading.check_program, program)
+    found = await context.service.call(context.reading.check_program, program)
     return {"is_correct": all(one.severity != "error" for one in found), "diagnostics": json.loads(render_json(found))}
 
 
-@call("PATCH /program", "program", at_any_epoch=False, writes=True, heeds=KEY)
+@call("PATCH /program", "program", at_any_epoch=False, writes=True, headers=KEY)
 async def change(
-    asked: Asked,
+    context: Context,
     added: ProgramText = "",
     removed: list[int | str] = NONE,
     program: ProgramText | None = None,
@@ -303,8 +304,8 @@ async def change(
     what that would change is told."""
     if program is not None and (added or removed):
         raise malformed("give either a whole program or rules to add and remove")
-    edit = asked.edits(added, removed) if program is None else asked.becoming(program)
-    return await (asked.previewed(edit, rows) if preview else asked.committed(edit, rows, source))
+    edit = context.edits(added, removed) if program is None else context.becoming(program)
+    return await (context.previewed(edit, rows) if preview else context.committed(edit, rows, source))
 
 
 # --- updates -------------------------------------------------------------------------------------------------------
@@ -319,9 +320,9 @@ EDITS: Final[Parameters] = {
 """What updates hold."""
 
 
-@call("POST /updates", "updates", EDITS, at_any_epoch=False, writes=True, heeds=KEY, tells="CommitTold")
+@call("POST /updates", "updates", EDITS, at_any_epoch=False, writes=True, headers=KEY, response="Commit")
 async def update(
-    asked: Asked,
+    context: Context,
     rows: Count | None = None,
     source: Name | None = None,
     after: Epoch | None = None,
@@ -338,12 +339,12 @@ async def update(
             "`bad_rows`: only a service that was started with `--bad-rows quarantine` sets rows aside, those of every "
             "update; send `skip` to leave them out: `reports` of the answer has the first of them"
         )
-    return await asked.committed(asked.edits(**edits, after=after, bad_rows=bad_rows), rows, source)
+    return await context.committed(context.edits(**edits, after=after, bad_rows=bad_rows), rows, source)
 
 
-@call("POST /undo", "updates", at_any_epoch=False, writes=True, heeds=KEY, may_lack_body=True)
+@call("POST /undo", "updates", at_any_epoch=False, writes=True, headers=KEY, may_lack_body=True)
 async def undo(
-    asked: Asked,
+    context: Context,
     epoch: Epoch | None = None,
     preview: bool = False,
     rows: Count | None = None,
@@ -352,30 +353,30 @@ async def undo(
     """Takes back what an epoch did to explicit facts and rules, by default the last: the next epoch. Facts that have
     come or gone again since stay as they are, and so do declarations. Undoing an undoing does again what was undone.
     With `preview`, only what that would change is told."""
-    edit = asked.undoing(epoch)
-    return await (asked.previewed(edit, rows) if preview else asked.committed(edit, rows, source))
+    edit = context.undoing(epoch)
+    return await (context.previewed(edit, rows) if preview else context.committed(edit, rows, source))
 
 
-@call("POST /updates/preview", "updates", EDITS, SECONDS, tells="UpdateTold")
-async def preview(asked: Asked, rows: Count | None = None, **edits: Any) -> Any:
+@call("POST /updates/preview", "updates", EDITS, SECONDS, response="Preview")
+async def preview(context: Context, rows: Count | None = None, **edits: Any) -> Any:
     """What an update, as for `/updates`, would change, without an epoch; or what it would have changed at an earlier
     one."""
-    return await asked.previewed(asked.edits(**edits), rows)
+    return await context.previewed(context.edits(**edits), rows)
 
 
 @call("POST /updates/forecast", "updates", EDITS, SECONDS, at_any_epoch=False, changes=True)
-def forecast(asked: Asked, rows: Count | None = None, **edits: Any) -> Any:
+def forecast(context: Context, rows: Count | None = None, **edits: Any) -> Any:
     """What would be chosen for the strata that an update, as for `/updates`, reaches first: to update them, or to
     recompute them."""
-    return {"strata": list(map(asdict, asked.session.forecast(asked.edits(**edits).of(asked.session))))}
+    return {"strata": list(map(asdict, context.session.forecast(context.edits(**edits).of(context.session))))}
 
 
 # --- changes -------------------------------------------------------------------------------------------------------
 
 
-@call("GET /changes", "changes", at_any_epoch=False, heeds=LAST, tells="EventTold")
+@call("GET /changes", "changes", at_any_epoch=False, headers=LAST, response="ChangeEvent")
 async def changes(
-    asked: Asked,
+    context: Context,
     since: Epoch | None = None,
     wait: Annotated[float, Within(ge=0, le=LONGEST_WAIT)] = 0,
     relations: Annotated[str, Within("path,edge", max_length=10_000)] = "",
@@ -385,27 +386,27 @@ async def changes(
     event for every epoch from then on, whose id is its number; otherwise one object, waited for up to `wait` seconds.
     `relations`: only these; `rows`: how many facts an event names at most."""
     only = frozenset(name.strip() for name in relations.split(",") if name.strip()) or None
-    return await asked.listened(since, wait, only, rows)
+    return await context.listened(since, wait, only, rows)
 
 
 # --- history -------------------------------------------------------------------------------------------------------
 
 
 @call("GET /epochs", "history", is_brief=True)
-def epochs(asked: Asked, offset: Offset = 0, limit: Number | None = None) -> Any:
+def epochs(context: Context, offset: Offset = 0, limit: Number | None = None) -> Any:
     """What is known of every epoch, or of those until one, the last first."""
-    found = asked.session.log()
-    last = found[::-1][offset : offset + asked.rows(limit)]
+    found = context.session.log()
+    last = found[::-1][offset : offset + context.rows(limit)]
     return {"total": len(found), "epochs": [one.written() for one in last]}
 
 
 @call("GET /diff", "history", at_any_epoch=False)
-def diff(asked: Asked, from_: Epoch, to: Epoch | None = None, rows: Count | None = None) -> Any:
+def diff(context: Context, from_: Epoch, to: Epoch | None = None, rows: Count | None = None) -> Any:
     """What the epochs after one until another, by default the latest, did together: facts that came, went, or `moved`
     from the level `was` to another, rules, and declarations. The other way round when `to` is the earlier one."""
-    last = asked.session.epoch if to is None else to
-    asked.reading.require(from_, last)
-    most, found = asked.changed_rows(rows), asked.session.diff(from_, last)
+    last = context.session.epoch if to is None else to
+    context.reading.require(from_, last)
+    most, found = context.changed_rows(rows), context.session.diff(from_, last)
     relations = {name: difference_as_json(one, most) for name, one in found.items()}
     numbers = [one[f"{side}_count"] for one in relations.values() for side in ("inserted", "deleted", "moved")]
     return {
@@ -416,9 +417,9 @@ def diff(asked: Asked, from_: Epoch, to: Epoch | None = None, rows: Count | None
 
 
 @call("GET /turns", "history")
-def turns(asked: Asked, fact: FactText) -> Any:
+def turns(context: Context, fact: FactText) -> Any:
     """The epochs, all or until one, in which a fact appeared, disappeared or changed its level, oldest first."""
-    found = asked.session.history(fact)
+    found = context.session.history(fact)
     turns = [{"what": one.what, "was": one.was, "level": one.level, "epoch": one.entry.written()} for one in found]
     return {"fact": fact, "turns": turns}
 
@@ -427,12 +428,12 @@ def turns(asked: Asked, fact: FactText) -> Any:
 
 
 @call("GET /health", "service", at_any_epoch=False)
-async def health(asked: Asked) -> Any:
+async def health(context: Context) -> Any:
     """Whether the service lives: needs no token, and waits for nothing."""
-    return {"status": "ok", "version": asked.request.app.version, "epoch": asked.service.epoch}
+    return {"status": "ok", "version": context.request.app.version, "epoch": context.service.epoch}
 
 
-@call("GET /metrics", "service", at_any_epoch=False, tells="text/plain")
-async def metrics(asked: Asked) -> Any:
+@call("GET /metrics", "service", at_any_epoch=False, response="text/plain")
+async def metrics(context: Context) -> Any:
     """Epochs, impact, seconds by stratum and choice, facts, memory, readers and requests, as Prometheus reads them."""
-    return await asked.service.call(asked.service.metrics)
+    return await context.service.call(context.service.metrics)

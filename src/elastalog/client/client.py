@@ -1,4 +1,4 @@
-"""A service elsewhere, asked by the calls of a session."""
+"""The client of a service: the interface of a session, over HTTP."""
 
 from __future__ import annotations
 
@@ -46,19 +46,19 @@ T = TypeVar("T")
 
 _ELEMENTS = 'write facts as in the language: `["edge(1, 2)"]`'
 MOST_ROWS = 1_000_000
-"""Changed facts that an answer may name."""
+"""The most changed facts that an answer may list."""
 
 
 def connect(url: str, token: str | None = None, *, timeout: float = 60.0) -> Client:
-    """A client of the service at an address, as `elastalog serve` prints it. `token`: that of the service, by default
-    `ELASTALOG_TOKEN` of the environment. `timeout`: seconds to wait for an answer."""
+    """A client of the service at a URL, as printed by `elastalog serve`. `token`: the token of the service, by default
+    from the environment variable `ELASTALOG_TOKEN`. `timeout`: seconds to wait for an answer."""
     require_text("the address of a service is a text", url, "give what `elastalog serve` prints")
     return Client(Transport(url, os.environ.get("ELASTALOG_TOKEN") if token is None else token, timeout))
 
 
 class Client(Renamed):
-    """A session that a service holds: the same calls, with the same kinds of answers. It holds nothing but the program;
-    `at` gives a client of an earlier epoch. Several threads may use one."""
+    """A session held by a service, with the same methods and kinds of answers. It keeps nothing but the program. `at`
+    gives a client of an earlier epoch. Several threads may share one."""
 
     _instead: ClassVar = {**INSTEAD, **ONLY_OF_SESSIONS}
 
@@ -85,7 +85,7 @@ class Client(Renamed):
 
     @property
     def engine(self) -> RemoteEngine:
-        """The part of `Session.engine` that a client has: `undoing`."""
+        """The part of `Session.engine` that a client offers: `undoing`."""
         return RemoteEngine(self._take_back)
 
     @property
@@ -96,14 +96,14 @@ class Client(Renamed):
 
     @property
     def decoder(self) -> Decoder:
-        """What makes values of answers: it knows the program as it was when last looked at."""
+        """The decoder of answers, for the program as last read."""
         if self._decoder is None:
             told = self._calls.ask(calls.program)
             self._decoder = Decoder(Program.reopen(told["text"], told["name"]))
         return self._decoder
 
     def reload(self) -> None:
-        """Looks at the program again. Happens by itself when an answer speaks of rules or relations that are new."""
+        """Reads the program again. Happens automatically when an answer mentions new rules or relations."""
         self._decoder = None
 
     @property
@@ -119,7 +119,7 @@ class Client(Renamed):
 
     @property
     def epoch(self) -> int:
-        """The number of the latest epoch, or of the one that this is a client of."""
+        """The number of the latest epoch, or of the one that this client asks."""
         found: int = self._calls.ask(calls.relations)["epoch"]
         return found
 
@@ -135,7 +135,7 @@ class Client(Renamed):
         return RemoteRelation(self._calls, self.decoder, schema_named(self.schemas, name))
 
     def explicit(self, name: str) -> Relation:
-        """The explicit facts of a relation: those that were given, whether or not they also follow from rules."""
+        """The explicit facts of a relation: those that were given, whether or not rules derive them too."""
         return self[name].local(explicit=True)
 
     def query(self, text: str, /, parameters: Mapping[str, Any] | None = None, **values: Any) -> Relation:
@@ -151,7 +151,7 @@ class Client(Renamed):
         return self.decoder.relation(schema, table)
 
     def prepare(self, text: str, /) -> PreparedQuery:
-        """A query to be asked often; see `Session.prepare`."""
+        """A query that is asked often; see `Session.prepare`."""
         require_text("a query is a text", text, "write it as in the language: `path(1, X)`")
         checked = self.decoder.program.checked
         names = parameters_in(text, checked)
@@ -166,9 +166,9 @@ class Client(Renamed):
     def update(
         self, source: str | None = None, batch: str | int | None = None, *, bad_rows: Mode | BadRows | None = None
     ) -> RemoteUpdate:
-        """An update to fill, as a context manager: it is sent on leaving, or dropped if an exception passes. With a
-        `batch` it is done once however often it is sent, also when no answer came. `bad_rows`: how to handle invalid
-        rows, which are found and set aside here: errors unless given."""
+        """An update, as a context manager: sent on leaving the block, dropped if an exception leaves it. With a `batch`
+        it is committed once however often it is sent, for instance again after a lost answer. `bad_rows`: how to handle
+        invalid rows, which are found and set aside in this process; by default they are errors."""
         return RemoteUpdate(self, source, batch, as_bad_rows(bad_rows))
 
     @takes_key
@@ -181,8 +181,8 @@ class Client(Renamed):
         batch: str | int | None = None,
         bad_rows: Mode | BadRows | None = None,
     ) -> Changes:
-        """Makes the next epoch, of rows by relation, or files that hold them, or of a diff file, and returns what it
-        changed. Files are read here. `batch` and `bad_rows` as for `update`."""
+        """Commits rows by relation, files that hold them, or a diff file, as the next epoch, and returns what it
+        changed. Files are read in this process. `batch` and `bad_rows` as for `update`."""
         update = self.update(source, batch, bad_rows=bad_rows)
         if isinstance(inserted, str | os.PathLike):
             update.read(inserted)
@@ -199,7 +199,7 @@ class Client(Renamed):
         source: str | None = None,
         batch: str | int | None = None,
     ) -> Changes:
-        """Adds and removes rules, as an update; with `preview`, only what that would change is told. `batch` as for
+        """Adds and removes rules, as an update; with `preview`, only returns what that would change. `batch` as for
         `update`."""
         if preview:
             return self.preview(added=added, removed=removed)
@@ -214,7 +214,7 @@ class Client(Renamed):
         source: str | None = None,
         batch: str | int | None = None,
     ) -> Changes:
-        """Replaces the program by another one: a path, a text, or a `Program`. `batch` as for `update`."""
+        """Replaces the program with another: a path, a text, or a `Program`. `batch` as for `update`."""
         text = as_program(program).tree.source.text
         return self._commit(calls.change, batch, program=text, preview=preview, source=source)
 
@@ -226,7 +226,7 @@ class Client(Renamed):
         added: str | Iterable[str] = "",
         removed: int | str | Iterable[int | str] = (),
     ) -> Changes:
-        """What an update would change, without an epoch; or what taking back an epoch would."""
+        """What an update, or undoing an epoch, would change; nothing is committed."""
         if isinstance(inserted, RemoteUndoing):
             return self._take_back(inserted.epoch, preview=True)
         edits = self.update().take(inserted, deleted, added, removed).edits
@@ -245,11 +245,11 @@ class Client(Renamed):
         return tuple(Forecast(**{**one, "relations": tuple(one["relations"])}) for one in told["strata"])
 
     def send(self, update: Mapping[str, Any], batch: str | int | None = None) -> Changes:
-        """Sends an update as `POST /updates` takes it."""
+        """Sends an update in the form that `POST /updates` takes."""
         return self._commit(calls.update, batch, **update)
 
     def _take_back(self, epoch: int, *, preview: bool = False) -> Changes:
-        """Takes back an epoch, or tells what that would change."""
+        """Undoes an epoch, or previews that."""
         return self._commit(calls.undo, None, epoch=epoch, preview=preview)
 
     def _commit(self, call: Call, batch: str | int | None, **body: Any) -> Changes:
@@ -259,8 +259,8 @@ class Client(Renamed):
         return self._changes(told)
 
     def rows_told(self, name: str, rows: Any, added: str = "", bad: BadChanges | None = None) -> list[list[Any]]:
-        """Facts of a relation, which rules that are `added` may declare, in any form that a session takes, files here
-        among them, as they are sent. Those that are none go to `bad`; unless it is given they are errors."""
+        """Encodes facts of a relation, which the `added` rules may declare, from any form that a session takes, local
+        files included. Invalid rows go to `bad`; without it they are errors."""
         if name not in self.schemas:
             self.reload()
         decoder = self.decoder.with_rules(added) if name not in self.schemas else self.decoder
@@ -295,15 +295,15 @@ class Client(Renamed):
     def why_not(
         self, fact: Written, limit: int = 5, *, rule: int | None = None, bindings: Mapping[str, Value] | None = None
     ) -> Absence:
-        """Why a fact does not hold: the derivations of it that fail nearest to success; with a pattern, `path(1, X)`,
-        why no other fact fits it."""
+        """Why a fact does not hold: the derivations of it that come nearest to success; with a pattern, `path(1, X)`,
+        why no other fact matches it."""
         values = {name: json_value(value) for name, value in parameter_values(bindings or {}).items()}
         told = self._calls.ask(calls.why_not, fact=_written(fact), limit=limit, rule=rule, bindings=json.dumps(values))
         return self._read(Decoder.absence, told, _Source(self, told["epoch"]))
 
     def uses(self, fact: Written, all: bool = False) -> tuple[Fact, ...]:  # noqa: A002
-        """The facts that follow directly from a fact; with `all`, those that would go if it went. The service may name
-        the first of them only."""
+        """The facts that follow directly from a fact; with `all`, those that would disappear with it. The service may
+        list only the first of them."""
         told = self._calls.ask(calls.uses, fact=_written(fact), all=all, limit=MOST_ROWS)
         return tuple(self.decoder.fact(one) for one in told["uses"])
 
@@ -322,7 +322,7 @@ class Client(Renamed):
         epochs: tuple[int, int] | None = None,
         time_limit: float | None = None,
     ) -> Localisation:
-        """A smallest part of the last update, or of what happened between two epochs, that shows all faults."""
+        """A smallest part of the last update, or of the changes between two epochs, that shows all faults."""
         faults: dict[str, Any] = _faults(unwanted, missing)
         return self.decoder.localisation(self._calls.ask(calls.localise, epochs=epochs, seconds=time_limit, **faults))
 
@@ -338,8 +338,8 @@ class Client(Renamed):
         over: str | None = None,
         candidates: Mapping[str, Any] | Sequence[Any] | None = None,
     ) -> Suggestion:
-        """A smallest repair; see `Session.suggest`. `apply()` of it sends the undoing, which is done unless
-        the service has gone on."""
+        """A smallest repair; see `Session.suggest`. Its `apply()` sends the repair, which is refused if the service has
+        committed other epochs since."""
         require_mapping("weights are numbers by element", weights, 'give a mapping, such as `{"edge(1, 2)": 2}`')
         body = {
             **_faults(unwanted, missing),
@@ -364,25 +364,26 @@ class Client(Renamed):
     # --- history ---------------------------------------------------------------------------------------------------
 
     def at(self, epoch: int | date | str) -> Client:
-        """A client of an earlier epoch, by its number or by a time at which it was in force; see `Session.at`."""
+        """A client of an earlier epoch, by its number or by a time at which it was the current one; see
+        `Session.at`."""
         if isinstance(epoch, date | str):
             return Client(self._transport, in_utc(as_moment(epoch)).isoformat())
         require_epochs(epoch)
         return Client(self._transport, int(epoch))
 
     def log(self, limit: int | None = None) -> tuple[LogEntry, ...]:
-        """The epochs that the service knows, until that of the client, oldest first: all, or the last `limit`."""
+        """The epochs that the service knows, up to that of the client, oldest first: all, or the last `limit`."""
         told = self._calls.ask(calls.epochs, limit=MOST_ROWS if limit is None else limit)
         return tuple(LogEntry.read(one) for one in reversed(told["epochs"]))
 
     def history(self, fact: Written) -> tuple[Turn, ...]:
-        """The epochs, until that of the client, in which a fact appeared, disappeared or changed its level, oldest
+        """The epochs, up to that of the client, in which a fact appeared, disappeared or changed its level, oldest
         first."""
         told = self._calls.ask(calls.turns, fact=_written(fact))
         return tuple(Turn(LogEntry.read(one["epoch"]), one["what"], one["was"], one["level"]) for one in told["turns"])
 
     def changes_since(self, epoch: int) -> Changes:
-        """What the epochs after one have changed together."""
+        """The changes of all epochs after one, together."""
         last = self.epoch
         return self._changes(self._diff(epoch, last))
 
@@ -395,7 +396,7 @@ class Client(Renamed):
         return self._calls.ask(calls.diff, from_=first, to=last, rows=MOST_ROWS)
 
     def _read(self, read: Callable[..., T], *told: Any) -> T:
-        """An answer, which may speak of rules or relations that are new."""
+        """Reads an answer that may mention new rules or relations."""
         try:
             return read(self.decoder, *told)
         except (KeyError, UnknownRelation):
@@ -435,7 +436,7 @@ class Client(Renamed):
 
 
 class _Source:
-    """Where further levels of a proof come from: the same epoch of the service."""
+    """Where a proof gets further levels from: the same epoch of the service."""
 
     def __init__(self, client: Client, epoch: int) -> None:
         self._client = client

@@ -1,4 +1,5 @@
-"""Answers of a service as the values that a session gives: facts, changes, proofs, absences, repairs."""
+"""Decodes the answers of a service into the values that a session returns: facts, changes, proofs, absences,
+repairs."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ from elastalog.relations.words import Dictionary
 
 
 class Decoder:
-    """Knows the program that the answers are about, and gives the texts in them words of its own."""
+    """Knows the program of the service; texts are interned in a dictionary of its own."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -39,20 +40,20 @@ class Decoder:
         self._rules = {rule.number: rule for rule in program.checked.rules}
 
     def relation(self, schema: Schema, rows: Any) -> Relation:
-        """Facts in whatever form they came."""
+        """Facts, from rows or an Arrow table."""
         words = to_words(schema, rows, self.dictionary)
         return Relation.of(schema, self.dictionary, words if words.shape[1] else np.zeros((len(words), 1), np.int32))
 
     def rows(self, schema: Schema, rows: Sequence[Sequence[Any]]) -> Relation:
-        """Facts that came as JSON."""
+        """Facts, from rows in JSON."""
         return self.relation(schema, [row_from_json(schema, row) for row in rows])
 
     def with_rules(self, added: str) -> Decoder:
-        """A decoder that also knows rules that are still to come."""
+        """A decoder that also knows rules which are yet to be added."""
         return Decoder(change_rules(self.program, RuleEdits((added,))).after) if added.strip() else self
 
     def fact(self, told: Mapping[str, Any] | str) -> Fact:
-        """A fact, from its text or its parts."""
+        """A fact, from its text or its JSON object."""
         if isinstance(told, str):
             return Fact(*parse_fact(told, self.program.checked))
         schema = schema_named(self.schemas, told["relation"])
@@ -61,7 +62,7 @@ class Decoder:
     # --- changes ---------------------------------------------------------------------------------------------------
 
     def changes(self, told: Mapping[str, Any]) -> Changes:
-        """What changed, by relation."""
+        """Changes by relation."""
         words: dict[str, tuple[Any, Any]] = {}
         cut: set[str] = set()
         for name, sides in told["relations"].items():
@@ -69,12 +70,12 @@ class Decoder:
             words[name] = tuple(self.rows(schema, sides[side]).fact_words().words for side in ("inserted", "deleted"))  # type: ignore[assignment]
             if _is_cut(sides):
                 cut.add(name)
-        changes = ToldChanges(words, self.schemas, self.dictionary, told["impact"], frozenset(cut))
+        changes = ReportedChanges(words, self.schemas, self.dictionary, told["impact"], frozenset(cut))
         changes.is_repeated = told.get("is_repeated", False)
         return changes
 
     def differences(self, told: Mapping[str, Any]) -> Differences:
-        """How relations differ between two epochs."""
+        """The differences between two epochs, by relation."""
 
         def nothing(name: str) -> Difference:
             none = self.rows(schema_named(self.schemas, name), [])
@@ -97,7 +98,7 @@ class Decoder:
     # --- proofs ----------------------------------------------------------------------------------------------------
 
     def proof(self, told: Mapping[str, Any], source: ProofSource | None = None) -> Proof:
-        """A proof, from its table of nodes: children stand behind their parents or are shared."""
+        """A proof, from its table of nodes; a node may have several parents."""
         nodes: Sequence[Mapping[str, Any]] = told["nodes"]
         made: dict[int, Node] = {}
         pending = [told["root"]]
@@ -132,7 +133,7 @@ class Decoder:
                 return Condition(kind, told["text"])
 
     def absence(self, told: Mapping[str, Any], source: AbsenceSource | None = None) -> Absence:
-        """Why a fact does not hold."""
+        """The reasons why a fact does not hold."""
         found = tuple(self._instantiation(one) for one in told["instantiations"])
         impossible = tuple((self._rules[one["rule"]], one["reason"]) for one in told["impossible"])
         if "present" in told:
@@ -155,7 +156,7 @@ class Decoder:
         return Instantiation(self._rules[told["rule"]], told["bindings"], literals, tuple(told["free"]))
 
     def knows_rules(self, told: Sequence[Mapping[str, Any]]) -> bool:
-        """Whether the rules that an answer speaks of are those of this program."""
+        """Whether this program has all the rules that an answer mentions."""
         return all(self._text(one["rule"]) == one["text"] for one in told)
 
     def _text(self, number: int) -> str | None:
@@ -165,11 +166,11 @@ class Decoder:
     # --- repairs ---------------------------------------------------------------------------------------------------
 
     def localisation(self, told: Mapping[str, Any]) -> Localisation:
-        """What shows the faults."""
+        """A part of an update that shows the faults."""
         return Localisation(**self._answer(told))
 
     def suggestion(self, told: Mapping[str, Any], undo: Callable[[Suggestion], Changes]) -> Suggestion:
-        """What to undo."""
+        """A suggested repair."""
         others = told.get("side_effects")
         return Suggestion(
             **self._answer(told), rejected=tuple(self._elements(told.get("rejected", ()))), undo=undo,
@@ -178,7 +179,7 @@ class Decoder:
         )  # fmt: skip
 
     def blame(self, told: Mapping[str, Any]) -> Blame:
-        """Since when, and why."""
+        """The epoch and the part of its update that brought a fact about or removed it."""
         elements = self._elements(told["elements"])
         return Blame(self.fact(told["fact"]), told["what"], told["epoch"], elements, None)
 
@@ -205,13 +206,14 @@ class Decoder:
 
 
 def _is_cut(told: Mapping[str, Any]) -> bool:
-    """Whether only the first facts are named."""
+    """Whether only the first facts are listed."""
     sides = [side for side in ("inserted", "deleted", "moved") if side in told]
     return any(len(told[side]) < told[f"{side}_count"] for side in sides)
 
 
-class ToldChanges(Changes):
-    """Changes as a service told them. Where it named only the first facts, asking for them raises LimitReached."""
+class ReportedChanges(Changes):
+    """Changes as a service reported them. Reading a relation of which it listed only the first facts raises
+    LimitReached."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
-"""What a service answers, in JSON; `decoding` reads it back.
+"""Encodes answers of a service as JSON; `decoding` is its inverse.
 
-Numbers and texts are what they are; records are lists, nil is null, and a branch is a text as the language writes it,
-as are the numbers that JSON has not: NaN and the infinities. What is given may be written the same way.
+Numbers and texts are themselves; records are lists and nil is null. Branches, NaN and the infinities, which JSON lacks,
+are texts as the language writes them. Input may be written the same way.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ def rows_as_json(facts: Iterable[tuple[Value, ...]]) -> list[list[Any]]:
 
 
 def rows_from_json(schema: Schema | None, rows: Iterable[list[Any]]) -> list[Any]:
-    """Facts of a relation, from lists; as they are if it is not known. Most have nothing that JSON tells otherwise."""
+    """The facts of a relation, from lists; unchanged if the relation is not known. Only floats and records need
+    decoding."""
     if schema is None or all(column.base not in (Base.FLOAT, Base.RECORD) for column in schema.columns):
         return list(map(tuple, rows))
     return [row_from_json(schema, row) for row in rows]
@@ -42,7 +43,7 @@ def columns_as_json(schema: Schema) -> list[dict[str, str]]:
 
 
 def changes_as_json(changes: Changes, most: int, only: Collection[str] | None = None) -> dict[str, Any]:
-    """What changed, by relation; facts beyond `most` are only counted, and `is_cut` says so."""
+    """Changes by relation. Facts beyond `most` are only counted, which `is_cut` reports."""
     relations: dict[str, Any] = {}
     left = most
     for name in changes:
@@ -54,7 +55,7 @@ def changes_as_json(changes: Changes, most: int, only: Collection[str] | None = 
 
 
 def sides_as_json(changed: RelationChanges | Difference, inserted: int, deleted: int) -> dict[str, Any]:
-    """The first facts of a relation that came and went, as many as are wanted of each, and how many they are."""
+    """The first facts inserted into and deleted from a relation, at most as many as given, and how many there are."""
     return {
         "inserted": rows_as_json(changed.inserted.head(inserted) if inserted > 0 else ()),
         "inserted_count": len(changed.inserted),
@@ -64,7 +65,7 @@ def sides_as_json(changed: RelationChanges | Difference, inserted: int, deleted:
 
 
 def difference_as_json(found: Difference, most: int) -> dict[str, Any]:
-    """How a relation differs between two epochs, the first facts of each kind."""
+    """How a relation differs between two epochs: the first facts of each kind, and how many there are."""
     came, moved = found.inserted, found.moved.slice(0, most)
     words = to_words(came.schema, moved.select(came.schema.names), came.dictionary)
     return {
@@ -76,7 +77,7 @@ def difference_as_json(found: Difference, most: int) -> dict[str, Any]:
 
 
 def undo_as_json(found: Suggestion) -> dict[str, Any]:
-    """The update that does what a suggestion says."""
+    """The update that applies a suggested repair."""
     sides: dict[str, dict[str, list[Any]]] = {"inserted": {}, "deleted": {}}
     for side, facts in (("inserted", found.insert), ("deleted", found.delete)):
         for fact in facts:
@@ -90,7 +91,7 @@ _OF_STRATA = ("stratum", "relations", "how", "why", "derivations", "seconds")
 
 
 def commit_as_json(record: EpochRecord, changes: Changes, most: int) -> dict[str, Any]:
-    """What came of an update."""
+    """The result of an update."""
     return {
         **{name: getattr(record, name) for name in _OF_RECORD},
         "strata": [{name: getattr(one, name) for name in _OF_STRATA} for one in record.work.strata],

@@ -1,4 +1,4 @@
-"""What a client hands out: relations that a service holds, updates that are sent to it, events that it sends."""
+"""What a client returns: relations held by a service, updates to be sent to it, and its events."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 
 class RemoteRelation(Relation):
-    """A relation that a service holds. It shows the latest epoch whenever it is read, or that of the client which gave
-    it. `local` has the service filter and order it; `filter` and `sort` do so here."""
+    """A relation held by a service, at the epoch of its client, by default the latest at each access. `local` lets the
+    service filter and sort it; `filter` and `sort` do so in this process."""
 
     def __init__(self, calls: Calls, decoder: Decoder, schema: Schema) -> None:
         super().__init__(schema, decoder.dictionary, self._words, size=self._total, make_frame=make_frame)
@@ -64,9 +64,9 @@ class RemoteRelation(Relation):
     def local(
         self, where: str = "", order: str = "", offset: int = 0, limit: int | None = None, *, explicit: bool = False
     ) -> Relation:
-        """The facts, or a part of them, in this process. `where`: literals as in the body of a rule, in which the
-        columns are variables; `order`: columns, prefixed with `-` for descending; `explicit`: only those that were
-        given, in any order, whether or not they also follow from rules."""
+        """The facts, or some of them, fetched into this process. `where`: literals as in the body of a rule, in which
+        the columns are variables; `order`: columns, prefixed with `-` for descending; `explicit`: only facts that were
+        given, in any order, whether or not rules derive them too."""
         if not self.schema.arity:  # an Arrow table without columns does not say how many rows it has
             return self._decoder.relation(self.schema, [()] * self._total(explicit))
         wanted = {"where": where, "order": order, "offset": offset, "limit": limit, "explicit": explicit}
@@ -77,14 +77,14 @@ class RemoteRelation(Relation):
         return list(self.local(limit=number))
 
     def to_arrow(self, annotations: bool = False, types: Mapping[str, Any] | None = None) -> pa.Table:
-        """An Arrow table; with `annotations`, columns `@level` and `@count` follow, if the strategy keeps them. `types`
-        as for a relation of a session."""
+        """An Arrow table; with `annotations`, followed by columns `@level` and `@count` if the strategy keeps them.
+        `types` as for a relation of a session."""
         table = self._calls.table(relation_page, relation=self.name, annotations=annotations)
         return with_types(table, types) if types else table
 
 
 class Sender(Protocol):
-    """What an update asks of its client."""
+    """The methods of its client that an update calls."""
 
     @property
     def decoder(self) -> Decoder: ...
@@ -93,7 +93,7 @@ class Sender(Protocol):
 
 
 class RemoteUpdate(DraftUpdate):
-    """What it holds is sent as one. After the commit: `changes`."""
+    """An update, sent as one request. After the commit it has `changes`."""
 
     def __init__(self, client: Sender, source: str | None, batch: str | int | None, policy: BadRows = FAIL) -> None:
         self._client = client
@@ -101,7 +101,7 @@ class RemoteUpdate(DraftUpdate):
         self._batch = batch
         self._bad = BadChanges(policy)
         self.edits: dict[str, Any] = {"inserted": {}, "deleted": {}, "added_rules": "", "removed_rules": []}
-        """What it holds, as it is sent."""
+        """Its content, in the form in which it is sent."""
         self._changes: Changes | None = None
 
     def insert(self, relation: str, rows: Any) -> None:
@@ -118,14 +118,14 @@ class RemoteUpdate(DraftUpdate):
     def take(
         self, inserted: Any = None, deleted: Any = None, added: str | Iterable[str] = "", removed: Any = ()
     ) -> RemoteUpdate:
-        """Facts by relation, and rules, that come and go."""
+        """Stages facts by relation, and rules, to insert and to delete."""
         self.remove_rules(removed)
         self.add_rules(added)
         fill(self, inserted, deleted)
         return self
 
     def read(self, path: str | os.PathLike[str]) -> None:
-        """The changes of a diff file, or of a folder of them."""
+        """Stages the changes of a diff file, or of a folder of them."""
         self.require_open()
         decoder = self._client.decoder.with_rules(self.edits["added_rules"])
         diff = read_diff(
@@ -159,18 +159,18 @@ class RemoteUpdate(DraftUpdate):
 
     @property
     def reports(self) -> tuple[Report, ...]:
-        """What was taken of rows and files, by relation, where bad rows may pass; nothing where they are errors."""
+        """Reports on invalid rows, by relation; empty where invalid rows are errors."""
         return self._bad.reports
 
 
 class RemoteEngine:
-    """The part of the `engine` of a session that a client has."""
+    """The part of `Session.engine` that a client offers."""
 
     def __init__(self, take_back: Callable[[int], Changes]) -> None:
         self._take_back = take_back
 
     def undoing(self, epoch: int | EpochRecord | LogEntry) -> RemoteUndoing:
-        """An update, still to be committed, that takes back what an epoch did; see `Engine.undoing`."""
+        """An update, not yet committed, that undoes an epoch; see `Engine.undoing`."""
         number: Any = getattr(epoch, "epoch", epoch)
         require_whole("an epoch to undo is given by its number", number, "give that of one; `db.log()` lists them")
         return RemoteUndoing(self._take_back, int(number))
@@ -184,19 +184,19 @@ class RemoteEngine:
 
 @dataclass(frozen=True, slots=True)
 class RemoteUndoing:
-    """An update that takes back an epoch, for `commit` or `Client.preview`."""
+    """An update that undoes an epoch, for `commit` or `Client.preview`."""
 
     take_back: Callable[[int], Changes]
     epoch: int
 
     def commit(self) -> Changes:
-        """Makes it the next epoch, and tells what it changed."""
+        """Commits it as the next epoch, and returns what that changed."""
         return self.take_back(self.epoch)
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What the epochs after `since` until `epoch` changed together; the next event begins where this one ends."""
+    """What the epochs after `since` up to `epoch` changed together; the next event begins where this one ends."""
 
     since: int
     epoch: int
@@ -206,7 +206,7 @@ class Event:
 
 
 def sent_events(lines: Iterable[str]) -> Iterator[tuple[str, Any]]:
-    """Kind and content of every event that a service sends, from the lines of its answer."""
+    """Type and content of every event in the lines of an event stream."""
     kind = data = ""
     for line in lines:
         name, _, text = line.partition(": ")

@@ -1,4 +1,4 @@
-"""Requests to a service, and what its refusals are: the diagnostics that it sent."""
+"""Sends requests to a service; its refusals are raised as the diagnostics that it sent."""
 
 from __future__ import annotations
 
@@ -26,18 +26,19 @@ _LIMITS: Final = (503, 504, 507)
 
 
 class _Connection(http.client.HTTPConnection):
-    """Closes its socket when it is collected: when its thread has ended, or its client was left open."""
+    """A connection that closes its socket when it is collected, because its thread ended or its client was not
+    closed."""
 
     def __del__(self) -> None:
         self.close()
 
 
 class _SecureConnection(http.client.HTTPSConnection, _Connection):
-    """The same with TLS."""
+    """The same over TLS."""
 
 
 class Transport:
-    """Talks to one address, over a connection for each thread that is kept open."""
+    """Connections to one address, one for each thread, kept open."""
 
     def __init__(self, url: str, token: str | None, timeout: float) -> None:
         parts = urlsplit(url if "//" in url else f"http://{url}")
@@ -51,7 +52,7 @@ class Transport:
         self._local = threading.local()
 
     def json(self, *asked: Any, **options: Any) -> Any:
-        """What a call answers, as JSON; None for nothing. Asked as `fetch`."""
+        """The answer to a call, as JSON; None if it is empty. Arguments as for `fetch`."""
         data = self.fetch(*asked, **options)
         if not data:
             return None
@@ -71,7 +72,7 @@ class Transport:
         accept: str = "application/json",
         key: str | None = None,
     ) -> bytes:
-        """What a call answers. Raises ElastalogError with what the service refused."""
+        """The answer to a call. Raises ElastalogError with the diagnostics of a refusal."""
         headers = {"Accept": accept, **({} if key is None else {"Idempotency-Key": key})}
         data = None if body is None else json.dumps(body, ensure_ascii=False).encode("utf-8", "surrogatepass")
         # A connection that was kept may be closed by now; what may not be done twice has a key.
@@ -91,7 +92,7 @@ class Transport:
         raise AssertionError("the second try is the last")
 
     def lines(self, path: str, query: Mapping[str, Any], last: int | None) -> Iterator[str]:
-        """The lines of a stream of events, over a connection of its own, as they come."""
+        """The lines of an event stream as they arrive, over a connection of its own."""
         connection = self._open()
         try:
             headers = {"Accept": "text/event-stream"}
@@ -167,25 +168,26 @@ class Transport:
 
 
 class Calls:
-    """The calls of a service, about one epoch where they can be asked at any, by number or time; None: the latest."""
+    """The calls of a service, at one epoch given by number or time, or at the latest (None)."""
 
     def __init__(self, transport: Transport, epoch: int | str | None) -> None:
         self.epoch = epoch
         self._transport = transport
 
     def ask(self, call: Call, key: str | None = None, **given: Any) -> Any:
-        """What a call answers, as JSON."""
+        """The answer to a call, as JSON."""
         return self._transport.json(*self._request(call, given), key=key)
 
     def table(self, call: Call, **given: Any) -> pa.Table:
-        """What a call answers, as a table."""
+        """The answer to a call, as an Arrow table."""
         import pyarrow as pa
 
         with pa.ipc.open_stream(self._transport.fetch(*self._request(call, given), accept=ARROW)) as reader:
             return reader.read_all()
 
     def _request(self, call: Call, given: Mapping[str, Any]) -> tuple[str, str, Any, Any]:
-        """Method, path, query and body. What is sent can be asked of the last epoch only, unless it says otherwise."""
+        """Method, path, query and body of a request. An earlier epoch goes into the path; only some calls can be asked
+        of one."""
         if self.epoch is not None and not call.at_any_epoch and call.method != "GET":
             raise read_only("it is a client of an earlier epoch")
         path, rest = call.request(given)
@@ -195,7 +197,7 @@ class Calls:
 
 
 class Broken(ElastalogError):
-    """The connection to a stream of events broke: it can be taken up again."""
+    """The connection of an event stream broke; it can be resumed."""
 
 
 def _written(value: Any) -> Any:
@@ -203,7 +205,7 @@ def _written(value: Any) -> Any:
 
 
 def diagnostic_of(told: Mapping[str, Any]) -> Diagnostic:
-    """A diagnostic as it was sent; places in a text that is not here are told by line and column."""
+    """A diagnostic as the service sent it; places in texts that are not here are given by line and column."""
     label = next((one for one in told["labels"] if one["primary"]), None)
     place = None if label is None else f"{label['file']}:{label['line']}:{label['column']}"
     return Diagnostic(

@@ -1,5 +1,5 @@
-"""Candidates for repairs: the changes of explicit facts that may bring missing ones about. And patterns that users name
-facts by."""
+"""Candidates for repairs: changes of explicit facts that may bring about missing facts; and the patterns by which users
+name facts."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ if TYPE_CHECKING:
     from elastalog.session.materialisation import Materialisation
 
 FACT_SIZE = 500
-"""Bytes that a fault takes in a search, about."""
+"""Approximate memory of a fault in a search, in bytes."""
 MOST_QUESTIONS = 200
-"""Absent facts that are looked into."""
+"""The most absent facts to examine."""
 NEAREST = 40
-"""Failing derivations of each that are looked at."""
+"""Failing derivations to examine for each."""
 ENOUGH_ROWS = 10_000
-"""Facts of a relation by which its values are known."""
+"""Facts of a relation after which its values are considered known."""
 MISSING = "missing facts are given in a list"
 _ADVICE = "give facts in a list, those to delete as `-edge(1, 2)`; or rows by relation"
 
 
 def given_candidates(given: Any, now: Materialisation, known: Callable[[], Iterable[Element]]) -> list[Element]:
-    """Candidates as the user names them: rows by relation, or facts, those to delete with a minus. A pattern with a
-    minus stands for the explicit facts that fit it, another for those to be inserted among `known` ones that do."""
+    """Candidates that the user gives: rows by relation, or facts, with a minus those to delete. A pattern with a minus
+    stands for all explicit facts that match; without one, for the matching `known` facts, to be inserted."""
     if isinstance(given, Mapping):
         offered = (
             (name, Relation.of(now.schema(name), now.dictionary, now.encode(name, given[name]))) for name in given
@@ -73,7 +73,7 @@ def given_candidates(given: Any, now: Materialisation, known: Callable[[], Itera
 
 
 def deleted_lately(missing: Sequence[Fact], now: Materialisation, past: Past) -> list[Element]:
-    """The explicit facts which missing ones may rest on that recent epochs have deleted, the latest first."""
+    """Explicit facts that recent epochs deleted and that missing facts may depend on, the latest first."""
     program, since = now.program.checked, max(past.oldest, now.epoch - SETTINGS.epochs_of_candidates)
     needed = needed_for(program, [fact.relation for fact in missing]) & program.relations.keys()
     found: dict[Element, None] = {}
@@ -88,8 +88,8 @@ def deleted_lately(missing: Sequence[Fact], now: Materialisation, past: Past) ->
 def candidates_by_why_not(
     missing: Sequence[Fact], now: Materialisation, explainer: Explainer, likely: Likely
 ) -> tuple[list[Element], list[tuple[str, Fact]]]:
-    """The explicit facts that the nearest failing derivations lack, however deep, and those that stand in their way.
-    And what the nearest one lacks that leaves columns open, each with a fact that fits it."""
+    """The explicit facts that the nearest failing derivations lack, at any depth, and those that block them; and the
+    facts that the nearest one lacks with columns left open, each with an example that fits."""
     found: dict[Element, None] = {}
     left_open: list[tuple[str, Fact]] = []
     asked: set[Fact] = set()
@@ -118,8 +118,8 @@ def candidates_by_why_not(
 
 
 class Likely:
-    """Whether a fact that is to be inserted is like the present ones: no number is beyond zero, or twice those of
-    its column, and no text is new in its column and in all columns that have texts in common with that."""
+    """Whether a fact to be inserted resembles the present ones: no number is negative, or more than twice those of its
+    column, where these are not, and no text is new to its column and to all columns that share texts with it."""
 
     def __init__(self, relation: Callable[[str], Relation], names: Iterable[str]) -> None:
         self._relation = relation
@@ -137,7 +137,7 @@ class Likely:
         return known
 
     def _fits(self, column: tuple[Value, ...], value: Value) -> bool:
-        """Whether a value is like those of a column."""
+        """Whether a value resembles those of a column."""
         numbers = [known for known in column if isinstance(known, int | float)]
         if len(numbers) == len(column):
             return isinstance(value, int | float) and 2 * min(*numbers, 0) <= value <= 2 * max(*numbers, 0)
@@ -149,8 +149,8 @@ class Likely:
 
 
 def _in_the_way(absence: Absence, now: Materialisation) -> Iterator[tuple[str, Fact]]:
-    """The facts that a derivation lacks, as atoms, all values known, and those that fit what it negates, or what its
-    aggregates range over where a comparison fails."""
+    """The facts that a derivation lacks, as atoms whose values are all known, and those that match what it negates, or
+    what its aggregates range over where a comparison fails."""
     for instantiation in absence.instantiations:
         ranged = False
         for literal in instantiation.failing:
@@ -169,8 +169,7 @@ def _in_the_way(absence: Absence, now: Materialisation) -> Iterator[tuple[str, F
 
 
 def _left_open(instantiation: Instantiation, program: CheckedProgram) -> Iterator[tuple[str, Fact]]:
-    """The atoms of given facts that fail whatever values are in their open columns, as they are shown, and a fact that
-    fits each."""
+    """The given atoms that fail for every value of their open columns, as text, and a fact that fits each."""
     known = dict(instantiation.bindings)
     for atom, state in zip(instantiation.rule.body, instantiation.literals, strict=False):
         if not (isinstance(atom, Atom) and state.status == "fails" and state.fact is None):
@@ -190,7 +189,7 @@ _EXAMPLES: Mapping[Base, Value] = {Base.SYMBOL: "x", Base.NUMBER: 1, Base.UNSIGN
 
 
 def _ranged_over(rule: Rule) -> Iterator[Atom]:
-    """The atoms of the aggregates of a rule."""
+    """The atoms within the aggregates of a rule."""
     bodies = (body for literal in rule.body if isinstance(literal, Aggregation) for body in literal.bodies)
     return (inner for body in bodies for inner in body if isinstance(inner, Atom))
 
@@ -207,28 +206,28 @@ def _term(argument: Expression | Wildcard, bindings: Mapping[str, Value]) -> Val
 
 
 def patterns_in(written: Any, now: Materialisation) -> list[Pattern]:
-    """The patterns among facts as the user names them."""
+    """The patterns among facts given by the user."""
     found = [parse_pattern(one, now.program.checked) for one in named(written) or () if isinstance(one, str)]
     return [one for one in found if not one.is_fact]
 
 
 def refuse_patterns(missing: Any, now: Materialisation) -> None:
-    """Raises ElastalogError if a missing fact is named by a pattern: which of the facts that fit it is meant?"""
+    """Raises ElastalogError if a missing fact is given as a pattern, which leaves open which fact is meant."""
     for one in named(missing) or ():
         if isinstance(one, str):
             require_fact(one, now.program.checked)
 
 
 def faults_named(unwanted: Any, missing: Any, now: Materialisation) -> Any:
-    """The unwanted facts, with the facts that fit it in the place of each pattern."""
+    """The unwanted facts, each pattern replaced by the facts that match it."""
     warn_of_named(facts_in("unwanted facts are given in a list", unwanted), now)
     warn_of_named(facts_in(MISSING, missing), now)
     return _as_facts(unwanted, now)
 
 
 def warn_of_named(written: Iterable[Any], now: Materialisation) -> None:
-    """Warns of texts that no fact has, and of bare names that are perhaps meant as texts, in facts, patterns and
-    elements as the user names them."""
+    """Warns of texts that no fact has, and of bare names that may be meant as texts, in facts, patterns and elements
+    given by the user."""
     for one in written:
         _, element = signed(one)
         if isinstance(element, str) and ":-" not in element:
@@ -238,7 +237,7 @@ def warn_of_named(written: Iterable[Any], now: Materialisation) -> None:
 
 
 def named(written: Any) -> Iterable[Any] | None:
-    """Facts as the user names them, among which there may be patterns; None: whatever it is, there is none in it."""
+    """The names of facts and patterns given by the user; None if they cannot contain any."""
     if isinstance(written, str):
         return [written]
     is_several = isinstance(written, tuple) and all(isinstance(one, str) for one in written)
@@ -246,8 +245,8 @@ def named(written: Any) -> Iterable[Any] | None:
 
 
 def _as_facts(written: Any, now: Materialisation) -> Any:
-    """Facts as the user names them, one or several, with the facts that fit it in the place of each pattern, such as
-    `path(1, _)`."""
+    """Facts given by the user, one or several, each pattern such as `path(1, _)` replaced by the facts that match
+    it."""
     each = named(written)
     if each is None:
         return written
@@ -265,7 +264,7 @@ def _as_facts(written: Any, now: Materialisation) -> Any:
 
 
 def fitting(pattern: Pattern, now: Materialisation) -> Iterator[Fact]:
-    """The facts that fit a pattern, as far as memory allows."""
+    """The facts that match a pattern, within the limits of memory."""
     for fact in Reading(now.backend, now.dictionary).fitting(pattern):
         quota.take(FACT_SIZE)
         yield fact

@@ -1,10 +1,10 @@
-"""What a session is made of, for those who build on one: facts as words, updates made of them, locks and limits; and
-replicas, second sessions of the same epoch in this process, which are read while the first is updated, and follow.
+"""The parts of a session for programs built on one: encoded facts, updates made of them, locks and limits; and
+replicas, which are second sessions of the same epoch in this process, read while the first is updated.
 
-Replicas share program and dictionary, so that an update made of words for one is an update of the other.
+Replicas share program and dictionary, so an encoded update of one is an update of the others.
 
-Observers of a session are told of every commit and every question, when it is over. Spans of OpenTelemetry, and the
-metrics of a service, are made there and nowhere else.
+Observers of a session are told of every commit and every question once it is over. OpenTelemetry spans and the metrics
+of a service are made from these calls only.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class Engine:
-    """The engine room of a session, `db.engine`: for programs that build on a session, such as a service."""
+    """Low-level access to a session, `db.engine`: for programs built on one, such as a service."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -51,7 +51,7 @@ class Engine:
     # --- locks and limits --------------------------------------------------------------------------------------------
 
     def reading(self) -> AbstractContextManager[None]:
-        """A block in which reading files obeys the limits of the session, its time beginning now."""
+        """A block in which reading files obeys the limits of the session, counted from now."""
         return self._materialisation.reading()
 
     def exclusively(self) -> AbstractContextManager[object]:
@@ -59,15 +59,14 @@ class Engine:
         return self._materialisation.lock
 
     def within(self, seconds: float | None = None, memory: int | None = None) -> AbstractContextManager[None]:
-        """A block in which all questions and evaluations together may take this many seconds, and allocate this many
-        bytes: beyond that the call that is under way raises LimitReached, and the session is as it was. No other thread
-        uses the session meanwhile. The `time` of the session's limits is for every single call."""
+        """A block in which all questions and evaluations together may take this many seconds and allocate this many
+        bytes; beyond that, the running call raises LimitReached and the session is unchanged. Other threads wait
+        meanwhile. (The `time` of the session's limits applies to each call separately.)"""
         require_number("memory", memory, 0, whole=True)
         return self._materialisation.within(seconds, memory)
 
     def observe(self, observer: Observer) -> None:
-        """Tells an observer of every commit and question from now on: see `Observer`. Replicas tell it too, of
-        questions."""
+        """Tells an observer of every commit and question from now on, those of replicas included; see `Observer`."""
         self._materialisation.observers.append(observer)
 
     # --- questions ---------------------------------------------------------------------------------------------------
@@ -75,25 +74,25 @@ class Engine:
     def asking(
         self, text: str, parameters: Mapping[str, Value] | None = None, *, time_limit: float | None = None
     ) -> Callable[[], Relation]:
-        """What answers a query over the facts of this epoch, called when it suits, in any thread: updates and other
-        questions do not wait for it, and it does not see them. After `time_limit` seconds from now it gives up."""
+        """A function that answers a query over the facts of this epoch, to be called in any thread: updates and other
+        questions do not wait for it, and it does not see them. It gives up `time_limit` seconds from now."""
         return self._session._reader.asking(text, parameters or {}, time_limit)
 
     def fact(self, written: Written) -> tuple[str, tuple[Value, ...]]:
         """A fact, from text (`path(1,4)`) or from relation and values, checked against the declarations. Its values are
-        those that facts have: plain numbers and texts, whatever was given."""
+        plain numbers and texts, whatever was given."""
         relation, values = self._materialisation.fact(written)
         return relation, values
 
     # --- updates made of words ---------------------------------------------------------------------------------------
 
     def encode(self, name: str, rows: Rows) -> np.ndarray:
-        """Facts of a relation as words."""
+        """Encodes facts of a relation."""
         return self._materialisation.encode(name, rows)
 
     def commit(self, update: Update, committed: Callable[[EpochRecord], None] | None = None) -> EpochRecord:
-        """Applies an update made of words: the next epoch. `update` and `apply` of the session are the ways to make
-        one. `committed` is called with what is returned as soon as nothing can prevent the epoch any more."""
+        """Commits an encoded update as the next epoch; `update` and `apply` of the session make such updates.
+        `committed` is called with the record of the epoch as soon as nothing can prevent it any more."""
         return self._updates.commit(update, committed)
 
     def is_applied(self, source: str | None, batch: str | int | None) -> bool:
@@ -101,19 +100,19 @@ class Engine:
         return self._updates.is_applied(source, batch)
 
     def changes_of(self, record: EpochRecord) -> Changes:
-        """What an epoch changed, as relations."""
+        """The changes of an epoch."""
         return self._updates.changes_of(record)
 
     def announce(self, upcoming: PendingUpdate, marks: str = "eager") -> None:
-        """Says which update will follow the next one, so that the next one can prepare for it. `marks`: `eager` or
-        `linked`, for dred, bf and bfc, or `auto`: linked ones where they pay, none under other strategies. Results
+        """Announces the update that will follow the next one, so that the next one can prepare for it. `marks`: `eager`
+        or `linked`, for dred, bf and bfc, or `auto`: linked marks where they pay, none with other strategies. Results
         never depend on it, nor on whether that update comes."""
         self._updates.announce(upcoming, marks)
 
     def undoing(self, epoch: int | EpochRecord, update: PendingUpdate | None = None) -> PendingUpdate:
-        """An update, still to be committed, that takes back what an epoch did to explicit facts and rules: a new one
-        unless one is given to be filled. The epoch is one that the session remembers, or its store, after the first.
-        What it declared stays."""
+        """An update, not yet committed, that undoes what an epoch did to explicit facts and rules: a new one unless one
+        is given to be filled. The epoch must be after the first, and known to the session or its store. Declarations
+        stay."""
         past, now = self._history.past, self._materialisation.epoch
         number: Any = getattr(epoch, "epoch", epoch)
         require_whole("an epoch to undo is given by its number", number, "give that of one; `db.log()` lists them")
@@ -131,7 +130,7 @@ class Engine:
         return update
 
     def warm(self) -> None:
-        """Plans updates and makes the indexes that they need now, instead of when the first update needs them."""
+        """Plans updates and builds the indexes that they need now, instead of with the first update."""
         backend = self._materialisation.backend
         with self._materialisation.lock:
             for stratum in backend.program.strata:
@@ -141,39 +140,39 @@ class Engine:
 
     @property
     def store(self) -> Path | None:
-        """The folder that keeps the epochs, if there is one; of a store at an address, that of its copy."""
+        """The folder that keeps the epochs, if there is one; for a store at a URL, the folder of its copy."""
         return None if self._history.store is None else self._history.store.root
 
     @property
     def recovery(self) -> tuple[Diagnostic, ...]:
-        """What opening the store found and repaired after a crash: nothing, as a rule."""
+        """What was found and repaired when the store was opened after a crash; normally nothing."""
         return () if self._history.store is None else tuple(self._history.store.discarded)
 
     def epoch_at(self, moment: int | date | str) -> int:
-        """The epoch of a number, or that which was in force at a time (see `Session.at`)."""
+        """The epoch with a number, or the one that was current at a time (see `Session.at`)."""
         return self._history.epoch_at(moment)
 
     def changed_rules(self, first: int, last: int) -> RuleTexts:
-        """The rules that the epochs after one until another removed and added together, without a store too. The other
-        way round when `last` is the earlier one."""
+        """The net rules removed and added by the epochs after one up to another; inverted when `last` is the earlier
+        one. Works without a store, too."""
         return self._history.changed_rules(first, last)
 
     def added_declarations(self, first: int, last: int) -> tuple[str, ...]:
-        """What the program of one epoch declares (types, relations, directives) and that of another does not, printed,
-        in order. Declarations only ever come, so there is none when `last` is the earlier one."""
+        """What the program of one epoch declares (types, relations, directives) and that of another does not, as text,
+        in order. Declarations are never removed, so there are none when `last` is the earlier one."""
         return self._history.added_declarations(first, last)
 
     # --- replicas ----------------------------------------------------------------------------------------------------
 
     def twin(self) -> Session:
-        """A second session of this epoch, with facts of its own in memory, to be read while this one is updated. It is
-        not updated itself, it follows."""
+        """A second session of this epoch, with its own facts in memory, to be read while this one is updated. It is not
+        updated itself; it follows."""
         with self._materialisation.lock:
             return type(self._session)(*_twin_of(self._materialisation, self._history))
 
     def follow(self, update: Update, record: EpochRecord) -> bool:
-        """For a twin: does what the other session did, an update and what `commit` returned for it. Returns whether it
-        came to the same, which only numbers of `autoinc` and choices can prevent."""
+        """Of a twin: repeats an update of the other session, given with the record that `commit` returned. Returns
+        whether the result is the same, which only numbers of `autoinc` and choices can prevent."""
         now, alike = self._materialisation, record.update or update
         with now.lock:
             with memory_as_limit():
@@ -186,7 +185,7 @@ class Engine:
 
 
 def _twin_of(now: Materialisation, history: History) -> tuple[Materialisation, History]:
-    """The present epoch once more, and a past of its own to ask about. Under the lock of the first."""
+    """A copy of the present epoch, with its own history. Called under the lock of the first."""
     from elastalog.evaluation.stored import keeps_all, unmoved
     from elastalog.storage.store import Store
 
@@ -221,7 +220,7 @@ def _are_alike(changes: ChangedWords, others: ChangedWords) -> bool:
 
 
 def _learn_alike(now: Materialisation, other: Materialisation) -> None:
-    """What updates cost is known to both."""
+    """Lets both learn the costs of updates."""
     known, new = now.epochs.strategy.costs, other.epochs.strategy.costs
     if known is not None and new is not None:
         new.become(known)
@@ -231,19 +230,19 @@ def _learn_alike(now: Materialisation, other: Materialisation) -> None:
 
 
 class Observer(Protocol):
-    """What `db.engine.observe` takes. It is called under the lock of the session, so it should be quick; what goes
-    wrong in it is logged."""
+    """What `db.engine.observe` takes. It is called under the lock of the session, so it should be quick; its exceptions
+    are logged."""
 
     def committed(self, record: EpochRecord, ended: int) -> None:
-        """An epoch is there, and durable if a store keeps it. `ended`: in nanoseconds since 1970."""
+        """Called when an epoch is committed, and durable if a store keeps it. `ended`: in nanoseconds since 1970."""
 
     def asked(self, text: str, began: int, error: BaseException | None) -> None:
-        """A question was answered just now, or ended with an error; it began at a time in nanoseconds."""
+        """Called when a question has been answered or has failed; it began at a time in nanoseconds."""
 
 
 class Spans:
-    """Makes spans of commits, of the strata within them, and of questions. They belong to the span that is current
-    where the call was made."""
+    """Makes spans of commits, of the strata within them, and of questions. Their parent is the span that was current at
+    the call."""
 
     def __init__(self, provider: Any = None) -> None:
         trace = require_package("opentelemetry.trace")
@@ -288,7 +287,7 @@ class Spans:
 
 
 def instrument(db: Session, tracer_provider: Any = None) -> Session:
-    """Has a session make OpenTelemetry spans of its commits, the strata within them, and its questions, with the
-    provider that is given or the global one. Needs `pip install elastalog[otel]`. Returns the session."""
+    """Makes a session emit OpenTelemetry spans for its commits, the strata within them, and its questions, with the
+    given provider or the global one. Needs `pip install elastalog[otel]`. Returns the session."""
     db.engine.observe(Spans(tracer_provider))
     return db

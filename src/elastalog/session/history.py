@@ -1,4 +1,4 @@
-"""What a session remembers of its epochs: records in memory, or everything in a store."""
+"""The history of a session: records in memory, or everything in a store."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ else:  # only sessions with a store need them
     stores = late.module("elastalog.storage.store")
 
 MOST_FACTS = 1_000_000
-"""Changed facts that are remembered without a store, beside those of the last epoch."""
+"""Changed facts that are remembered without a store, besides those of the last epoch."""
 
 
 class History:
-    """The past of a materialisation. `records`: its epochs in memory, the latest `retention` of them, and no more than
-    have changed `MOST_FACTS`; only the last if there is a store. `batches`: those that have been applied. A reader has
-    a store that it does not write, and nothing `durable`."""
+    """The history of a materialisation. `records`: its latest `retention` epochs in memory, with at most `MOST_FACTS`
+    changed facts; with a store, only the last. `batches`: those that have been applied. A reader has a store that it
+    does not write, and nothing `durable`."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class History:
             )
 
     def keep_in(self, path: Path, options: Options, files: FileSystem | None = None) -> None:
-        """Makes a store of the first epoch, which the following ones go to, through `files` if given."""
+        """Makes a store of the first epoch, written through `files` if given; the following epochs are added to it."""
         now = self._materialisation
         first = self.records[-1]
         self._take(
@@ -87,7 +87,7 @@ class History:
 
     @cached_property
     def past(self) -> Past:
-        """What epochs did, as questions about them and `undoing` need it."""
+        """The past epochs, in the form that questions about them and `undoing` need."""
         from elastalog.debugging.history import Past  # most sessions are never asked
 
         return Past(self.records, self.stored_if_any, lambda: self._materialisation.epoch)
@@ -97,7 +97,7 @@ class History:
         return self.store is not None and self.store.is_read_only
 
     def add(self, record: EpochRecord, update: Update) -> None:
-        """An epoch that has just been committed."""
+        """Adds an epoch that has just been committed."""
         if update.batch is not None:
             self.batches.add(update.source, update.batch, update.digest)
         records = self.records
@@ -112,7 +112,7 @@ class History:
             self._remembered -= size
 
     def note_batch(self, update: Update) -> None:
-        """A batch that changed nothing: it is not an epoch, but it is known from now on."""
+        """Notes a batch that changed nothing: there is no epoch, but the batch is known from now on."""
         if update.batch is None:
             return
         if self.store is not None:
@@ -120,7 +120,7 @@ class History:
         self.batches.add(update.source, update.batch, update.digest)
 
     def close(self) -> None:
-        """Lets the store go, if there is one."""
+        """Releases the store, if there is one."""
         if self.store is not None:
             self.store.close()
 
@@ -134,21 +134,21 @@ class History:
     # --- looking back ----------------------------------------------------------------------------------------------
 
     def log(self) -> tuple[LogEntry, ...]:
-        """What is known of every epoch, oldest first."""
+        """The entries of all epochs, oldest first."""
         if self.store is None:
             return tuple(stored.log_entry(record, record.impact) for record in self.records)
         with self._materialisation.lock, self._stored() as store:
             return store.log()
 
     def epoch_at(self, moment: int | date | str) -> int:
-        """The epoch of a number, or the one that was in force at a time."""
+        """The epoch with a number, or the one that was current at a time."""
         if isinstance(moment, date | str):
             return epoch_in_force(self.log(), moment)
         require_epochs(moment)
         return moment
 
     def net_changes(self, epoch: int) -> ChangedWords:
-        """The facts that came and went in the epochs after one, all together."""
+        """The net facts inserted and deleted by the epochs after one."""
         require_epochs(epoch)
         now = self._materialisation
         if self.store is not None:
@@ -167,7 +167,7 @@ class History:
             return back_up(store.root, to, files)
 
     def at(self, moment: int | date | str) -> tuple[Materialisation, History]:
-        """An earlier epoch and its own past. They are only to be read: closing them closes nothing else."""
+        """An earlier epoch and its own history. Both are read-only; closing them closes nothing else."""
         epoch = self.epoch_at(moment)
         now = self._materialisation
         with now.lock, self._stored() as store:
@@ -176,7 +176,7 @@ class History:
                 return earlier, History(earlier, stores.Store.open(store.root, read_only=True, until=epoch))
 
     def later(self) -> tuple[Materialisation, History] | None:
-        """The latest epoch of a store that another process writes, None if it is this one."""
+        """The latest epoch of a store that another process writes; None if it is this one."""
         now = self._materialisation
         if self.store is None or not self.store.is_read_only or self.store.looks_no_further:
             raise ElastalogError.of("E0815")
@@ -198,7 +198,7 @@ class History:
         return found
 
     def diff(self, first: int, last: int) -> Differences:
-        """What the epochs after one until another did together, or the other way round."""
+        """The net effect of the epochs after one up to another, or its inverse."""
         require_epochs(first, last)
         now = self._materialisation
         with now.lock, self._stored() as store:
@@ -209,7 +209,7 @@ class History:
         return found
 
     def changed_rules(self, first: int, last: int) -> RuleTexts:
-        """The rules that the epochs after one until another removed and added together, or the other way round."""
+        """The net rules removed and added by the epochs after one up to another, or the inverse."""
         require_epochs(first, last)
         entries = self.log()
         for epoch in (first, last):
@@ -230,7 +230,7 @@ class History:
         return RuleTexts(removed, tuple(rule for rule in number for _ in range(number[rule])))
 
     def added_declarations(self, first: int, last: int) -> tuple[str, ...]:
-        """What the program of one epoch declares and that of another does not, printed, in order."""
+        """What the program of one epoch declares and that of another does not, as text, in order."""
         require_epochs(first, last)
         with self._materialisation.lock, self._stored() as store:
             before, after = (declarations_in(store.state(epoch).program_text()) for epoch in (first, last))
@@ -250,7 +250,7 @@ class History:
 
     @contextmanager
     def _stored(self) -> Iterator[Store]:
-        """The store, to read history from. A reader looks again at what its files are now."""
+        """The store, to read history from. A reader first looks for files written since."""
         if self.store is None:
             raise errors.no_history()
         if not self.store.is_read_only:
@@ -263,10 +263,10 @@ class History:
             yield store
 
     def stored_if_any(self) -> AbstractContextManager[Store | None]:
-        """The store, for a block in which its files stay where they are, or None."""
+        """The store, for a block in which its files are kept, or None."""
         return nullcontext() if self.store is None else self._stored()
 
 
 def _sides(changes: ChangedWords) -> tuple[Mapping[str, Rows], Mapping[str, Rows]]:
-    """What was deleted and what was inserted, by relation."""
+    """The deleted and the inserted facts, by relation."""
     return {name: went for name, (_, went) in changes.items()}, {name: came for name, (came, _) in changes.items()}

@@ -1,5 +1,5 @@
-"""A program, its facts and what maintains them: what every part of a session works on. And the explicit facts of its
-first epoch: those in the program's text, and those given or read from files."""
+"""A program, its facts and what maintains them, on which every part of a session works; and the explicit facts of its
+first epoch, from the text of the program, given, or read from files."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ log = logging.getLogger("elastalog.session")
 
 
 class Materialisation:
-    """The facts of a program at its latest epoch. `lock` is held while it is updated, or while more than one thing of
-    the same epoch is read. `watch`: limits of what is evaluated. Backend, dictionary and epochs are the same for life;
+    """The facts of a program at its latest epoch. `lock` is held while it is updated, or while several things are read
+    that must belong to the same epoch. `watch`: limits of evaluation. Backend, dictionary and epochs never change;
     program and schemas change with the rules."""
 
     def __init__(
@@ -95,7 +95,7 @@ class Materialisation:
         self.follow(program)
 
     def follow(self, program: Program) -> None:
-        """Takes the program which the backend has now."""
+        """Takes over the program that the backend has now."""
         self.program = program
         self.schemas = program.once("schemas", lambda: schemas_of(program.checked))
 
@@ -125,9 +125,9 @@ class Materialisation:
         strategy: str | None = None,
         make_backend: BackendMaker | None = None,
     ) -> Materialisation:
-        """One with the same settings, in this process, still without facts. `equivalences`: those that are kept as
-        classes, and `strategy`: unless given the same as here. `watch`: that of this one, if it is asked in the same
-        thread. `make_backend`: how it is evaluated, unless by the kernel alone."""
+        """A new one with the same settings, in this process, still without facts. `equivalences`: those kept as
+        classes, and `strategy`: as here unless given. `watch`: that of this one, for questions in the same thread.
+        `make_backend`: how it is evaluated, by default by the kernel alone."""
         if equivalences is None:
             equivalences = self.backend.program.equivalences
         strategy = self._settings.strategy if strategy is None else strategy
@@ -139,14 +139,15 @@ class Materialisation:
         return other
 
     def asking(self, *asked: object) -> AbstractContextManager[None]:
-        """A block in which something is evaluated or asked, under the lock, for as long as the settings say. `asked`:
+        """A block that evaluates or asks something, under the lock and within the limits of the settings. `asked`:
         texts and facts of the question, or lists of them."""
         each = [one for given in asked for one in (given[:10] if isinstance(given, list) else (given,)) if one]
         return self.within(self.timeout, None, _Asked(each) if each else None)
 
     @contextmanager
     def within(self, seconds: float | None, memory: int | None = None, asked: object = None) -> Iterator[None]:
-        """A block that holds the lock, with limits of seconds and bytes. What is in it may have less, never more."""
+        """A block that holds the lock, with limits of seconds and bytes. Limits within it may be lower, never
+        higher."""
         with self.lock, self.watch.within(seconds, memory, asked):
             if asked is None or not self.observers:
                 yield
@@ -156,7 +157,7 @@ class Materialisation:
 
     @contextmanager
     def observed(self, asked: str) -> Iterator[None]:
-        """A block that answers a question, of which observers hear."""
+        """A block that answers a question and reports it to observers."""
         began = time.time_ns()
         failed: BaseException | None = None
         try:
@@ -168,7 +169,7 @@ class Materialisation:
             self.tell(lambda observer: observer.asked(asked, began, failed))
 
     def tell(self, told: Callable[[Observer], None]) -> None:
-        """Tells observers of something. What goes wrong in one is logged."""
+        """Notifies observers; their exceptions are logged."""
         for observer in tuple(self.observers):
             try:
                 told(observer)
@@ -176,7 +177,7 @@ class Materialisation:
                 log.exception("%r failed when it was told", observer)
 
     def own_watch(self, seconds: float | None, asked: str) -> Watch:
-        """The limits of a question that is answered beside this, without its lock."""
+        """The limits of a question that is answered without the lock."""
         return Watch(within(seconds, None, asked), self.watch.memory)
 
     @property
@@ -185,7 +186,7 @@ class Materialisation:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """A block in which reading files obeys the settings' limits, its time beginning now."""
+        """A block in which reading files obeys the limits of the settings, counted from now."""
         with self.watch.within(self.timeout), reading_within(self._settings.reading(self.watch)):
             yield
 
@@ -205,16 +206,16 @@ class Materialisation:
     # --- facts in and out ------------------------------------------------------------------------------------------
 
     def bootstrap(self, explicit: dict[str, np.ndarray | FactFiles]) -> EpochRecord:
-        """The first epoch, of explicit facts as words, or in files of words, which are taken out of the dict."""
+        """Makes the first epoch, of encoded explicit facts or of files with them, which are removed from the dict."""
         with memory_as_limit():
             return self.epochs.bootstrap(explicit)
 
     def schema(self, name: str) -> Schema:
-        """The schema of a relation; raises ElastalogError if there is none of that name."""
+        """The schema of a relation; raises ElastalogError if there is no such relation."""
         return schema_named(self.schemas, name)
 
     def encode(self, name: str, rows: Any, schemas: Mapping[str, Schema] | None = None) -> np.ndarray:
-        """Facts of a relation as words; `schemas` are those of the program unless given."""
+        """Encodes facts of a relation; `schemas` are those of the program unless given."""
         known = self.schemas if schemas is None else schemas
         schema = (known.get(name) if type(name) is str else None) or schema_named(known, name)
         if type(rows) is list:
@@ -231,7 +232,7 @@ class Materialisation:
         return words if schema.columns else np.zeros((len(words), 1), np.int32)
 
     def explicit_words(self, name: str) -> np.ndarray:
-        """The explicit facts of a relation."""
+        """The explicit facts of a relation, encoded."""
         backend = self.backend
         if (given := backend.program.given.get(name)) is not None:
             return backend.facts(given).words
@@ -241,8 +242,8 @@ class Materialisation:
         return explicit
 
     def fact(self, written: Written) -> Fact:
-        """A fact as the user writes it, checked against the declarations. Its values are those that facts have: plain
-        numbers and texts, whatever was given. The dictionary does not learn them."""
+        """A fact given by the user, checked against the declarations. Its values are plain numbers and texts, whatever
+        was given. They are not interned."""
         given: Any = written
         match given:
             case str():
@@ -252,8 +253,8 @@ class Materialisation:
         raise no_fact(given)
 
     def _lowered(self, program: Program) -> LogicalProgram:
-        """The program as the backend gets it. Global levels are exact, and tasks share facts out, only where an
-        equivalence is kept by its rules."""
+        """The program in the form that the backend gets. Global levels are exact, and tasks divide facts among them,
+        only where an equivalence is kept by its rules."""
         settings = self._settings
         by_rules = settings.levels == "global" or settings.on_cluster
         if by_rules and settings.equivalences:
@@ -278,14 +279,14 @@ class Materialisation:
         return again.setting
 
     def written_out(self) -> Epochs:
-        """Epochs of the same program and facts, but with all pairs of all equivalences, to look for faults in."""
+        """Epochs of the same program and facts, but with all pairs of all equivalences, for the debugger."""
         program = lower(self.program.checked, equivalences=())
         return self.evaluate_anew(Transition(program, {}, frozenset()), {})
 
     # --- other programs --------------------------------------------------------------------------------------------
 
     def evaluate_anew(self, meanwhile: Transition, guards: Mapping[str, bool]) -> Epochs:
-        """Epochs of another program over the explicit facts of now, to look for faults in."""
+        """Epochs of another program over the present explicit facts, for the debugger."""
         # Written out, or with rules of several epochs, a program may be recursive that is not so by itself.
         name = "elastic" if self._settings.strategy == "counting" else self._settings.strategy
         strategy, backend = self._strategy_and_backend(meanwhile.program, name)
@@ -317,7 +318,7 @@ def _kept_as_classes(equivalences: frozenset[str]) -> Diagnostic:
 
 
 class _Asked(tuple[object, ...]):
-    """What was asked, which is written out only if it is shown."""
+    """A question, formatted only if it is shown."""
 
     __slots__ = ()
 
@@ -326,7 +327,8 @@ class _Asked(tuple[object, ...]):
 
 
 Rows: TypeAlias = Any
-"""Facts of one relation: a list of tuples, anything tabular (see `relations.tables.to_words`), or a file's path."""
+"""Facts of one relation: a list of tuples, anything tabular (see `relations.tables.to_words`), or the path of a
+file."""
 
 
 def initial_facts(
@@ -335,8 +337,8 @@ def initial_facts(
     policy: BadRows,
     files: InputFiles | None = None,
 ) -> tuple[dict[str, np.ndarray | FactFiles], list[Report]]:
-    """The facts by relation, and how the reading went. `facts`: files, a folder that Spark reads, or rows. `files`: of
-    rows that are paths."""
+    """The facts by relation, and reports on reading them. `facts`: files, a folder that Spark reads, or rows. `files`:
+    of rows that are given as paths."""
     explicit: dict[str, list[np.ndarray]] = {}
     filed: dict[str, FactFiles] = {}
     spark = target.spark

@@ -1,4 +1,4 @@
-"""Decisions of a session: whether a fact holds, looked up with what was planned when the decision was prepared."""
+"""Prepared decisions of a session: whether a fact holds, looked up by a plan made beforehand."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class SessionDecision(PreparedDecision):
-    """A decision that a session makes. It is planned again when the rules change, or the session is another epoch's."""
+    """A decision made by a session. It is planned again when the rules change, or when asked of another session."""
 
     def __init__(self, session: Session, text: str, asked: PatternQuery) -> None:
         super().__init__(session, text, asked)
@@ -77,7 +77,7 @@ class SessionDecision(PreparedDecision):
 
 
 def prepared(session: Session, text: str) -> PreparedQuery:
-    """A query to be asked often; a decision if it is one atom without variables."""
+    """A prepared query; a decision if it is one atom without variables."""
     now = session._materialisation
     with now.lock:
         names = parameters_in(text, now.program.checked)

@@ -1,5 +1,5 @@
-"""Reading a session: its relations, answers to queries, what rules and relations cost (the profile behind `--stats`),
-and the explainer and the debugger of its present program."""
+"""Reading a session: its relations, answers to queries, the costs of rules and relations (the profile behind
+`--stats`), and the explainer and the debugger of its present program."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ if TYPE_CHECKING:
     from elastalog.session.materialisation import Materialisation
 
 _MOST_PATTERNS = 256
-"""Queries of one atom that are kept as they were planned."""
+"""Queries of one atom whose plans are kept."""
 
 
 def _warn_of_names(names: Iterable[str], dictionary: Dictionary) -> None:
-    """Warns of variables that were perhaps meant as texts: there is a text of that name, whatever its case."""
+    """Warns of variables that may be meant as texts, because a text of that name exists, ignoring case."""
     for name in names:
         cases = (name,) if len(name) == 1 else dict.fromkeys((name, name.capitalize(), name.lower(), name.upper()))
         text = next((one for one in cases if dictionary.find_value(Base.SYMBOL, one) is not None), None)
@@ -62,19 +62,19 @@ def _warn_of_names(names: Iterable[str], dictionary: Dictionary) -> None:
 
 
 def warn_of_terms(terms: Sequence[object], dictionary: Dictionary) -> None:
-    """Warns of texts in questions that no fact has ever had, and of variables that were perhaps meant as texts."""
+    """Warns of texts in questions that no fact has ever had, and of variables that may be meant as texts."""
     _warn_of_names((term.name for term in terms if isinstance(term, Free) and term.name), dictionary)
     _warn_of_unknown(_unknown(terms, dictionary), dictionary, is_query=False)
 
 
 def _unknown(values: Iterable[object], dictionary: Dictionary) -> list[str]:
-    """The texts among values that no fact has ever had; answering the question may make them known."""
+    """The texts among values that no fact has ever had; answering the question may intern them."""
     find = dictionary.symbols.find
     return [value for value in values if isinstance(value, str) and find(value) is None]
 
 
 def _warn_of_unknown(texts: Collection[str], dictionary: Dictionary, is_query: bool = True) -> None:
-    """A query may well ask whether there is something: then only what is probably a slip is worth a warning."""
+    """A query may well ask whether a text exists: only a probable typo is worth a warning."""
     symbols = dictionary.symbols
     for text in texts:
         known = () if symbols.are_many else symbols.strings_from(0)
@@ -84,13 +84,14 @@ def _warn_of_unknown(texts: Collection[str], dictionary: Dictionary, is_query: b
 
 
 def is_mentioned(word: int, base: Base, names: Iterable[str], backend: Backend) -> bool:
-    """Whether a fact of some relations has a value, which is given as a word."""
+    """Whether a fact of some relations has a value, given as a word."""
     kinds = ((name, column, own) for name in names for column, own in enumerate(backend.program.relations[name].bases))
     return any(own == base and (backend.facts(name).words[:, column] == word).any() for name, column, own in kinds)
 
 
 def texts_asked(query: Query, parameters: Mapping[str, object]) -> list[str]:
-    """The texts that a query compares facts with. Values of parameters are data, which may well be new."""
+    """The texts that a query compares facts with, without the values of parameters, which are data and may well be
+    new."""
     rules = query.program.rules
     sides = [one.arguments for one in nodes_of(Atom, rules)]
     sides += [(one.left, one.right) for one in nodes_of(Comparison, rules) if one.operator == "="]
@@ -99,8 +100,8 @@ def texts_asked(query: Query, parameters: Mapping[str, object]) -> list[str]:
 
 
 def without_doubt(answers: Relation, unknown: Collection[str] = ()) -> Relation:
-    """Answers, with warnings of variables that were perhaps meant as texts, and, where there are none, of texts that
-    no fact has."""
+    """Answers, with warnings of variables that may be meant as texts and, if there are no answers, of texts that no
+    fact has."""
     columns = answers.schema.columns
     _warn_of_names((column.name for column in columns if column.base is Base.SYMBOL), answers.dictionary)
     if unknown and not len(answers):
@@ -109,14 +110,14 @@ def without_doubt(answers: Relation, unknown: Collection[str] = ()) -> Relation:
 
 
 _FEW = 5
-"""Facts that are named where one is asked for and several fit."""
+"""Facts that are listed where one is asked for and several match."""
 
 Asked = ParamSpec("Asked")
 Found = TypeVar("Found")
 
 
 class Reader:
-    """Hands out the facts of a materialisation."""
+    """Gives access to the facts of a materialisation."""
 
     def __init__(self, materialisation: Materialisation) -> None:
         self._materialisation = materialisation
@@ -148,7 +149,8 @@ class Reader:
         )
 
     def _between_updates(self, read: Callable[Asked, Found]) -> Callable[Asked, Found]:
-        """A way to read that waits for updates of other threads: what an update is writing must not be read."""
+        """A way to read that waits for updates of other threads, since facts must not be read while they are being
+        written."""
 
         def reading(*asked: Asked.args, **options: Asked.kwargs) -> Found:
             with self._materialisation.lock:
@@ -167,15 +169,15 @@ class Reader:
             return self.relation_of(now.schema(name), now.explicit_words(name))
 
     def explicit_changes(self, past: Past, first: int, last: int) -> Changes:
-        """The facts that are explicit in one of two epochs alone."""
+        """The facts that are explicit in only one of two epochs."""
         now = self._materialisation
         net = net_of((done.deleted, done.inserted) for done in past.updates(min(first, last), max(first, last)))
         words = {name: (went, came) for name, (came, went) in net.items()} if last < first else net
         return Changes(words, now.schemas, now.dictionary, make_frame)
 
     def only(self, written: Written, if_none: str = "E0608.none") -> Fact:
-        """A fact as the user writes it, or the only one that fits a pattern. `if_none`: the error if none does. Under
-        the lock."""
+        """A fact given by the user, or the only one that matches a pattern. `if_none`: the error if none does. Called
+        under the lock."""
         now = self._materialisation
         pattern = parse_pattern(written, now.program.checked) if isinstance(written, str) else None
         if pattern is None or pattern.is_fact:
@@ -213,7 +215,7 @@ class Reader:
         return without_doubt(answers, unknown)
 
     def pattern(self, text: str) -> PatternQuery | None:
-        """A query of one atom, planned for the program of now; None for any other query. Under the lock."""
+        """A query of one atom, planned for the present program; None for any other query. Called under the lock."""
         program = self._materialisation.program
         if self._program is not program or len(self._patterns) > _MOST_PATTERNS:
             self._program = program
@@ -224,7 +226,7 @@ class Reader:
         return found
 
     def asking(self, text: str, parameters: Mapping[str, object], time_limit: float | None) -> Callable[[], Relation]:
-        """What answers a query over the facts of now, when it is called, without the lock."""
+        """A function that answers a query over the present facts, without the lock."""
         require_text("a query is a text", text, "write it as in the language: `path(1, X)`")
         values = parameter_values(parameters)
         now = self._materialisation
@@ -260,13 +262,13 @@ class Reader:
             return answers
 
     def derived_by(self, relation: str, rules: Collection[int]) -> Relation:
-        """What rules of a relation, by number, derive from the facts of now in one step."""
+        """What rules of a relation, given by number, derive from the present facts in one step."""
         now = self._materialisation
         with now.asking():
             return derived_by(rules, now.schema(relation), now.backend, now.dictionary, now.watch)
 
     def answers_in(self, query: Query, texts: Iterable[str]) -> Relation:
-        """The answers to a query that is part of the program, with texts that nothing else in the program has."""
+        """The answers to a query that is part of the program, with texts that occur nowhere else in it."""
         now = self._materialisation
         with now.lock:
             schema = Schema(query.name, tuple(Column(column.name, column.base) for column in query.columns))
@@ -275,7 +277,7 @@ class Reader:
             return without_doubt(Relation.of(schema, now.dictionary, words, make_frame), unknown)
 
     def _is_given(self, text: str) -> bool:
-        """Whether a given fact has a text, or may have: those that lie elsewhere are not fetched for it."""
+        """Whether an explicit fact has a text, or may have: facts held elsewhere are not fetched to find out."""
         now, checked = self._materialisation, self._materialisation.program.checked
         if now.backend.capabilities.elsewhere is not None:
             return True
@@ -284,14 +286,14 @@ class Reader:
         return word is not None and is_mentioned(word, Base.SYMBOL, names, now.backend)
 
     def statistics(self) -> Statistics:
-        """What rules and relations cost."""
+        """The costs of rules and relations."""
         with self._materialisation.lock:
             return statistics_of(self._materialisation.backend)
 
 
 class Answerers:
     """The explainer and the debugger of the present program; both keep what they found for the epoch it belongs to.
-    Asked in a block of `asking`, which holds the lock and the time. `undo` applies a suggestion."""
+    Used in a block of `asking`, which holds the lock and the time. `undo` applies a suggestion."""
 
     def __init__(
         self, materialisation: Materialisation, history: History, undo: Callable[[Suggestion], Changes]
@@ -330,7 +332,7 @@ class Answerers:
 
     @property
     def debugger(self) -> Debugger:
-        """Answers what broke it."""
+        """Answers which changes are to blame, and how to repair them."""
         self._follow()
         now = self._materialisation
         if now.backend.program.equivalences and (self._debugged != now.epoch or not self._is_written_out):
@@ -375,7 +377,7 @@ class Answerers:
 
 @dataclass(frozen=True, slots=True)
 class RuleStatistics:
-    """The cost of one rule in the last bootstrap of its stratum. `number` is None for a rule that we made, to serve a
+    """The cost of one rule in the last bootstrap of its stratum. `number` is None for an internal rule that serves a
     negation or an aggregate of the program."""
 
     number: int | None
@@ -388,7 +390,7 @@ class RuleStatistics:
 
 @dataclass(frozen=True, slots=True)
 class RelationStatistics:
-    """How many facts a relation holds, and how much memory they take, with annotations and indexes."""
+    """The number of facts of a relation, and their memory with annotations and indexes."""
 
     name: str
     facts: int
@@ -397,9 +399,9 @@ class RelationStatistics:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Statistics:
-    """Rules in the order of evaluation, relations in the order of declaration; `hidden_bytes` is the memory of
-    relations that we made. `elsewhere`: strata whose last bootstrap was not in this process; `places`: where strata
-    with rules are evaluated from the start, and why."""
+    """Rules in the order of evaluation, relations in the order of declaration; `hidden_bytes` is the memory of internal
+    relations. `elsewhere`: strata whose last bootstrap was outside this process; `places`: where strata with rules are
+    evaluated from the start, and why."""
 
     rules: tuple[RuleStatistics, ...]
     relations: tuple[RelationStatistics, ...]

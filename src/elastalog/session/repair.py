@@ -1,5 +1,5 @@
-"""Repairs: which explicit facts to delete or insert, or which part of an update to undo, so that faults go, with the
-fewest side effects; and how a suggestion is applied."""
+"""Repairs: which explicit facts to insert or delete, or which part of an update to undo, so that faults disappear with
+the fewest side effects; and how a suggestion is applied."""
 
 from __future__ import annotations
 
@@ -56,20 +56,21 @@ if TYPE_CHECKING:
     Log: TypeAlias = Callable[[], tuple[LogEntry, ...]]
 
 FIRST = 8
-"""Candidates that are tried before all: the likeliest come first, and with others rules may have no end. And side
-effects that are named."""
+"""Candidates that are tried before all of them: the likeliest come first, and with others rules may not terminate. Also
+the side effects that are listed."""
 MOST_COMPARED = 10
 """Repairs of one size whose side effects are compared."""
 PREFERRED = 1 - 1e-3
-"""What candidates that the user offers weigh when most of them are wanted among as many changes."""
+"""The weight of candidates offered by the user, so that among equally small repairs those with most of them are
+preferred."""
 A_MOMENT = 2.0
-"""Seconds that side effects, and the search for repairs with fewer, may always take; otherwise as many as the search
-has."""
+"""The least time, in seconds, for finding side effects and repairs with fewer of them; otherwise as long as the search
+itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class RepairSearch:
-    """Looks for repairs in the last epoch of a session. `over`: `update` or `facts`; None: the update, if the faults
+    """Searches for repairs at the last epoch of a session. `over`: `update` or `facts`; None: the update, if the faults
     came with it. `given`: the candidates for missing facts; None: those that why-not finds."""
 
     now: Materialisation
@@ -97,16 +98,17 @@ class RepairSearch:
     def _with_fewest_side_effects(
         self, found: Suggestion, asked: Inquiry, patterns: Sequence[Pattern], seconds: float
     ) -> Suggestion:
-        """Looks for repairs of the same size: one with the most candidates that the user offers, or that were deleted
-        lately, and then without an element of those known. Of equal ones, that with more of these is preferred."""
+        """Compares repairs of the same size: first one with the most candidates that the user offered or that were
+        deleted lately, then others that avoid an element of those found. Ties are decided in favour of such
+        candidates."""
         end = time.monotonic() + seconds
         is_over_facts, is_ours = found.over == "facts", self.given is None
         offered = {one.fact for one in self._offered(found.missing)} if is_over_facts else set()
 
         def drawbacks(one: Suggestion) -> tuple[int, ...] | None:
-            """How many facts to insert are unlike the present ones, and neither the user's idea nor deleted lately;
-            how many were not, if any were; how many side effects it has; and how many of its elements are not offered,
-            if any are."""
+            """What speaks against a repair, in order of importance: facts to insert that are unlike the present ones
+            and neither offered by the user nor deleted lately; whether facts not deleted lately are among others that
+            were; side effects; elements that were not offered, if any were."""
             new = [fact for fact in one.insert if fact not in offered] if is_over_facts and is_ours else []
             strange = sum(not self.likely.is_one(fact) for fact in new)
             others = sum(element.fact not in offered for element in one.elements) if offered else 0
@@ -152,8 +154,8 @@ class RepairSearch:
         )
 
     def _leaving_nothing(self, asked: Inquiry, patterns: Sequence[Pattern]) -> Suggestion:
-        """A suggestion with its side effects, after which nothing fits patterns that are unwanted: while one brings
-        other facts about that do, these are to stay absent too. When the time is over, one that is not called
+        """A suggestion with its side effects, after which nothing matches the unwanted patterns: as long as one creates
+        other facts that match, these are to stay absent as well. If time runs out, the suggestion is not called
         verified."""
         now = self.now
         absent: list[Fact] = []
@@ -198,8 +200,8 @@ class RepairSearch:
         return self._over_facts(asked)
 
     def _over_facts(self, asked: Inquiry) -> Suggestion:
-        """A smallest set of changes of explicit facts that removes all faults: for unwanted facts, deletions; for
-        missing ones, changes among the candidates."""
+        """A smallest set of changes of explicit facts that removes all faults: deletions for unwanted facts, changes
+        among the candidates for missing ones."""
         now = self.now
         given = self.given
         missing = [now.fact(fact) for fact in facts_in(MISSING, asked.missing)]
@@ -236,15 +238,14 @@ class RepairSearch:
         return found
 
     def _offered(self, missing: Sequence[Fact]) -> list[Element]:
-        """The changes that the user offers to bring missing facts about, otherwise those that take back what was
-        deleted lately."""
+        """The changes that the user offers for missing facts, otherwise those that revert recent deletions."""
         lately = partial(deleted_lately, missing, self.now, self.history.past)
         if self.given is None:
             return lately() if missing else []
         return given_candidates(self.given, self.now, lambda: [*lately(), *self._by_why_not(missing)[0]])
 
     def _by_why_not(self, missing: Sequence[Fact]) -> tuple[list[Element], list[tuple[str, Fact]]]:
-        """The changes that may bring missing facts about, and what leaves columns open."""
+        """The changes that may bring about missing facts, and the atoms with open columns."""
         now = self.now
         absent = [fact for fact in missing if not now.backend.contains(fact.relation, _words(now, fact))[0]]
         if not absent:
@@ -254,7 +255,7 @@ class RepairSearch:
     def _none_does(
         self, missing: Sequence[Fact], candidates: Sequence[Element], rejected: Sequence[Any]
     ) -> ElastalogError:
-        """Why-not finds no facts to insert or to delete, or those that were given are not enough."""
+        """The error when why-not finds no facts to insert or delete, or the given candidates do not suffice."""
         now = self.now
         relations = now.backend.program.relations
 
@@ -291,7 +292,7 @@ class RepairSearch:
         return found
 
     def _side_effects(self, found: Suggestion, changes: Changes) -> SideEffects:
-        """What changes besides what a suggestion is for, and what it does itself."""
+        """What a suggestion changes besides its own elements and the faults."""
         relations = self.now.program.checked.relations.values()
         output = {one.name for one in relations if any(directive.kind == "output" for directive in one.directives)}
         numbers: dict[Sign, int] = {"+": 0, "-": 0}
@@ -328,15 +329,14 @@ def _words(now: Materialisation, fact: Fact) -> np.ndarray:
 
 
 def undo(suggestion: Suggestion, updates: Updates, history: History) -> Changes:
-    """Applies a suggestion. Raises ElastalogError if the session has gone on since it was made."""
+    """Applies a suggestion. Raises ElastalogError if there have been other epochs since it was made."""
     with updates.begin() as update:
         fill_undoing(update, suggestion, updates.now.epoch, history.log)
     return update.changes
 
 
 def fill_undoing(update: PendingUpdate, suggestion: Suggestion, epoch: int, log: Log) -> None:
-    """Puts into an update what undoes the elements of a suggestion. Raises ElastalogError if that was made for another
-    epoch."""
+    """Stages the repair of a suggestion in an update. Raises ElastalogError if it was made for another epoch."""
     if suggestion.epochs[1] != epoch:
         raise error("E1007", made=suggestion.epochs[1], now=epoch)
     for rule in suggestion.rules_to_remove:
@@ -350,6 +350,6 @@ def fill_undoing(update: PendingUpdate, suggestion: Suggestion, epoch: int, log:
 
 
 def _as_written(rule: str, log: Log) -> str:
-    """A rule that has been removed, with its plan if it had one."""
+    """The text of a rule that was removed, with its plan if it had one."""
     gone = (text for entry in reversed(log()) for text in entry.removed_rules)
     return next((text for text in gone if shown_rule(text) == rule), rule)

@@ -1,7 +1,7 @@
 """A session: a program, its facts, and everything that follows from them.
 
-Each method says what it promises; the parts behind it do the work, and what most sessions never ask is imported when it
-is asked. What only those need who build on a session is in `engine`.
+Each method says what it promises; the parts behind it do the work, and what most sessions never use is imported on
+first use. Low-level access is in `engine`.
 """
 
 from __future__ import annotations
@@ -98,7 +98,8 @@ class Session(Renamed):
 
     @property
     def reports(self) -> list[Report]:
-        """What was read when the session was opened: rows loaded, bad and converted, and how files were understood."""
+        """What was read when the session was opened: rows loaded, invalid and converted, and how the files were
+        understood."""
         return self._reports
 
     @property
@@ -152,21 +153,21 @@ class Session(Renamed):
     def query(self, text: str, /, parameters: Mapping[str, Value] | None = None, **values: Value) -> Relation:
         """The answers to a query: a pattern such as `path(1, X)`, or literals as in the body of a rule, such as
         `path(?a, X), edge(X, Y), X > 10`. They have a column for each variable, in the order of first appearance; with
-        a head, `far(X) :- path(1, X), X > 10`, those of the head. `?a` is a parameter, whose value is given as `a=1`
-        or in `parameters`."""
+        a head, `far(X) :- path(1, X), X > 10`, the columns of the head. `?a` is a parameter, whose value is given as
+        `a=1` or in `parameters`."""
         return self._reader.query(text, {**(parameters or {}), **values})
 
     def sparql(self, text: str, /) -> Any:
-        """The answers to a query in SPARQL, over a session that `elastalog.rdf.load` has made or one with a relation
-        `triple` of three symbols; of an ASK, whether there are any."""
+        """The answers to a SPARQL query, over a session made by `elastalog.rdf.load` or one with a relation `triple` of
+        three symbols; for ASK, whether there are any."""
         # It builds on sessions, so that it is found by its name.
         return import_module("elastalog.rdf.sparql").sparql(self, text)
 
     def prepare(self, text: str | None = None, /) -> PreparedQuery:
-        """A query with parameters to be asked often: `docs = db.prepare("ok(?user, X)")`, then `docs("ann")` or
-        `docs(user="ann")`. One atom without variables is a decision, `ok = db.prepare("ok(?user, ?doc)")`:
-        `ok("ann", "plan")` is true or false, `ok("ann", "plan", explain=True)` also says why, or why not, and
-        `ok.many(users, docs)` decides many at once. Mistakes in the text are errors now."""
+        """A query with parameters that is asked often: `docs = db.prepare("ok(?user, X)")`, then `docs("ann")` or
+        `docs(user="ann")`. One atom without variables is a decision, `ok = db.prepare("ok(?user, ?doc)")`: `ok("ann",
+        "plan")` is true or false, `ok("ann", "plan", explain=True)` also says why, or why not, and `ok.many(users,
+        docs)` decides many at once. Errors in the text are raised now."""
         if text is None:
             warn("`prepare()` without a query is now `engine.warm()`")
             return self.engine.warm()  # type: ignore[func-returns-value,return-value]
@@ -176,18 +177,18 @@ class Session(Renamed):
         return prepared(self, text)
 
     def explicit(self, name: str) -> Relation:
-        """The explicit facts of a relation: those that were given, whether or not they also follow from rules."""
+        """The explicit facts of a relation: those that were given, whether or not rules derive them too."""
         return self._reader.explicit(name)
 
     def statistics(self) -> Statistics:
-        """What rules and relations cost: time and derivations of the last bootstrap, facts and memory now."""
+        """The costs of rules and relations: time and derivations of the last bootstrap, present facts and memory."""
         return self._reader.statistics()
 
     # --- explaining --------------------------------------------------------------------------------------------------
 
     def explain(self, fact: Written, depth: int | None = None) -> Proof:
-        """Why a fact holds: its best proof, to a depth (all the way by default), as a tree that can be expanded. A
-        pattern, such as `path(1, _)`, stands for the fact that fits it; if several do, the error names some."""
+        """Why a fact holds: its best proof, to a depth (completely by default), as a tree that can be expanded. A
+        pattern such as `path(1, _)` stands for the fact that matches it; if several do, the error lists some."""
         with self._materialisation.asking(fact):
             return self._answerers.explainer.explain(self._reader.only(fact), depth)
 
@@ -197,13 +198,13 @@ class Session(Renamed):
             return self._answerers.explainer.derivations(self._reader.only(fact))
 
     def proofs(self, fact: Written, limit: int = 10) -> Iterator[Proof]:
-        """Distinct proofs of a fact, lowest first, found as they are asked for. In none is a fact below itself."""
+        """Distinct proofs of a fact, lowest first, found on demand. No fact occurs below itself."""
         with self._materialisation.asking():
             found = self._answerers.explainer.proofs(self._reader.only(fact), limit)
         return self._one_by_one(found)
 
     def _one_by_one(self, proofs: Iterator[Proof]) -> Iterator[Proof]:
-        """Each is looked for when it is asked for, while no other thread updates."""
+        """Finds each proof on demand, while no other thread updates."""
         while True:
             with self._materialisation.asking():
                 proof = next(proofs, None)
@@ -219,9 +220,9 @@ class Session(Renamed):
         rule: int | None = None,
         bindings: Mapping[str, Value] | None = None,
     ) -> Absence:
-        """Why a fact does not hold: the derivations of it that fail nearest to success, best first. `rule`, by its
-        number in the relation, and `bindings`, values of its variables, restrict the search. With a pattern, such as
-        `path(1, X)`: how many facts fit it, and the derivations of others that fail nearest to success, a
+        """Why a fact does not hold: the derivations of it that come nearest to success, best first. `rule`, by its
+        number in the relation, and `bindings`, values of its variables, restrict the search. With a pattern such as
+        `path(1, X)`: how many facts match it, and the derivations of others that come nearest to success, a
         `PatternAbsence`."""
         now = self._materialisation
         with now.asking(fact):
@@ -235,8 +236,8 @@ class Session(Renamed):
             return explainer.explain_absence(wanted, limit, rule, bindings)
 
     def uses(self, fact: Written, all: bool = False) -> tuple[Fact, ...]:  # noqa: A002  # its public name
-        """The facts that follow directly from a fact: a rule derives them from it and others. With `all`, those that
-        would go if it went and could not be derived any more. Nothing is changed."""
+        """The facts that follow directly from a fact: rules derive them from it and others. With `all`, those that
+        would disappear with it, because they could not be derived any more. Nothing is changed."""
         with self._materialisation.asking(fact):
             explainer = self._answerers.explainer
             known = explainer.explain(self._reader.only(fact), 0).fact
@@ -266,9 +267,9 @@ class Session(Renamed):
         time_limit: float | None = None,
         on_progress: Callable[[str], None] | None = None,
     ) -> Localisation:
-        """A smallest part of the last update, or of what happened between two epochs, that alone shows all faults:
-        facts that hold and are unwanted, facts that do not and are missing. After `time_limit` seconds (60) a small
-        part that shows them."""
+        """A smallest part of the last update, or of the changes between two epochs, that alone shows all faults: facts
+        that hold and are unwanted, facts that do not and are missing. After `time_limit` seconds (60), a small part
+        that shows them."""
         from elastalog.debugging.questions import Inquiry
         from elastalog.session.candidates import faults_named
 
@@ -290,13 +291,14 @@ class Session(Renamed):
         over: str | None = None,
         candidates: Mapping[str, Rows] | Sequence[Any] | None = None,
     ) -> Suggestion:
-        """A smallest part of the last update, or of what happened between two epochs, whose undoing removes all faults;
-        of several, the one with the fewest side effects that is found in time. What is `rejected` stays as it is:
-        facts, patterns, rules. `weights` say how dear it is to change each of them, 1 by default. An unwanted fault may
-        be a pattern: nothing fits it afterwards. `over`: `update`, or `facts` for a smallest set of changes of explicit
-        facts, whenever they came; by default the update, if the faults came with it. Over facts, unwanted ones are
-        mended by deletions, missing ones by `candidates`: facts to insert (`-edge(1,2)`: to delete), or rows by
-        relation; unless given, what why-not finds and what recent epochs deleted. Then `minimum` speaks of these."""
+        """A smallest part of the last update, or of the changes between two epochs, whose undoing removes all faults;
+        of several, the one with the fewest side effects that is found in time. `rejected` elements stay as they are:
+        facts, patterns, rules. `weights` are the costs of changing elements, 1 by default. An unwanted fault may be a
+        pattern: nothing matches it afterwards. `over`: `update`, or `facts` for a smallest set of changes of explicit
+        facts, whenever they came; by default the update, if the faults came with it. Over facts, unwanted facts are
+        removed by deletions, and missing ones brought about by `candidates`: facts to insert (`-edge(1,2)`: to delete),
+        or rows by relation; by default what why-not finds and what recent epochs deleted. `minimum` then refers to
+        these."""
         from elastalog.debugging.questions import Inquiry
         from elastalog.session.candidates import Likely
         from elastalog.session.repair import RepairSearch
@@ -310,18 +312,18 @@ class Session(Renamed):
             return RepairSearch(*search).suggest(asked)
 
     def blame(self, fact: Written) -> Blame:
-        """The epoch in which a fact last appeared or disappeared, and the part of its update that did that."""
+        """The epoch in which a fact last appeared or disappeared, and the part of its update that caused it."""
         with self._materialisation.asking(fact):
             return self._answerers.debugger.blame(fact)
 
     # --- looking back ------------------------------------------------------------------------------------------------
 
     def log(self) -> tuple[LogEntry, ...]:
-        """What is known of every epoch: of this session, or of the store, back to its retention."""
+        """The entries of all epochs, of this session or of its store, back to its retention."""
         return self._history.log()
 
     def changes_since(self, epoch: int) -> Changes:
-        """What the epochs after one have changed together: facts that came and went again are left out."""
+        """The net changes of all epochs after one."""
         return self._updates.changes_since(epoch)
 
     def diff(self, first: int, last: int | None = None, *, explicit: bool = False) -> Differences:
@@ -334,13 +336,13 @@ class Session(Renamed):
 
     def history(self, fact: Written) -> tuple[Turn, ...]:
         """The epochs in which a fact appeared, disappeared or changed its level, oldest first, as far back as the store
-        goes. A pattern stands for the only fact that fits it now."""
+        goes. A pattern stands for the only fact that matches it now."""
         with self._materialisation.lock:
             return self._history.history(self._reader.only(fact, "E0608.never"))
 
     def backup(self, path: str | os.PathLike[str]) -> int:
-        """Copies the store, with all epochs that it keeps, into a folder that is not there or is empty, while work goes
-        on. Returns the epoch of the copy."""
+        """Copies the store, with all epochs that it keeps, into a new or empty folder, while work goes on. Returns the
+        epoch of the copy."""
         require_place("a copy of a store is a folder", path, "give its path")
         if is_address(path):
             from elastalog.storage.objects.writing import copied_to
@@ -360,11 +362,11 @@ class Session(Renamed):
     def update(
         self, source: str | None = None, batch: str | int | None = None, *, bad_rows: Mode | None = None
     ) -> PendingUpdate:
-        """An update to fill, as a context manager: it is committed on leaving, or dropped if an exception passes. An
-        update that carries a batch that its source has sent before does nothing, and another one under it is refused;
-        one that changes neither explicit facts nor rules makes no epoch, unless the session keeps heartbeats.
-        `bad_rows`: how to handle invalid rows, as the session says unless given; `reports` of the update tell what was
-        let pass."""
+        """An update, as a context manager: committed on leaving the block, dropped if an exception leaves it. With a
+        `batch` that its `source` has sent before it does nothing; a different update under the same batch is refused.
+        An update that changes neither explicit facts nor rules makes no epoch, unless the session keeps heartbeats.
+        `bad_rows`: how to handle invalid rows, by default as the session does; the `reports` of the update say what was
+        skipped."""
         return self._updates.begin(source, batch, bad_rows)
 
     def apply(
@@ -377,7 +379,7 @@ class Session(Renamed):
         bad_rows: Mode | None = None,
     ) -> Changes:
         """Applies an update, given as rows by relation or as the path of a diff file, and returns what it changed.
-        `bad_rows` as for `update`; the `reports` of the changes tell what was let pass."""
+        `bad_rows` as for `update`; the `reports` of the changes say what was skipped."""
         return self._updates.apply(inserted, deleted, source, batch, bad_rows)
 
     def change_rules(
@@ -391,8 +393,8 @@ class Session(Renamed):
     ) -> Changes:
         """Adds and removes rules, as an update: the next epoch is that of the new program. `added`: program text (or
         several), with rules, declarations of new relations, and facts. `removed`: rules by number or text. With
-        `preview`, only what that would change is told. An update that changes facts as well is made with `update` and
-        its `add_rules` and `remove_rules`."""
+        `preview`, only returns what that would change. To change facts in the same update, use `update` with its
+        `add_rules` and `remove_rules`."""
         if preview:
             return self.preview(added=added, removed=removed)
         update = self._updates.begin(source, batch)
@@ -408,9 +410,9 @@ class Session(Renamed):
         source: str | None = None,
         batch: str | int | None = None,
     ) -> Changes:
-        """Goes over to another program (a path, a text, or a `Program`): the difference of the two, in rules,
-        declarations and facts of the text, is one update. Relations that the other program does not declare stay. With
-        `preview`, only what it would change is told."""
+        """Replaces the program with another (a path, a text, or a `Program`): the difference of the two, in rules,
+        declarations and facts of the text, is one update. Relations that the new program does not declare stay. With
+        `preview`, only returns what that would change."""
         after = as_program(program)
         with self._lock:
             update = self._updates.begin(*((None, None) if preview else (source, batch)))
@@ -425,8 +427,8 @@ class Session(Renamed):
         added: str | Iterable[str] = "",
         removed: int | str | Iterable[int | str] = (),
     ) -> Changes:
-        """What an update would change: it is done and taken back, and no epoch is made. Facts are given as to `apply`,
-        rules as to `change_rules`; or, instead of all, an update that has not been committed."""
+        """What an update would change; nothing is committed. Facts are given as to `apply`, rules as to `change_rules`;
+        or, instead of these, an update that has not been committed."""
         return self._updates.preview(self._updates.pending(inserted, deleted, added, removed))
 
     def forecast(
@@ -437,26 +439,26 @@ class Session(Renamed):
         added: str | Iterable[str] = "",
         removed: int | str | Iterable[int | str] = (),
     ) -> tuple[Forecast, ...]:
-        """What the strategy would choose for an update, by the strata that would be affected first: those whose rules
-        change, or that read a changed relation or hold one. Strata further up depend on what these change. Facts are
-        given as to `apply`, rules as to `change_rules`; or, instead of all, an update that has not been committed."""
+        """What the strategy would choose for an update, for the strata affected first: those whose rules change, or
+        that read or hold a changed relation. Strata further up depend on what these change. Facts are given as to
+        `apply`, rules as to `change_rules`; or, instead of these, an update that has not been committed."""
         return self._updates.forecast(self._updates.pending(inserted, deleted, added, removed))
 
     def on_commit(self, function: Listener) -> Listener:
-        """Calls a function with the `Changes` of every epoch from now on, when it is durable, in the thread that made
-        it. What goes wrong in it is logged. Returns the function, so that this can be a decorator."""
+        """Calls a function with the `Changes` of every epoch from now on, once it is durable, in the thread that made
+        it. Exceptions of the function are logged. Returns the function, so that this can be a decorator."""
         return self._updates.listeners.add(function)
 
     # --- other epochs ------------------------------------------------------------------------------------------------
 
     def at(self, epoch: int | date | str) -> Session:
         """A read-only session of an earlier epoch, kept by the store back to its retention: by its number, or by a time
-        at which it was in force, also as a text, `2026-11-18 09:30` (without a time zone: of this machine)."""
+        at which it was current, also as a text, `2026-11-18 09:30` (without a time zone: that of this machine)."""
         return Session(*self._history.at(epoch))
 
     def refresh(self) -> bool:
-        """Follows a store that another process writes: a session of `Store(…, read_only=True)` goes on to the latest
-        epoch. Returns whether there was a later one. Relations and answers taken before stay as they are."""
+        """Follows a store that another process writes: a session of `Store(…, read_only=True)` moves to the latest
+        epoch. Returns whether there was a later one. Relations and answers taken before do not change."""
         with self._lock:
             later = self._history.later()
             if later is None:
@@ -466,7 +468,7 @@ class Session(Renamed):
 
 
 def _undo(updates: Updates, history: History, suggestion: Suggestion) -> Changes:
-    """Applies a suggestion. It is no method: an answerer that knew its session would keep it alive."""
+    """Applies a suggestion. Not a method: an answerer that referred to its session would keep it alive."""
     from elastalog.session.repair import undo
 
     return undo(suggestion, updates, history)

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a session may use: `memory` in bytes; `time` in seconds, of every evaluation and question; `device_memory`
-    in bytes, of a GPU (half of what is free unless given); `expansion`, how many times its size a file of facts may
-    hold, unpacked. Beyond them a call raises an error, and the session is as it was."""
+    """The limits of a session: `memory` in bytes; `time` in seconds, of every evaluation and question; `device_memory`
+    in bytes, of a GPU (by default half of what is free); `expansion`, how many times its size a file of facts may grow
+    when unpacked. Beyond them a call raises an error, and the session is unchanged."""
 
     memory: int | None = None
     time: float | None = None
@@ -43,12 +43,13 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """Where a session keeps its epochs: a folder or an address (`s3://bucket/folder`), and how.
+    """Where a session keeps its epochs: a folder or a URL (`s3://bucket/folder`), and how.
 
-    `retention`: how many epochs can be gone back to, 1000 unless given; of an existing store, from now on.
-    `heartbeats`: whether updates that change neither explicit facts nor rules are epochs too. `read_only` opens a store
-    beside its writer, and so does `at`, at an earlier epoch. Without a path nothing is kept on disk; then `retention`
-    says how many epochs are remembered, and none older than a million changed facts ago is."""
+    `retention`: how many epochs back one can go, by default 1000; for an existing store, from now on. `heartbeats`:
+    whether updates that change neither explicit facts nor rules are epochs too. `read_only` opens a store beside its
+    writer, and so does `at`, at an earlier epoch. Without a path nothing is kept on disk; then `retention` says how
+    many epochs are remembered, and none older than a million changed facts ago is.
+    """
 
     path: str | os.PathLike[str] | None = None
     retention: int | None = None
@@ -67,7 +68,7 @@ class Store:
 
     @property
     def is_read(self) -> bool:
-        """Whether it is only read."""
+        """Whether the store is only read."""
         return bool(self.read_only) or self.at is not None
 
 
@@ -76,8 +77,8 @@ _GRANTED = Path("/sys/fs/cgroup/cpu.max")
 
 
 def processors() -> int:
-    """How many threads a session has unless it is told otherwise: the processors that this process may use, and that
-    the group to which it belongs is granted, 16 at most; 1 in a process of a pool, which has others beside it."""
+    """The default number of threads: the processors that this process may use and its control group is granted, 16 at
+    most; 1 in a process of a pool, which has others beside it."""
     pools = sys.modules.get("multiprocessing.process")
     if (pools is not None and pools.parent_process() is not None) or "pyspark.worker" in sys.modules:
         return 1
@@ -96,7 +97,7 @@ def _granted() -> int:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How a session evaluates: the options of `elastalog.open` by the same names, once they are checked."""
+    """How a session evaluates: the checked options of `elastalog.open`, under the same names."""
 
     strategy: str
     levels: str
@@ -109,18 +110,18 @@ class Settings:
     functors: Functions | None = None
     libraries: tuple[str | os.PathLike[str], ...] = ()
     may_lack_functors: bool = False
-    """Functors may be missing, since facts are only read."""
+    """Functors may be missing, because facts are only read."""
     on_cluster: bool = False
     spark: Any = None
-    """The Spark session that sources of facts are read by, the one that is running unless given."""
+    """The Spark session that reads sources of facts; the running one unless given."""
     equivalences: frozenset[str] | None = None
-    """The equivalences that are kept as classes; all that can be, unless given."""
+    """The equivalences that are kept as classes; unless given, all that can be."""
 
     def watch(self) -> Watch:
-        """Limits of what is evaluated."""
+        """The limits of evaluation."""
         memory = most_of_memory() if self.limits.memory is None else self.limits.memory
         return Watch(memory=memory, on_progress=self.on_progress)
 
     def reading(self, watch: Watch) -> Allowance:
-        """Limits of what is read, those of a watch among them."""
+        """The limits of reading files, including those of a watch."""
         return Allowance(watch, self.limits.expansion, self.jobs)

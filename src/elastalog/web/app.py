@@ -1,5 +1,5 @@
-"""The application: every call of the interface, behind the guard and within the bounds; its description as a page,
-`/api/docs`, which asks for nothing from anywhere; and how it is served at an address until it is told to end."""
+"""The application: all calls behind the guard and within the limits, the page `/api/docs` that describes them without
+loading anything from elsewhere, and the server that runs until it is told to end."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from elastalog import __version__
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.web import problems
 from elastalog.web.auth import Bounds, Guard
-from elastalog.web.models import PROBLEM_TOLD, bearer
+from elastalog.web.models import PROBLEM_MODEL, bearer
 from elastalog.web.pages.markup import prose
 from elastalog.web.routes import at_any_epoch, at_the_last
 from elastalog.web.service import Service
@@ -33,7 +33,7 @@ PREFIX = "/api/v1"
 
 
 def make_app(service: Service, settings: Settings | None = None) -> FastAPI:
-    """The application of a service. It does not end the service."""
+    """The application of a service. Closing the service is left to the caller."""
     settings = settings or Settings()
     app = FastAPI(
         title="Elastalog",
@@ -59,18 +59,18 @@ def make_app(service: Service, settings: Settings | None = None) -> FastAPI:
 
 
 def without_pages(app: FastAPI) -> FastAPI:
-    """The application, for a service that has no pages: its address shows what may be asked."""
+    """The application of a service without pages: its root shows the calls."""
     app.add_route("/", lambda _request: RedirectResponse("/api/docs"), include_in_schema=False)
     return app
 
 
 def _describe_problems(app: FastAPI) -> None:
-    """Puts our refusals into the description of the interface."""
+    """Adds error responses to the OpenAPI description."""
     describe = app.openapi
 
     def described() -> dict[str, Any]:
         found = describe()
-        found["components"]["schemas"].setdefault("Problem", PROBLEM_TOLD.model_json_schema())
+        found["components"]["schemas"].setdefault("Problem", PROBLEM_MODEL.model_json_schema())
         return found
 
     app.openapi = described  # type: ignore[method-assign]
@@ -89,7 +89,7 @@ POLICY = f"default-src 'none'; style-src 'sha256-{_HASH}'; frame-ancestors 'none
 
 
 async def reference_page(request: Request) -> HTMLResponse:
-    """Every call with what it takes and gives."""
+    """A page of all calls with their parameters and answers."""
     described = request.app.openapi()
     parts = "\n".join(_parts(described))
     title = escape(described["info"]["title"])
@@ -141,11 +141,11 @@ def _kind(schema: Mapping[str, Any]) -> str:
 
 
 GRACE = 10
-"""Seconds that answers under way have when the service ends."""
+"""Seconds that unfinished answers have when the service ends."""
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket at an address; port 0 is any that is free. Raises ElastalogError if it cannot be opened."""
+    """A socket listening at an address; port 0 is any free one. Raises ElastalogError if it cannot be opened."""
     try:
         kind = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
         found = socket.socket(*kind[:3])
@@ -160,15 +160,15 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def address_of(listening: socket.socket, host: str) -> str:
-    """The address for browsers and programs."""
+    """The URL for browsers and programs."""
     port = listening.getsockname()[1]
     name = "127.0.0.1" if host in ("0.0.0.0", "") else "[::1]" if host == "::" else f"[{host}]" if ":" in host else host
     return f"http://{name}:{port}"
 
 
 def serve(app: Any, service: Service, listening: socket.socket, started: Callable[[], None]) -> None:
-    """Answers requests until Ctrl-C or SIGTERM; `started` is called when the first may come. The commit that is under
-    way is done; listeners are told that there will be no more."""
+    """Serves until Ctrl-C or SIGTERM; `started` is called when the first request may come. The commit under way is
+    finished; event streams are ended."""
     asyncio.run(_serve(app, service, listening, started))
 
 

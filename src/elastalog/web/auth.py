@@ -1,8 +1,8 @@
-"""Around every request: hosts, origins, tokens and roles, before anything else looks at it; how large it may be, how
-long it took, and what its answer must say to browsers.
+"""What every request passes first: checks of host, origin, token and role, and limits of size; and what every answer
+passes last: metrics and headers for browsers.
 
-A program sends `Authorization: Bearer TOKEN`. A browser opens a page once with `?token=TOKEN`; the token becomes a
-cookie that scripts cannot read, and leaves the address.
+A program sends `Authorization: Bearer TOKEN`. A browser opens a page once with `?token=TOKEN`; the token then moves
+from the address into a cookie that scripts cannot read.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from elastalog.web.settings import Role, Settings
 
 API: Final = "/api/"
 FREE: Final = ("/api/v1/health", "/api/openapi.json", "/api/docs")
-"""What says nothing about facts or rules needs no token."""
+"""Paths that reveal nothing about facts or rules need no token."""
 _SAFE: Final = ("GET", "HEAD", "OPTIONS")
 _WEEK: Final = 7 * 24 * 3600
 
@@ -47,7 +47,7 @@ week.</p><p>API documentation: <a href="/api/docs">/api/docs</a> (no token neede
 
 
 class Guard:
-    """Lets those through who may, and notes their role in the request's state as `role`."""
+    """Admits authorised requests only, and notes the role of the client in the state of the request as `role`."""
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app = app
@@ -68,7 +68,7 @@ class Guard:
             await refusal(scope, receive, send)
 
     def _admit(self, scope: Scope) -> Response | None:
-        """None for who may come in, otherwise the answer."""
+        """None for an authorised request, otherwise the refusal."""
         connection = HTTPConnection(scope)
         headers = connection.headers
         host = headers.get("host", "")
@@ -117,7 +117,7 @@ class Guard:
 
 
 def role_of(connection: HTTPConnection) -> Role:
-    """What the client may do."""
+    """The role of the client."""
     role: Role = connection.scope["state"]["role"]
     return role
 
@@ -130,12 +130,12 @@ async def may_write(connection: HTTPConnection) -> None:
 
 
 def cookie_name(host: str) -> str:
-    """The cookie of a service: browsers do not tell the ports of a machine apart."""
+    """The cookie of a service. Its name has the port, because browsers share cookies among the ports of a host."""
     return f"elastalog-{_address(host)[1]}"
 
 
 def _exchanged(scope: Scope, token: str, host: str) -> Response:
-    """The same address without the token, which is in a cookie from now on."""
+    """A redirect to the same address without the token, which is now in a cookie."""
     pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
     rest = urlencode([(name, value) for name, value in pairs if name != "token"])
     # Never to another site, whatever the path looks like.
@@ -156,7 +156,7 @@ def _bearer(headers: Headers) -> str | None:
 
 
 def _address(host: str) -> tuple[str, int]:
-    """The name and the port that a request says it is for; no name if these are invalid."""
+    """The host name and port that a request is addressed to; no name if they are invalid."""
     try:
         found = urlsplit(f"//{host}")
         return (found.hostname or "").lower(), found.port or 0
@@ -172,7 +172,7 @@ _ALWAYS: Final = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-re
 
 
 class Bounds:
-    """Refuses bodies beyond `most` bytes as soon as that is seen, and counts requests."""
+    """Refuses bodies of more than `most` bytes as early as possible, and counts requests."""
 
     def __init__(self, app: ASGIApp, most: int, metrics: Metrics) -> None:
         self._app = app

@@ -1,5 +1,5 @@
-"""Threads of a service: for calls from an event loop, a bounded number at a time and for a bounded time, and the one
-thread that makes epochs, in the order in which they are asked for."""
+"""The threads of a service: pools for calls from the event loop, bounded in number and time, and the one thread that
+commits, in the order of the requests."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ Asked = ParamSpec("Asked")
 T = TypeVar("T")
 
 PATIENCE = 1.25
-"""The answering thread enforces the limit itself, and knows better what was too slow; past this multiple of it, as
-when a large answer is being written, the caller stops waiting."""
+"""The answering thread enforces the time limit itself and can say what was too slow. The caller stops waiting after
+this multiple of the limit, which is reached when, for example, a large answer is being written."""
 
 
 class Closed(ElastalogError):
@@ -30,8 +30,8 @@ class Closed(ElastalogError):
 
 
 class Kind(Enum):
-    """What a call does, each in threads of its own, so that none keeps the others from theirs: it reads, it asks what
-    may take long, or it commits."""
+    """What a call does: it reads, asks what may take long, or commits. Each kind has its own threads, so that none can
+    starve the others."""
 
     READ = "reader"
     ASK = "question"
@@ -39,19 +39,19 @@ class Kind(Enum):
 
 
 def asks(method: Callable[Asked, T]) -> Callable[Asked, T]:
-    """Marks a question that may take long."""
+    """Marks a method as a question, which may take long."""
     method.kind = Kind.ASK  # type: ignore[attr-defined]
     return method
 
 
 def commits(method: Callable[Asked, T]) -> Callable[Asked, T]:
-    """Marks what waits for the one thread that commits."""
+    """Marks a method that waits for the committing thread."""
     method.kind = Kind.COMMIT  # type: ignore[attr-defined]
     return method
 
 
 class Calls:
-    """Threads for every kind of call."""
+    """A thread pool for every kind of call."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -65,11 +65,11 @@ class Calls:
 
     @property
     def waiting(self) -> int:
-        """Calls that have not ended."""
+        """How many calls have not finished."""
         return self._waiting.number
 
     async def call(self, function: Callable[Asked, T], *asked: Asked.args, **options: Asked.kwargs) -> T:
-        """Calls a function in a thread. A commit may take as long as it takes."""
+        """Calls a function in a thread of its kind. Commits have no time limit."""
         kind: Kind = getattr(function, "kind", Kind.READ)
         if kind is Kind.COMMIT:
             committing = self._waiting.submit(self._threads[kind], lambda: function(*asked, **options))
@@ -87,13 +87,13 @@ class Calls:
             raise LimitReached.of("E0921", seconds=self._limits.seconds) from None
 
     def close(self) -> None:
-        """Ends after what was begun."""
+        """Ends the threads once their current tasks are done."""
         for threads in self._threads.values():
             threads.shutdown(wait=False, cancel_futures=True)
 
 
 class Waiting:
-    """Counts tasks that have not ended, and refuses those beyond `most`."""
+    """Counts unfinished tasks, and refuses more than `most`."""
 
     def __init__(self, most: int) -> None:
         self.number = 0
@@ -101,7 +101,7 @@ class Waiting:
         self._lock = threading.Lock()
 
     def submit(self, threads: ThreadPoolExecutor, task: Callable[[], T], *, is_asked: bool = True) -> Future[T]:
-        """Has a task done, in its turn. One that is not `is_asked`, for which no client waits, is never refused."""
+        """Queues a task. One that no client waits for (not `is_asked`) is never refused."""
         with self._lock:
             if is_asked and self.number >= self._most:
                 raise Busy.of("E0922", number=self.number)
@@ -119,7 +119,7 @@ class Waiting:
 
 
 class Worker:
-    """`most`: tasks that may wait for their turn."""
+    """The thread that commits. `most`: how many tasks may wait."""
 
     def __init__(self, most: int) -> None:
         self._threads = ThreadPoolExecutor(1, "elastalog-writer")
@@ -127,18 +127,18 @@ class Worker:
 
     @property
     def waiting(self) -> int:
-        """Tasks that have not ended."""
+        """How many tasks have not finished."""
         return self._waiting.number
 
     def do(self, task: Callable[[], T]) -> T:
-        """Does a task, and returns what it returns."""
+        """Runs a task and returns its result."""
         return self._waiting.submit(self._threads, task).result()
 
     def afterwards(self, task: Callable[[], object]) -> None:
-        """Does a task when there is time, before whatever is asked for later; never, if the worker has ended."""
+        """Queues a task that no client waits for; dropped if the worker has ended."""
         with contextlib.suppress(Closed):
             self._waiting.submit(self._threads, task, is_asked=False)
 
     def close(self) -> None:
-        """Ends after what was begun."""
+        """Ends the threads once their current tasks are done."""
         self._threads.shutdown(cancel_futures=True)

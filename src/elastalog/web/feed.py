@@ -1,7 +1,7 @@
-"""News of epochs for listeners: none is lost and none comes twice.
+"""The change feed: every listener gets every change exactly once.
 
-An event says what changed from one epoch to a later one. Listeners ask for what follows the epoch that they know: the
-next event where it is still at hand, otherwise all that has happened since, as one event.
+An event holds the changes from one epoch to a later one. A listener asks for what follows the epoch it knows and gets
+the next event if that is still kept, otherwise one event with all changes since.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from elastalog.evaluation.changes import NO_RULES, Changes, RuleTexts
 from elastalog.web.settings import Busy
 
 MOST_FACTS, MOST_EVENTS, MOST_SUMS = 200_000, 10_000, 4
-"""How many changed facts, events, and sums of events are kept at hand."""
+"""How many changed facts, events, and combined events are kept."""
 
 AT_ONCE = 64
-"""Events that a listener who is behind gets together."""
+"""Events that a listener who is behind gets at once."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Event:
-    """What the epochs after `since` until `epoch` changed together. `time`, `source`, `batch`: of the last of them."""
+    """What the epochs after `since` up to `epoch` changed together. `time`, `source`, `batch`: of the last of them."""
 
     since: int
     epoch: int
@@ -35,7 +35,7 @@ class Event:
 
 
 class Feed:
-    """The latest events, and who waits for the next. `since` makes one of all that came after an epoch."""
+    """The latest events, and the listeners waiting for the next. `since` combines all changes after an epoch."""
 
     def __init__(self, epoch: int, since: Callable[[int], Event]) -> None:
         self._epoch = epoch
@@ -50,7 +50,7 @@ class Feed:
         self.listeners = 0
 
     def publish(self, event: Event) -> None:
-        """Tells everybody, from any thread."""
+        """Delivers an event to all listeners; may be called from any thread."""
         with self._lock:
             self._events[event.since] = event
             self._facts += event.changes.impact
@@ -60,7 +60,7 @@ class Feed:
             self._wake()
 
     def close(self) -> None:
-        """There is no further event: who waits gets none."""
+        """Ends the feed: waiting listeners get None."""
         with self._lock:
             self._is_closed = True
             self._wake()
@@ -76,8 +76,8 @@ class Feed:
         return self._is_closed
 
     async def after(self, epoch: int, seconds: float | None = None) -> Event | None:
-        """What follows an epoch, as soon as there is anything; None if there is nothing for `seconds`, or once the feed
-        is closed."""
+        """The next event after an epoch, waiting for it if necessary; None after `seconds` without one, or once the
+        feed is closed."""
         loop = asyncio.get_running_loop()
         with self._lock:
             if self._is_closed:
@@ -101,8 +101,8 @@ class Feed:
         return found if found is not None else await asyncio.to_thread(self.since, epoch)
 
     def since(self, epoch: int) -> Event:
-        """All that came after an epoch, until the last one or one from which the next event is at hand: made once for
-        all that ask. Raises ElastalogError if the epoch is not kept."""
+        """All changes after an epoch as one event, up to the last epoch or to one whose next event is still kept.
+        Computed once for all listeners. Raises ElastalogError if the epoch is not kept."""
         with self._summing:
             known = self._sums.get(epoch)
             if known is not None and (known.epoch == self._epoch or known.epoch in self._events):
@@ -114,8 +114,8 @@ class Feed:
             return found
 
     async def listen(self, epoch: int, seconds: float | None, most: int) -> AsyncIterator[list[Event]]:
-        """Every event from an epoch on, without gaps: the `since` of an event is the `epoch` of the one before. Those
-        that are at hand come together; an empty list after `seconds` without any. Ends when the feed is closed."""
+        """Every event from an epoch on, without gaps: the `since` of an event is the `epoch` of the one before. Events
+        already there are yielded together; after `seconds` without any, an empty list. Ends when the feed is closed."""
         if self.listeners >= most:
             raise Busy.of("E0922.too_many_listeners", number=self.listeners)
         self.listeners += 1

@@ -1,4 +1,4 @@
-"""The forms that facts and answers come in: JSON, and CSV, Arrow and Parquet, a block of rows at a time."""
+"""The media types of facts and answers: JSON, CSV, Arrow and Parquet, the last three written block by block."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ FORMS: Final = (JSON, CSV, ARROW, PARQUET)
 OTHER_FORMS: Final[dict[str, Any]] = {form: {} for form in (CSV, ARROW, PARQUET)}
 _ENDINGS: Final = {CSV: "csv", ARROW: "arrows", PARQUET: "parquet"}
 BLOCK: Final = 1 << 16
-"""Rows that are written at once."""
+"""Rows of a block."""
 
 
 def form_of(request: Request) -> str:
-    """The form that is asked for by `Accept`, the best that we have."""
+    """The media type to answer in, negotiated by the header `Accept`."""
     wanted: list[tuple[float, int, str]] = []
     for place, part in enumerate(request.headers.get("accept", "*/*").split(",")):
         name, *options = (piece.strip() for piece in part.split(";"))
@@ -57,7 +57,7 @@ def _quality(text: str) -> float:
 
 
 async def page_in(form: str, page: Page, service: Service) -> Response:
-    """A page in a form."""
+    """A page in a media type."""
     headers = {
         "X-Elastalog-Epoch": str(page.epoch),
         "X-Elastalog-Total": str(page.total),
@@ -82,7 +82,7 @@ def _json_text(page: Page) -> str:
 
 
 async def _blocks(form: str, page: Page, service: Service) -> AsyncIterator[bytes]:
-    """The bytes of a page: what is written is handed on before the next block is decoded."""
+    """The bytes of a page; each block is sent before the next is decoded."""
     blocks = _written(form, page)
     while (block := await service.call(next, blocks, None)) is not None:
         yield block
@@ -112,7 +112,7 @@ def _table(page: Page, rows: slice) -> pa.Table:
 
 
 def _flat(table: pa.Table, page: Page, rows: slice) -> pa.Table:
-    """Records as texts: CSV has nothing else."""
+    """Replaces records by texts, which is all that CSV has."""
     for place, column in enumerate(page.schema.columns):
         if column.record is not None:
             words = page.facts.fact_words().words[rows]
@@ -136,7 +136,7 @@ def _writer(form: str, sink: _Sink, schema: pa.Schema) -> Any:
 
 
 class _Sink(io.BytesIO):
-    """Holds what was written until it is taken."""
+    """A buffer that is emptied when read."""
 
     _before = 0
 
@@ -144,7 +144,7 @@ class _Sink(io.BytesIO):
         return self._before + super().tell()
 
     def taken(self) -> bytes:
-        """What was written since this was last asked."""
+        """What was written since the last call."""
         found = self.getvalue()
         self._before += len(found)
         self.seek(0)
@@ -160,5 +160,5 @@ def event_as_json(event: Event, most: int, only: Collection[str] | None = None) 
 
 @lru_cache(4 * AT_ONCE)
 def event_text(event: Event, most: int, only: frozenset[str] | None) -> str:
-    """An event as a text of one line, kept: many listeners hear the same one."""
+    """An event as one line of JSON, cached because many listeners receive the same one."""
     return json.dumps(event_as_json(event, most, only), ensure_ascii=False, separators=(",", ":"))

@@ -1,4 +1,4 @@
-"""What a service counts, as Prometheus reads it."""
+"""The metrics of a service, in the text format of Prometheus."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from elastalog.diagnostics.quota import resident_bytes
 from elastalog.evaluation.epochs import EpochRecord
 
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
-"""Upper ends of the classes of durations, in seconds."""
+"""Upper bounds of the histogram buckets for durations, in seconds."""
 
 HELP: Mapping[str, str] = {
     "elastalog_changed_facts_total": "Facts that came or went, explicit and derived.",
@@ -36,7 +36,7 @@ Labels = tuple[tuple[str, str], ...]
 
 
 class Metrics:
-    """Counted since the service began. Threads may count at the same time."""
+    """Counters since the service began; safe for threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -47,7 +47,7 @@ class Metrics:
         self._add(name, "counter", [("", tuple(labels.items()), number)])
 
     def took(self, name: str, seconds: float, **labels: str) -> None:
-        """Notes how long something took."""
+        """Records a duration."""
         own = tuple(labels.items())
         buckets = [("_bucket", (*own, ("le", f"{bound:g}")), float(seconds <= bound)) for bound in BOUNDS]
         all_of_them = ("_bucket", (*own, ("le", "+Inf")), 1.0)
@@ -74,7 +74,7 @@ class Metrics:
             self.count("elastalog_stratum_derivations_total", stratum.derivations, **labels)
 
     def text(self, now: Mapping[str, float | Mapping[str, float]]) -> str:
-        """All of it in the text format of Prometheus; `now` has what is so at this moment, single numbers or numbers by
+        """All metrics in the text format of Prometheus; `now` has the present values of gauges, single or by
         relation."""
         lines = list(_gauges(now))
         with self._lock:

@@ -1,4 +1,4 @@
-"""How requests are read, what answers hold and which refusals calls know, for the description of the interface."""
+"""How requests are parsed, and the response and error models of the OpenAPI description."""
 
 from __future__ import annotations
 
@@ -18,66 +18,67 @@ from elastalog.relations.rows import JsonValues
 from elastalog.web.problems import PROBLEM
 
 
-def _told(name: str, about: str, /, **fields: Any) -> Any:
-    """A kind of answer, by the kinds of its fields; those of an optional one come with its default."""
+def _model(name: str, about: str, /, **fields: Any) -> Any:
+    """A response model, from the types of its fields; an optional field is a pair of type and default."""
     made: dict[str, Any] = {name: kind if isinstance(kind, tuple) else (kind, ...) for name, kind in fields.items()}
     return create_model(name, __doc__=about, **made)
 
 
 _ROWS: TypeAlias = list[list[Any]]
 _WARNINGS: Any = (list[dict[str, Any]], Field(default_factory=list))
-_COLUMN: Any = _told("ColumnTold", "A column of a relation.", name=str, type=str)
-_RELATION: Any = _told(
-    "RelationTold", "A relation at an epoch.", name=str, columns=list[_COLUMN], facts=int, inserted=int | None,
+_COLUMN: Any = _model("Column", "A column of a relation.", name=str, type=str)
+_RELATION: Any = _model(
+    "Relation", "A relation at an epoch.", name=str, columns=list[_COLUMN], facts=int, inserted=int | None,
     deleted=int | None, rules=int, is_input=bool, is_output=bool,
 )  # fmt: skip
-_SIDES: Any = _told(
-    "SidesTold", "The facts of a relation that came and went: the first of them, and how many.",
+_RELATION_CHANGES: Any = _model(
+    "RelationChanges", "The first facts inserted into and deleted from a relation, and how many there are.",
     inserted=_ROWS, inserted_count=int, deleted=_ROWS, deleted_count=int,
 )  # fmt: skip
-_RULES: Any = _told("RulesTold", "Rules that came and went.", added=list[str], removed=list[str])
-_CHANGES: Final = {"impact": int, "relations": dict[str, _SIDES], "is_cut": bool}
-"""What changed. `is_cut`: not every fact is named."""
-_STRATUM: Any = _told(
-    "StratumTold", "What was done to a stratum.", stratum=int, relations=list[str], how=str, why=str, derivations=int,
+_RULE_CHANGES: Any = _model("RuleChanges", "Rules added and removed.", added=list[str], removed=list[str])
+_CHANGES: Final = {"impact": int, "relations": dict[str, _RELATION_CHANGES], "is_cut": bool}
+"""Changes. `is_cut`: not every fact is listed."""
+_STRATUM: Any = _model(
+    "Stratum", "What was done to a stratum.", stratum=int, relations=list[str], how=str, why=str, derivations=int,
     seconds=float,
 )  # fmt: skip
-_BAD_ROW: Any = _told("BadRowTold", "A row that cannot be a fact.", file=str, line=int, code=str, reason=str, text=str)
-_REPORT: Any = _told(
-    "ReportTold", "What was taken of the rows of a relation: `loaded` of them, and not those that are `bad`, which are "
-    "kept in the file `quarantine` if they were set aside.",
+_BAD_ROW: Any = _model("BadRow", "A row that cannot be a fact.", file=str, line=int, code=str, reason=str, text=str)
+_REPORT: Any = _model(
+    "LoadReport", "How many rows of a relation were `loaded`, how many are `bad`; if set aside, these are in the file "
+    "`quarantine`.",
     relation=str, loaded=int, bad=int, first_bad=list[_BAD_ROW], quarantine=str | None,
 )  # fmt: skip
 
-TOLD: Final[Mapping[str | None, Any]] = {
+RESPONSES: Final[Mapping[str | None, Any]] = {
     None: dict[str, Any],
-    "RelationsTold": _told("RelationsTold", "All relations at an epoch.", epoch=int, relations=list[_RELATION]),
-    "PageTold": _told(
-        "PageTold", "Some rows of a relation, or answers of a query, of `total`.", relation=str, columns=list[_COLUMN],
+    "RelationList": _model("RelationList", "All relations at an epoch.", epoch=int, relations=list[_RELATION]),
+    "Page": _model(
+        "Page", "Some rows of a relation, or answers of a query, of `total`.", relation=str, columns=list[_COLUMN],
         epoch=int, offset=int, total=int, rows=_ROWS, warnings=_WARNINGS, levels=(list[int] | None, None),
         counts=(list[int] | None, None),
     ),
-    "EventTold": _told(
-        "EventTold", "What the epochs after `since` until `epoch` changed together. `is_cut`: not every fact is named.",
-        **_CHANGES, since=int, epoch=int, time=float | None, source=str | None, batch=str | int | None, rules=_RULES,
+    "ChangeEvent": _model(
+        "ChangeEvent", "What the epochs after `since` up to `epoch` changed. `is_cut`: not every fact is listed.",
+        **_CHANGES, since=int, epoch=int, time=float | None, source=str | None, batch=str | int | None,
+        rules=_RULE_CHANGES,
     ),
-    "UpdateTold": _told(
-        "UpdateTold", "What an update changed or would change, and what it warns of, as `--format json` has it.",
+    "Preview": _model(
+        "Preview", "What an update changed or would change, and its warnings, in the form of `--format json`.",
         **_CHANGES, warnings=_WARNINGS,
     ),
-    "CommitTold": _told(
-        "CommitTold", "What came of an update. `is_repeated`: its key had been seen, nothing was done; `is_unchanged`: "
-        "there was nothing to do. `reports`: where bad rows may pass (`bad_rows`, or `--bad-rows` of the service).",
+    "Commit": _model(
+        "Commit", "The result of an update. `is_repeated`: its key was known, so nothing was done; `is_unchanged`: "
+        "there was nothing to do. `reports`: of invalid rows, where they may be skipped (`bad_rows`, or `--bad-rows`).",
         **_CHANGES, warnings=_WARNINGS, epoch=int, is_repeated=bool, is_unchanged=bool, inserted=int, deleted=int,
-        ignored=int, seconds=float, strata=list[_STRATUM], rules=_RULES, reports=list[_REPORT],
+        ignored=int, seconds=float, strata=list[_STRATUM], rules=_RULE_CHANGES, reports=list[_REPORT],
     ),
 }  # fmt: skip
-"""The kinds of answers, for the description."""
+"""The response models, for the description."""
 
 
-PROBLEM_TOLD: Any = _told(
-    "Problem", "Why there is no answer: the diagnostics, as `--format json` has them.", type=str, title=str, status=int,
-    detail=str, code=str, help=str | None, diagnostics=list[dict[str, Any]],
+PROBLEM_MODEL: Any = _model(
+    "Problem", "Why there is no answer: the diagnostics, in the form of `--format json`.", type=str, title=str,
+    status=int, detail=str, code=str, help=str | None, diagnostics=list[dict[str, Any]],
 )  # fmt: skip
 
 
@@ -95,12 +96,12 @@ class _ExactRequest(Request):
 
 WARNINGS: Final = "X-Elastalog-Warnings"
 _LONGEST_HEADER: Final = 4_000
-"""Characters of the warnings in a header: what stands between programs may refuse longer ones."""
+"""Characters of warnings in a header: proxies may refuse longer ones."""
 
 
 class ExactRoute(APIRoute):
-    """A call whose body and parameters are taken as they were written, or refused. What is warned of while it is
-    answered stands in its answer: in JSON as `warnings`, otherwise in a header."""
+    """A route that takes bodies and parameters exactly as written, or refuses them. Warnings raised while it answers
+    are part of the answer: `warnings` in JSON, otherwise a header."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         answer = super().get_route_handler()
@@ -115,14 +116,14 @@ class ExactRoute(APIRoute):
             with collecting_warnings() as found:
                 response = await answer(_ExactRequest(request.scope, request.receive))
             if found:
-                _tell(response, found)
+                _add_warnings(response, found)
             return response
 
         return exact
 
 
-def _tell(response: Response, found: list[Diagnostic]) -> None:
-    """Puts warnings into an answer."""
+def _add_warnings(response: Response, found: list[Diagnostic]) -> None:
+    """Adds warnings to an answer."""
     told = json.loads(render_json(found))
     if response.media_type == "application/json":
         response.body = json.dumps({**json.loads(bytes(response.body)), "warnings": told}).encode()
@@ -134,7 +135,7 @@ def _tell(response: Response, found: list[Diagnostic]) -> None:
 
 
 def refusals() -> dict[int | str, dict[str, Any]]:
-    """How the description of every call says which refusals there are."""
+    """The error responses in the description of every call."""
     content = {PROBLEM: {"schema": {"$ref": "#/components/schemas/Problem"}}}
     return {number: {"description": title, "content": content} for number, title in _TITLES.items()}
 

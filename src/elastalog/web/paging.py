@@ -1,7 +1,7 @@
-"""Relations and answers by pages: filtered and sorted here, so that no client has to fetch a whole one.
+"""Relations and answers by pages, filtered and sorted by the service, so that no client has to fetch all.
 
-A page in no particular order is a slice of what the kernel holds. What was filtered or sorted is kept for the pages
-that follow, as the words of its facts, until an epoch changes what it was made of.
+An unsorted page is a slice of what the kernel holds. What was filtered or sorted is kept for the next pages, as encoded
+facts, until an epoch changes the relations it came from.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ FEW = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Some facts of a relation, or answers of a query, of `total` that there are at an epoch. `levels` and `counts` are
-    there if they were asked for and the strategy keeps them."""
+    """Some facts of a relation, or answers of a query, out of `total` at an epoch. `levels` and `counts` are present if
+    they were requested and the strategy keeps them."""
 
     facts: Relation
     epoch: int
@@ -54,11 +54,11 @@ class Page:
 
     @property
     def rows(self) -> list[tuple[Value, ...]]:
-        """The facts as Python has them."""
+        """The facts as Python values."""
         return list(self.facts)
 
     def to_arrow(self) -> pa.Table:
-        """An Arrow table of the facts, with columns `@level` and `@count` if these were asked for."""
+        """An Arrow table of the facts, with columns `@level` and `@count` if these were requested."""
         table = self.facts.to_arrow()
         if self.levels is not None and self.counts is not None:
             table = table.append_column("@level", pa.array(self.levels, pa.int32()))
@@ -68,7 +68,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Which part is wanted, of facts in which order: columns of the schema, each with whether it is turned."""
+    """A range of rows, and their order: columns, each with whether it is descending."""
 
     offset: int
     limit: int
@@ -76,9 +76,9 @@ class Cut:
 
 
 class Wanted(TypedDict, total=False):
-    """The part of facts or answers that is asked for: `limit` of them from `offset` on. `order`: names of columns,
-    prefixed with `-` for descending; without, they are in no particular order. `most`: how many rows a page may have,
-    and has without a `limit`, instead of what the limits of the service say."""
+    """The requested part of facts or answers: `limit` of them from `offset` on. `order`: columns, prefixed with `-` for
+    descending; without it, facts are in no particular order. `most`: the most rows of a page, and their number without
+    a `limit`, in place of the limits of the service."""
 
     offset: int
     limit: int | None
@@ -87,8 +87,8 @@ class Wanted(TypedDict, total=False):
 
 
 def sorted_rows(schema: Schema, facts: FactWords, dictionary: Dictionary, cut: Cut) -> FactWords:
-    """The facts in the order that is asked for; no more than the first few if these are enough. Those that are equal in
-    it have an order of their own, so that no page has what another one has."""
+    """The facts in the requested order, or only the first of them if these suffice. Ties are broken by the other
+    columns, so that no fact is on two pages."""
     names = [*schema.names, *(("@level", "@count") if facts.level is not None else ())]
     for name, _ in cut.order:
         if name not in names:
@@ -110,7 +110,7 @@ def sorted_rows(schema: Schema, facts: FactWords, dictionary: Dictionary, cut: C
 
 
 def _key(schema: Schema, name: str, facts: FactWords, dictionary: Dictionary) -> pa.Array:
-    """What facts are sorted by: the values of a column, records by how they are written."""
+    """The sort key of a column: its values; for records, their text."""
     if name not in schema.names:
         return pa.array(facts.level if name == "@level" else facts.count)
     place = schema.names.index(name)
@@ -123,7 +123,7 @@ def _key(schema: Schema, name: str, facts: FactWords, dictionary: Dictionary) ->
 
 
 def _in_order(floats: np.ndarray) -> np.ndarray:
-    """Integers in the order of floats, NaN, which has none, first."""
+    """Integers that are ordered like the given floats, NaN first."""
     bits = floats.view(np.int64)
     numbers = np.where(bits < 0, bits ^ np.int64((1 << 63) - 1), bits)
     numbers[np.isnan(floats)] = np.iinfo(np.int64).min
@@ -132,7 +132,7 @@ def _in_order(floats: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Facts in an order, and how many they are if only the first of them are here."""
+    """Facts in an order, and their number even if only the first of them are kept."""
 
     facts: FactWords
     total: int
@@ -142,12 +142,12 @@ class View:
         return int(self.facts.words.nbytes * 2)
 
     def has(self, cut: Cut) -> bool:
-        """Whether the part that is wanted is here."""
+        """Whether it has the requested rows."""
         return len(self.facts.words) == self.total or cut.offset + cut.limit <= len(self.facts.words)
 
 
 class Views:
-    """The views that were asked for lately, by what they are of."""
+    """The most recently used views, by what they were made of."""
 
     def __init__(self, most_bytes: int) -> None:
         self._most = most_bytes
@@ -156,7 +156,7 @@ class Views:
         self._lock = threading.Lock()
 
     def find(self, key: object, cut: Cut) -> View | None:
-        """A view that has a part, if it is kept."""
+        """A view with the requested rows, if one is kept."""
         with self._lock:
             known = self._views.get(key)
             if known is None or not known.has(cut):
@@ -165,7 +165,7 @@ class Views:
             return known
 
     def keep(self, key: object, view: View) -> View:
-        """Keeps a view, and fewer of the others."""
+        """Keeps a view, and drops the least recently used ones beyond the limit."""
         with self._lock:
             self._forget(key)
             self._views[key] = view
@@ -180,7 +180,7 @@ class Views:
 
 
 class Pager:
-    """Makes pages, and remembers what it sorted and filtered."""
+    """Makes pages, and caches what it sorted and filtered."""
 
     def __init__(self, replicas: Replicas, limits: Limits) -> None:
         self._replicas = replicas
@@ -190,7 +190,7 @@ class Pager:
     def page(
         self, session: Session, relation: str, where: str, cut: Cut, parameters: Mapping[str, Value], annotations: bool
     ) -> Callable[[], Page]:
-        """What makes a page of a relation, once the session need not be held any more."""
+        """A function that makes a page of a relation; it may be called when the session is no longer held."""
         source, epoch = session[relation], session.epoch
         if not where.strip() and not cut.order:
             facts = source.fact_words().taken(slice(cut.offset, cut.offset + cut.limit)).copied()
@@ -222,7 +222,7 @@ class Pager:
         cut: Cut,
         is_annotated: bool,
     ) -> Callable[[], View]:
-        """What filters and sorts the facts of now."""
+        """A function that filters and sorts the present facts."""
         schema, dictionary = source.schema, source.dictionary
         if not where.strip():
             facts = source.fact_words().copied()
@@ -257,7 +257,7 @@ class Pager:
         return _page(answers, part, epoch, cut, total, False)
 
     def cut(self, **wanted: Unpack[Wanted]) -> Cut:
-        """The part that is asked for."""
+        """The requested rows, within the limits."""
         most, offset, limit = wanted.get("most"), wanted.get("offset", 0), wanted.get("limit")
         rows = (self._limits.page if most is None else most) if limit is None else limit
         if not 0 <= offset < 1 << 62:

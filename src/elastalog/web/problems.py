@@ -1,4 +1,4 @@
-"""Diagnostics as answers of a service: `application/problem+json`, with the status that fits."""
+"""Diagnostics as answers of a service: `application/problem+json` with a suitable status."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ STATUS: Final[Mapping[str, int]] = {
     "E0939": 503,
     "E1007": 409,  # an answer about an epoch that is not the last any more
 }
-"""What the status of an answer is, by the code of the diagnostic; 422 for all others."""
+"""The HTTP status by code of the diagnostic; 422 for all others."""
 
 
 _HERE: Final = (
@@ -83,7 +83,7 @@ _EXPECTED: Final[Mapping[str, str]] = {
 
 
 class Refused(HTTPException):
-    """A diagnostic that goes through whatever handles a request."""
+    """A diagnostic, raised through the framework that handles a request."""
 
     def __init__(self, diagnostic: Diagnostic) -> None:
         super().__init__(status_of(diagnostic))
@@ -91,12 +91,12 @@ class Refused(HTTPException):
 
 
 def status_of(diagnostic: Diagnostic, usual: int = 422) -> int:
-    """The status that fits a diagnostic."""
+    """The HTTP status of a diagnostic."""
     return STATUS.get(diagnostic.code, usual)
 
 
 def problem(diagnostics: tuple[Diagnostic, ...], status: int | None = None) -> Response:
-    """The answer that diagnostics are; the first says what kind it is."""
+    """The answer for diagnostics; the first one determines its type."""
     from elastalog.diagnostics.catalogue import CATALOGUE
 
     first = diagnostics[0]
@@ -126,7 +126,7 @@ def _advice(text: str | None) -> str | None:
 
 
 async def of_error(_: Request, error: Exception) -> Response:
-    """What went wrong in the engine."""
+    """The answer for an error of the engine."""
     assert isinstance(error, ElastalogError)
     if isinstance(error, EpochToCome):
         return problem(error.diagnostics, 404)
@@ -135,7 +135,7 @@ async def of_error(_: Request, error: Exception) -> Response:
 
 
 async def of_refusal(request: Request, error: Exception) -> Response:
-    """What the framework, or we on the way, refuse."""
+    """The answer for a request refused by the framework or by our own checks."""
     assert isinstance(error, HTTPException)
     if isinstance(error, Refused):
         return problem((error.diagnostic,), error.status_code)
@@ -154,7 +154,7 @@ async def of_refusal(request: Request, error: Exception) -> Response:
 
 
 async def of_malformed(request: Request, error: Exception) -> Response:
-    """A request that is not as the call has it."""
+    """The answer for a request that does not fit its call."""
     from fastapi.exceptions import RequestValidationError
 
     assert isinstance(error, RequestValidationError)
@@ -166,7 +166,7 @@ async def of_malformed(request: Request, error: Exception) -> Response:
 
 
 def _malformed(fault: Mapping[str, Any], kind: str, fields: Sequence[str]) -> Diagnostic:
-    """What is wrong with a request whose body was sent as a kind of content, and may have some fields."""
+    """What is wrong with a request, from its content type and the names of the fields that its body may have."""
     if fault["type"] == "json_invalid":
         reason = fault["ctx"]["error"][:300].lower()
         return finding("E0926.malformed_2", reason=reason, fault=fault["loc"][-1])
@@ -194,7 +194,7 @@ def _malformed(fault: Mapping[str, Any], kind: str, fields: Sequence[str]) -> Di
 
 
 async def of_defect(request: Request, error: Exception) -> Response:
-    """A defect of ours: logged here, and told without its inside."""
+    """The answer for a defect of ours: the details are logged, not sent."""
     log.error("%s %s failed", request.method, request.url.path, exc_info=error)
     body = {
         "type": "about:blank", "title": "internal error", "status": 500, "code": "internal", "help": None,

@@ -1,5 +1,5 @@
-"""What a service is asked, at any epoch that is kept, without changing anything: pages of facts and answers, and what
-else a session can be asked, also what it answers by trying things out. All within a quota."""
+"""Questions to a service, at any epoch that is kept: pages of facts and of answers, and every other question to a
+session, within a quota of time and memory."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from elastalog.web.replicas import Earlier, Replicas
 from elastalog.web.settings import Limits
 
 Moment: TypeAlias = int | datetime | None
-"""An epoch by its number, or by a time at which it was in force; None: the last one."""
+"""An epoch, by its number or by a time at which it was the current one; None: the last one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """What came of an update: `record` says what was done and what it cost (`is_repeated`: it had been done before;
-    `is_unchanged`: there was nothing to do), `changes` what the epoch changed."""
+    """The result of an update: the `record` of the epoch (`is_repeated`: the update was known already; `is_unchanged`:
+    there was nothing to do), and its `changes`."""
 
     record: EpochRecord
     changes: Changes
@@ -44,8 +44,8 @@ class Committed:
 
 @dataclass(frozen=True, slots=True)
 class RelationSummary:
-    """A relation at an epoch. `inserted` and `deleted`: facts that came and went in this epoch, None where that is not
-    at hand. `rules`: how many derive it. `is_input`, `is_output`: declared so."""
+    """A relation at an epoch. `inserted` and `deleted`: how many facts this epoch changed, None where that is unknown.
+    `rules`: how many derive it. `is_input`, `is_output`: declared with `.input` or `.output`."""
 
     schema: Schema
     facts: int
@@ -80,13 +80,13 @@ class RelationSummary:
 
 
 SEARCHED = 0.8
-"""The part of its time that a search may take: the rest is for the proofs of what it found."""
+"""The part of the time of a question that its search may take; the rest is for the proofs of what it found."""
 
 
 class Reading:
-    """Readers see the last committed epoch, or an earlier one, and never wait for a commit. Proofs and absences that
-    are handed out stay as they are; to go further down, ask again with a fact of theirs. A question whose time or
-    memory is used up gets LimitReached, and its thread is free again."""
+    """Readers see the last committed epoch, or an earlier one, and never wait for a commit. Returned proofs and
+    absences do not change; to expand one further, ask again with one of its facts. A question that exceeds its time or
+    memory raises LimitReached, and its thread is free again."""
 
     def __init__(self, replicas: Replicas, worker: Worker, earlier: Earlier, limits: Limits) -> None:
         self.replicas = replicas
@@ -96,13 +96,13 @@ class Reading:
         self._pager = Pager(replicas, limits)
 
     def question(self, seconds: float | None = None) -> Quota:
-        """What a block that answers a question may take: `seconds`, as far as the limits allow."""
+        """The quota of a block that answers a question: `seconds`, within the limits of the service."""
         return within(self.time(seconds), self.limits.memory)
 
     @contextmanager
     def at(self, epoch: Moment = None) -> Iterator[Session]:
-        """A block in which the session of an epoch is read: only read, and only briefly. Raises ElastalogError if the
-        epoch is not kept."""
+        """A block that reads the session of an epoch, only briefly and without changing it. Raises ElastalogError if
+        the epoch is not kept."""
         with self.question():
             with self.replicas.reading() as session:
                 number = self._earlier_than(session, epoch)
@@ -114,7 +114,7 @@ class Reading:
                 yield earlier
 
     def look(self, question: Callable[[Session], T], epoch: Moment = None) -> T:
-        """What a session of an epoch has at hand: it is only read, and only briefly."""
+        """Answers a brief question that only reads a session."""
         with self.at(epoch) as session:
             return question(session)
 
@@ -127,8 +127,8 @@ class Reading:
         *,
         changes: bool = False,
     ) -> T:
-        """Asks a session of an epoch what may take long. `changes`: the question changes facts, and changes them back.
-        It may be asked a second time, if it was in the way of a commit."""
+        """Answers a question that may take long. `changes`: the question changes facts, and reverts them. A question
+        that is stopped in favour of a commit is asked again."""
         with self.question(seconds):
             with self.replicas.reading() as session:
                 number = self._earlier_than(session, epoch)
@@ -146,26 +146,25 @@ class Reading:
                 return question(session)
 
     def _earlier_than(self, session: Session, epoch: Moment) -> int | None:
-        """The number of an epoch, None if it is that of a session."""
+        """The number of an epoch, None if it is the one of the session."""
         number = session.epoch if epoch is None else session.engine.epoch_at(epoch)
         if number < 1 and session.engine.store is not None:
             raise epoch_unknown(session.engine.store, number, session.log()[0].epoch, session.epoch)
         return None if number == session.epoch else number
 
     def require(self, *epochs: int) -> None:
-        """Raises ElastalogError for an epoch that is still to come."""
+        """Raises ElastalogError for epochs in the future."""
         with self.at() as session:
             for epoch in epochs:
                 if epoch > session.epoch:
                     raise epoch_unknown(session.engine.store, epoch, session.log()[0].epoch, session.epoch)
 
     def time_to_search(self) -> float:
-        """How long a search may take that is part of a question."""
+        """How long the search of a question may take."""
         return SEARCHED * self.time()
 
     def time(self, seconds: float | None = None) -> float:
-        """How many seconds what is asked now may take, if it wants `seconds`. Raises LimitReached if the time of the
-        question that it belongs to is over."""
+        """How long the present question may take, if it asks for `seconds`. Raises LimitReached if its time is over."""
         limit = self.limits.seconds
         left = time_left(limit if seconds is None else min(seconds, limit))
         if left <= 0:
@@ -179,8 +178,7 @@ class Reading:
         return rules.check_text(text, self.look(lambda session: session.program))
 
     def relations(self, epoch: Moment = None) -> tuple[tuple[RelationSummary, ...], int]:
-        """Every declared relation: its columns, how many facts it holds, and what the last epoch changed in it; and the
-        number of the epoch."""
+        """A summary of every declared relation, and the number of the epoch."""
         with self.at(epoch) as session:
             return RelationSummary.all_of(session, self.replicas.record_of(session.epoch)), session.epoch
 
@@ -195,10 +193,9 @@ class Reading:
         explicit: bool = False,
         **wanted: Unpack[Wanted],
     ) -> Page:
-        """Some facts of a relation, those that are wanted. `where`: literals as in the body of a rule, in which the
+        """A page of the facts of a relation. `where`: literals as in the body of a rule, in which the
         columns are variables, as `from > 10, !edge(from, to)`, with `parameters`. `annotations`: with levels and
-        counts, which they may be ordered by, too: `@level`, `@count`. `explicit`: only facts that were given, as they
-        come."""
+        counts, and ordered by `@level` or `@count` if so requested. `explicit`: only explicit facts, in any order."""
         cut = self._pager.cut(**wanted)
         with self.question():
             with self.at(epoch) as session:
@@ -209,7 +206,7 @@ class Reading:
 
     @asks
     def search(self, *asked: Any, **options: Any) -> Page:
-        """A `page` of what has to be filtered or sorted, which may take longer."""
+        """A `page` that has to be filtered or sorted, which may take longer."""
         return self.page(*asked, **options)
 
     @asks
@@ -234,7 +231,7 @@ class Reading:
         return found if found.rules or epoch is not None else replace(found, rules=self.replicas.rule_costs)
 
     def changes_since(self, epoch: int) -> Event:
-        """What the epochs after one have changed together."""
+        """The changes of all epochs after one, together."""
         self.require(epoch)
 
         def changes(session: Session) -> Event:

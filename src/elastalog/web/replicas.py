@@ -1,15 +1,15 @@
-"""Sessions of the same program: one is updated, others are read and asked meanwhile.
+"""Several sessions of the same program, so that readers and commits do not wait for each other.
 
-The *first* has the store, if there is one, and makes epochs. Readers have the *second*; when an epoch is in force they
-go to the first, the second follows, and they come back. So no commit waits for readers of the second, and no reader
-waits for a commit. What changes facts for a moment (previews, trials of the debugger) is done on *replicas*, one
-question at a time on each, which are made when they are needed and follow when they are asked.
+The *first* session has the store, if there is one, and commits. Readers use the *second*; once an epoch is committed
+they move to the first while the second catches up, and then return. So no commit waits for readers of the second, and
+no reader waits for a commit. Questions that change facts and revert them (previews, trials of the debugger) run on
+*replicas*, one question at a time each; replicas are made and brought up to date when needed.
 
-A question that is in the way of a commit, on the first or on a second that has to follow, is stopped; it starts over on
-a replica. A commit waits no longer than 100 ms for questions, in all: if one on the second does not stop, readers wait
-for that commit instead.
+A question that blocks a commit, on the first session or on a second that has to catch up, is stopped and started again
+on a replica. A commit waits for questions 100 ms at most, in all: if one on the second session does not stop, readers
+wait for that commit instead.
 
-Earlier epochs are opened from the store when they are asked for, a few at a time.
+Earlier epochs are opened from the store on demand, a few at a time.
 """
 
 from __future__ import annotations
@@ -38,42 +38,42 @@ from elastalog.storage import errors
 log = logging.getLogger("elastalog.web")
 
 PATIENCE, SECOND, FIRST = 0.01, 0.05, 0.1
-"""Seconds from when a commit is wanted, or the one before it has ended, until questions that are in its way are told to
-stop, until it goes ahead without the second, and until it waits for no reader of the first any more."""
+"""Seconds since a commit was requested, or the one before it ended, until: questions that block it are stopped; it goes
+ahead without the second session; it no longer waits for readers of the first."""
 
 TURN, USUAL_TURN = 0.0005, sys.getswitchinterval()
-"""Seconds after which a thread that runs Python leaves the interpreter to another one while a commit is wanted. A
-reader goes in and out of compiled code many times, as a commit does, and waits so long each time: with the usual 5 ms,
-a tenth of a second together."""
+"""Seconds after which a thread that runs Python hands the interpreter to another one while a commit is waiting. A
+reader enters and leaves compiled code many times, as a commit does, and may wait that long each time: with the usual 5
+ms, a tenth of a second in all."""
 
 MOST_PENDING = 1_000
-"""Epochs that a replica may be behind: then it is dropped, and made anew when it is needed."""
+"""How many epochs a replica may be behind; then it is dropped, and made again when needed."""
 
 Pending = deque[tuple[Update, EpochRecord]]
 
 
 class Replica:
-    """A session for one question at a time, and the epochs that it has not followed yet."""
+    """A session for one question at a time, and the epochs that it has yet to follow."""
 
     def __init__(self) -> None:
         self.session: Session | None = None
         self.pending: Pending | None = None
 
     def drop(self) -> None:
-        """Gives its memory back."""
+        """Releases its memory."""
         self.session = self.pending = None
 
 
 class Replicas:
-    """Readers and questions come in any thread; `commit` and `follow` are for one thread alone."""
+    """Readers and questions may come from any thread; `commit` and `follow` belong to the committing thread."""
 
     def __init__(self, first: Session, *, is_twofold: bool = True, replicas: int = 1) -> None:
-        """Not `is_twofold`: the first alone, in less memory; readers wait for whatever is done, and questions that are
-        in the way of a commit are refused."""
+        """Not `is_twofold`: the first session alone, with less memory; readers wait for commits, and questions that
+        block a commit are refused."""
         first.engine.warm()  # otherwise the first update would make the indexes
         self._first = first
         self.rule_costs = first.statistics().rules
-        """The costs of the first bootstrap: a second session that was restored has evaluated nothing yet."""
+        """The costs of the first bootstrap: a second session, restored from it, has evaluated nothing yet."""
         self._second = first.engine.twin() if is_twofold else None
         self._front = self._second or first
         self._gate = threading.Condition()
@@ -94,9 +94,9 @@ class Replicas:
 
     @contextmanager
     def reading(self, stoppable: Quota | None = None, wait: float = SECOND) -> Iterator[Session]:
-        """A block in which the session of the last committed epoch is only read, and stays as it is. Briefly, unless
-        there is a quota that can be stopped: then on the second session, if that catches up within `wait` seconds,
-        since the next commit has to wait for what is done on the first."""
+        """A block that reads the session of the last committed epoch, which does not change meanwhile. It must be brief
+        unless its quota is `stoppable`: then it reads the second session, if that catches up within `wait` seconds,
+        because the next commit has to wait for readers of the first."""
         with self._gate:
             if stoppable is not None:
                 self._gate.wait_for(lambda: self._second is None or self._front is self._second, wait)
@@ -115,7 +115,7 @@ class Replicas:
 
     @property
     def readers(self) -> int:
-        """How many read at this moment."""
+        """The present number of readers."""
         return sum(map(len, tuple(self._readers.values())))
 
     @property
@@ -125,7 +125,7 @@ class Replicas:
 
     @contextmanager
     def replica(self) -> Iterator[Session]:
-        """A block in which a session of the last epoch may be changed and changed back, without blocking others."""
+        """A block that may change facts of a session of the last epoch, if it reverts them, without blocking anyone."""
         with self._gate:
             if not self._gate.wait_for(lambda: self._free, quota.time_left(threading.TIMEOUT_MAX)):
                 quota.look()  # the time is over
@@ -140,7 +140,8 @@ class Replicas:
                 self._gate.notify_all()
 
     def _up_to_date(self, replica: Replica) -> Session:
-        """A replica's session at the last epoch. What that needs is not taken from the question, but for its time."""
+        """The session of a replica, at the last epoch. Catching up counts against the time of the question, not its
+        memory."""
         asked = quota.CURRENT.get()
         assert asked is not None, "a replica answers a question"
         with quota.lifted():
@@ -155,15 +156,15 @@ class Replicas:
             return replica.session
 
     def version(self, session: Session, relation: str | None = None) -> int:
-        """The epoch in which a relation last changed, as a session that is being read sees it; None: any relation. For
-        an earlier epoch: that one."""
+        """The epoch in which a relation (None: any) last changed, as seen by a session that is being read; an earlier
+        epoch is its own version."""
         if relation is None or session.epoch < self.epoch - 1:
             return session.epoch
         epochs = [*self._changed.get(relation, ()), *self._changed.get(None, ())]
         return max((epoch for epoch in epochs if epoch <= session.epoch), default=self._begun)
 
     def record_of(self, epoch: int) -> EpochRecord | None:
-        """What is known of an epoch, if it was the last that was made."""
+        """The record of an epoch, if it is the last one made."""
         last = self._last
         return last if last is not None and last.epoch == epoch else None
 
@@ -173,8 +174,8 @@ class Replicas:
 
     @contextmanager
     def wanting(self) -> Iterator[None]:
-        """A block in which a commit waits for its turn: questions that are in its way are stopped, and threads get the
-        interpreter sooner than usual."""
+        """A block in which a commit waits for its turn: questions that block it are stopped, and threads switch more
+        often."""
         with self._gate:
             self._wanted += 1
             if self._wanted == 1:
@@ -194,11 +195,11 @@ class Replicas:
 
     @property
     def first(self) -> Session:
-        """The session that is updated: its updates are for `commit`."""
+        """The session that is updated; its updates are committed by `commit`."""
         return self._first
 
     def commit(self, update: PendingUpdate, committed: Callable[[EpochRecord], None] = lambda record: None) -> None:
-        """Makes the next epoch. `committed` is called when readers see it."""
+        """Commits an update as the next epoch. `committed` is called once readers see it."""
         self.follow()
         first = self._first
         before = first.epoch
@@ -225,7 +226,7 @@ class Replicas:
         self._first.engine.commit(update, noted)
 
     def _note(self, record: EpochRecord, update: Update) -> None:
-        """Remembers what an epoch changed, before anybody sees it."""
+        """Notes what an epoch changed, before readers see it."""
         self._last = record
         for name in (None,) if record.rules else record.changes:
             self._changed[name] = [*self._changed.get(name, ())[-1:], record.epoch]
@@ -239,7 +240,7 @@ class Replicas:
                         replica.drop()
 
     def follow(self) -> None:
-        """Brings the second to the epoch of the first, if it is behind, unless a question keeps it too long."""
+        """Brings the second session to the epoch of the first, unless a question blocks it too long."""
         second = self._second
         if not self._behind or second is None:
             return
@@ -260,7 +261,7 @@ class Replicas:
         self._show(second)
 
     def prepare(self) -> None:
-        """Makes the indexes of the second, too, that updates need."""
+        """Builds the indexes that updates need on the second session, too."""
         if self._second is not None:
             self._show(self._first)
             if self._drain(self._second, SECOND):
@@ -268,14 +269,14 @@ class Replicas:
             self._show(self._second)
 
     def _show(self, session: Session) -> None:
-        """Sends readers to a session."""
+        """Directs readers to a session."""
         with self._gate:
             self._front = session
             self._gate.notify_all()
 
     def _drain(self, session: Session, most: float) -> bool:
-        """Waits until a session has no readers, for as long as no commit is wanted; then questions are told to stop,
-        and it waits for at most `most` seconds from when a commit was wanted. Returns whether no reader is left."""
+        """Waits until a session has no readers, as long as no commit is requested; from then on questions are stopped,
+        and it waits for at most `most` seconds. Returns whether no reader is left."""
         reading = self._readers.setdefault(session, [])
         with self._gate:
             self._gate.wait_for(lambda: not reading or self._wanted)
@@ -297,8 +298,8 @@ class Replicas:
 
 
 def _follow(session: Session, pending: Pending, asked: Quota | None = None) -> bool:
-    """Does what the first did, in the time of a question. Returns whether it came to the same, which numbers of
-    `autoinc` may prevent."""
+    """Replays pending updates, within the time of a question. Returns whether the results were the same, which numbers
+    of `autoinc` may prevent."""
     while pending:
         if asked is not None:
             asked.look()
@@ -314,7 +315,8 @@ def _follow(session: Session, pending: Pending, asked: Quota | None = None) -> b
 
 
 class Earlier:
-    """Sessions by epoch; each is read by one thread at a time, and beside whatever else goes on. `most` are kept."""
+    """Sessions of earlier epochs, the last `most` that were used. Each is read by one thread at a time, and blocks
+    nothing else."""
 
     def __init__(self, store: Path | None, most: int) -> None:
         self._store = store
@@ -324,7 +326,7 @@ class Earlier:
 
     @contextmanager
     def at(self, epoch: int) -> Iterator[Session]:
-        """A block in which an earlier epoch is read. Raises ElastalogError if it is not kept."""
+        """A block that reads an earlier epoch. Raises ElastalogError if it is not kept."""
         session = self._open(epoch)
         with session.engine.exclusively():
             yield session
@@ -347,6 +349,6 @@ class Earlier:
             return session
 
     def close(self) -> None:
-        """Lets them all go."""
+        """Releases all of them."""
         with self._opening:
             self._kept.clear()

@@ -1,7 +1,7 @@
-"""The calls of the interface as routes: what each of them is given to find its answer with, and how it is described.
+"""The calls as routes of FastAPI, with the context that each call is given.
 
-The description in OpenAPI and the page `/api/docs` follow from here. What can be asked of any epoch is also below
-`/at/{epoch}`.
+The OpenAPI description and the page `/api/docs` are made from these routes. Calls that can be asked of any epoch are
+also found below `/at/{epoch}`.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ HEARTBEAT = 15.0
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What a call finds its answer with: the service, and what is the same of all requests. `session`: of the epoch
-    that is asked, where the answer comes from one."""
+class Context:
+    """What a call works with: the service, and the options that all requests share. `session`: the session at the
+    requested epoch, for calls that run in a thread."""
 
     service: Service
     request: Request
@@ -48,7 +48,7 @@ class Asked:
 
     @staticmethod
     def edits(added_rules: str = "", removed_rules: Sequence[int | str] = (), **facts: Any) -> writing.Edit:
-        """Facts, as JSON has them, and rules that come and go."""
+        """An edit from facts in JSON and from rules, inserted and deleted."""
         return writing.edits(added=added_rules, removed=removed_rules, is_json=True, **facts)
 
     @property
@@ -60,20 +60,20 @@ class Asked:
         return self.service.limits
 
     def rows(self, limit: int | None) -> int:
-        """How many rows an answer has."""
+        """How many rows an answer may have."""
         return self.limits.page if limit is None else min(limit, self.limits.rows)
 
     def changed_rows(self, rows: int | None) -> int:
-        """How many changed facts an answer names."""
+        """How many changed facts an answer may list."""
         return self.limits.event_rows if rows is None else min(rows, self.limits.export)
 
     async def answer(self, call: Call, given: Mapping[str, Any]) -> Any:
-        """What a call answers."""
-        if inspect.iscoroutinefunction(call.answer):
-            return await call.answer(self, **given)
+        """Runs a call, in the event loop or in a worker thread, and returns its answer."""
+        if inspect.iscoroutinefunction(call.handler):
+            return await call.handler(self, **given)
 
         def ask(session: Session) -> Any:
-            return call.answer(replace(self, session=session), **given)
+            return call.handler(replace(self, session=session), **given)
 
         if call.is_brief:
             return await self.service.call(self.reading.look, ask, self.epoch)
@@ -81,7 +81,7 @@ class Asked:
         return await self.service.call(self.reading.ask, ask, self.epoch, self.seconds, changes=changes)
 
     async def page(self, find: Callable[..., Page], *given: Any, **options: Any) -> Response:
-        """A page in the form that is asked for; in others than JSON, of all rows unless there is a limit."""
+        """A page in the requested media type. All but JSON return every row unless there is a limit."""
         form = forms.form_of(self.request)
         most = None if form == forms.JSON else self.limits.export
         return await forms.page_in(
@@ -89,18 +89,19 @@ class Asked:
         )
 
     async def previewed(self, edit: writing.Edit, rows: int | None) -> dict[str, Any]:
-        """What an edit would change."""
+        """Previews an edit."""
         found = await self.service.call(self.service.writing.preview_of, edit, self.epoch, self.seconds)
         return await self.service.call(changes_as_json, found, self.changed_rows(rows))
 
     async def committed(self, edit: writing.Edit, rows: int | None, source: str | None) -> dict[str, Any]:
-        """What came of an edit as the next epoch."""
+        """Commits an edit as the next epoch."""
         key = self.request.headers.get("Idempotency-Key")
         done = await self.service.call(self.service.writing.commit, edit, key, source)
         return await self.service.call(commit_as_json, done.record, done.changes, self.changed_rows(rows))
 
     async def listened(self, since: int | None, wait: float, only: frozenset[str] | None, rows: int | None) -> Response:
-        """What changed after an epoch, or in the epochs after the last event that was heard: one event, or all."""
+        """What changed since an epoch, or since the last event that the client received: one event, or a stream of
+        them."""
         service, headers, most = self.service, self.request.headers, self.changed_rows(rows)
         if last := headers.get("Last-Event-ID"):
             if not last.isdecimal():
@@ -136,8 +137,8 @@ class _Prometheus(Response):
 
 
 _MORE: dict[str | None, dict[str, Any]] = {
-    "PageTold": {"responses": {200: {"content": forms.OTHER_FORMS}}},
-    "EventTold": {"responses": {200: {"content": {STREAM: {}}}, 204: {"description": "nothing has changed"}}},
+    "Page": {"responses": {200: {"content": forms.OTHER_FORMS}}},
+    "ChangeEvent": {"responses": {200: {"content": {STREAM: {}}}, 204: {"description": "nothing has changed"}}},
     "text/plain": {"response_class": _Prometheus},
 }
 at_any_epoch = APIRouter(route_class=models.ExactRoute, responses=models.refusals())
@@ -145,32 +146,32 @@ at_the_last = APIRouter(route_class=models.ExactRoute, responses=models.refusals
 
 
 def _endpoint(call: Call) -> Callable[..., Any]:
-    """The function that the framework calls, with the parameters that it reads requests by and describes."""
+    """The endpoint of a call, with the signature by which FastAPI parses and describes requests."""
 
     async def answer(request: Request, given: BaseModel | None = None, epoch: Moment = None, **more: Any) -> Any:
         values = more if given is None else dict(given)
-        asked = Asked(request.app.state.service, request, epoch, values.pop("seconds", None))
-        return await asked.answer(call, {name: values[name] for name in call.takes.keys() & values.keys()})
+        context = Context(request.app.state.service, request, epoch, values.pop("seconds", None))
+        return await context.answer(call, {name: values[name] for name in call.parameters.keys() & values.keys()})
 
     found: dict[str, tuple[Any, Any]] = {"request": (Request, _NEEDED)}
     if call.method == "GET":
-        for name, (kind, default) in call.takes.items():
+        for name, (kind, default) in call.parameters.items():
             place = Path() if f"{{{name}}}" in call.path else Query(alias=name.rstrip("_"))
             found[name] = Annotated[kind, place], default
     else:
         fields: dict[str, Any] = {
-            name: (kind, ... if default is _NEEDED else default) for name, (kind, default) in call.takes.items()
+            name: (kind, ... if default is _NEEDED else default) for name, (kind, default) in call.parameters.items()
         }
-        model = create_model(f"{call.name.title()}Given", __config__=ConfigDict(extra="forbid"), **fields)
+        model = create_model(f"{call.name.title()}Request", __config__=ConfigDict(extra="forbid"), **fields)
         found["given"] = model, model() if call.may_lack_body else _NEEDED
     if call.at_any_epoch:
         found["epoch"] = Moment, None
-    for number, (header, kind) in enumerate(call.heeds.items()):
+    for number, (header, kind) in enumerate(call.headers.items()):
         found[f"header_{number}"] = Annotated[kind | None, Header(alias=header)], None
     named = inspect.Parameter.KEYWORD_ONLY
     parameters = [inspect.Parameter(name, named, default=d, annotation=kind) for name, (kind, d) in found.items()]
     answer.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    answer.__name__, answer.__doc__ = call.name, call.answer.__doc__
+    answer.__name__, answer.__doc__ = call.name, call.handler.__doc__
     return answer
 
 
@@ -180,5 +181,5 @@ for _call in CALLS:
     (at_any_epoch if _call.at_any_epoch else at_the_last).add_api_route(
         _call.path, _endpoint(_call), methods=[_call.method], tags=[_call.tag],
         dependencies=[Depends(may_write)] if _call.writes else [],
-        response_model=models.TOLD.get(_call.tells), **_MORE.get(_call.tells, {}),
+        response_model=models.RESPONSES.get(_call.response), **_MORE.get(_call.response, {}),
     )  # fmt: skip

@@ -1,4 +1,5 @@
-"""Program texts that come over the network: they may say what follows, not what is read, written or run."""
+"""Checks programs and rules that arrive over the network: they may define rules, but not what is read, written or
+run."""
 
 from __future__ import annotations
 
@@ -14,13 +15,13 @@ from elastalog.syntax.printer import print_item
 from elastalog.syntax.tree import Component, Directive, FunctorDeclaration, Item, Pragma
 
 GIVEN = "<given>"
-"""What stands for the name of a file in diagnostics."""
+"""The name of such a text in diagnostics."""
 
 _PREPROCESSED: Final = re.compile(r"^[ \t]*(\#|\.include\b|\.once\b)[^\n]*", re.MULTILINE)
 
 
 def check_text(text: str, known: Program) -> tuple[Diagnostic, ...]:
-    """Errors, warnings and notes of a whole program that is to take the place of a known one."""
+    """The diagnostics of a program that is to replace a known one."""
     try:
         return read_text(text, known).warnings
     except ElastalogError as error:
@@ -28,15 +29,15 @@ def check_text(text: str, known: Program) -> tuple[Diagnostic, ...]:
 
 
 def read_text(text: str, known: Program) -> Program:
-    """A whole program that is to take the place of a known one, whose directives, functors and pragmas it may have and
-    no others. Raises ElastalogError with every diagnostic."""
+    """A program that is to replace a known one; of directives, functors and pragmas it may have only those of the known
+    one. Raises ElastalogError with every diagnostic."""
     allowed = frozenset(print_item(item) for item in _dangerous(known.tree.items))
     _refuse(Source(GIVEN, text), allowed)
     return Program.parse(text, GIVEN, preprocess=False)
 
 
 def refuse_in_rules(texts: Iterable[str]) -> None:
-    """Raises ElastalogError if rules to be added hold anything that is not for strangers to say."""
+    """Raises ElastalogError if rules contain anything that a client may not define."""
     for text in texts:
         _refuse(Source(GIVEN, text), frozenset())
 

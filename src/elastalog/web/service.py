@@ -1,9 +1,9 @@
-"""A session that many ask and one thread updates.
+"""A session that many clients ask and one thread updates.
 
-This is all that the interface over HTTP and the pages know of the engine: `reading` and `writing`. Their methods may be
-called from any thread; they wait for their answers, so that an event loop calls them by
-`await service.call(service.reading.page, "path")`, which also keeps the limits. Readers see the last committed epoch
-and never wait for a commit, nor a commit for questions (see `replicas`).
+The HTTP interface and the pages know nothing else of the engine: `reading` answers questions and `writing` commits.
+Their methods block and may be called from any thread; an event loop calls them with `await
+service.call(service.reading.page, "path")`, which enforces the limits. Readers see the last committed epoch; they never
+wait for a commit, nor a commit for questions (see `replicas`).
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from elastalog.web.writing import Writing
 
 
 class Service:
-    """Owns a session from now on: it must not be updated in any other way."""
+    """Owns a session from now on; it must not be updated in any other way."""
 
     def __init__(self, session: Session, limits: Limits | None = None, *, is_twofold: bool = True) -> None:
-        """Not `is_twofold`: in half the memory; readers wait for commits."""
+        """`is_twofold`: keep a second session for readers. Without it, half the memory; readers wait for commits."""
         self.limits = limits or Limits()
         self.metrics_kept = Metrics()
         session.engine.observe(self.metrics_kept)
@@ -44,12 +44,12 @@ class Service:
         self._worker.afterwards(self._replicas.prepare)
 
     def tell_address(self, address: str) -> None:
-        """Tells those who would open the store where it is served."""
+        """Records where the store is served, for others who try to open it."""
         if self._store is not None:
             tell_address(self._store / LOCK, address)
 
     def close(self) -> None:
-        """Ends after the commit that is under way, and the session with it. Listeners hear nothing more."""
+        """Closes the session once the commit under way is done, and ends all event streams."""
         self.feed.close()
         with self._replicas.wanting():
             self._worker.close()
@@ -63,12 +63,12 @@ class Service:
         return self._replicas.epoch
 
     async def call(self, function: Callable[Asked, T], *asked: Asked.args, **options: Asked.kwargs) -> T:
-        """Calls a method in another thread, within the limits: raises LimitReached when too many wait, or when it is
-        not done in time."""
+        """Calls a method in another thread, within the limits: raises LimitReached when too many calls wait, or when it
+        takes too long."""
         return await self._calls.call(function, *asked, **options)
 
     def metrics(self) -> str:
-        """What is counted, in the text format of Prometheus. Is called as `call` does, and does not count itself."""
+        """The metrics in the text format of Prometheus. To be run by `call`; does not count itself."""
         with self.reading.at() as session:
             facts = {name: float(len(session[name])) for name in session}
             epoch = session.epoch

@@ -1,4 +1,4 @@
-"""Who may talk to a service, and what one request, and all of them together, may ask for."""
+"""Who may use a service, and the limits of each request and of all together."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from elastalog.diagnostics.diagnostic import LimitReached, error
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """`body`: bytes that a request may bring. `rows`: facts a page may hold, `page`: those it holds unless told,
-    `export`: both for CSV, Arrow and Parquet. `seconds`: how long a question may take, from when it is asked, `memory`:
-    bytes that it may allocate; then it is cancelled. `questions`: those that are answered at a time, `replicas`: those
-    among them that change facts for a moment, `concurrent`: reads, and commits, beside them, `waiting`: whatever waits
-    for its turn. `listeners`: of the change feed, `event_rows`: facts that one event of it names. `depth`: levels of a
-    proof unless told. `cache`: bytes kept of sorted and filtered relations, `earlier`: earlier epochs kept open."""
+    """`body`: bytes of a request. `rows`: the most facts of a page, `page`: by default, `export`: both for CSV, Arrow
+    and Parquet. `seconds` and `memory` (bytes): the quota of a question, which is cancelled beyond it. `questions`: how
+    many are answered at a time, `replicas`: how many of these may change facts temporarily, `concurrent`: reads, and
+    commits, beside them, `waiting`: requests that wait. `listeners`: of the change feed, `event_rows`: facts listed in
+    one of its events. `depth`: levels of a proof by default. `cache`: bytes of sorted and filtered relations,
+    `earlier`: earlier epochs kept open."""
 
     body: int = 64 << 20
     rows: int = 10_000
@@ -35,11 +35,11 @@ class Limits:
 
 
 class Busy(LimitReached):
-    """More is asked at once than the service answers; it may answer later."""
+    """The service has too many requests at the moment."""
 
 
 OWN_NAMES = ("localhost", "127.0.0.1", "::1")
-"""What this machine calls itself."""
+"""The names of this machine for itself."""
 
 
 class Role(Enum):
@@ -51,8 +51,8 @@ class Role(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """`token` may read and write, `read_token` may read; without both everybody may do all. `hosts`: the names that the
-    service is known by, beside those of this machine. Raises ElastalogError for tokens that keep nobody out."""
+    """`token` allows reading and writing, `read_token` reading; without both, everyone may do everything. `hosts`:
+    names of the service besides those of this machine. Raises ElastalogError for tokens that would admit anyone."""
 
     token: str | None = None
     read_token: str | None = None
@@ -70,7 +70,7 @@ class Settings:
 
     @property
     def is_open(self) -> bool:
-        """Whether no token is asked for."""
+        """Whether no token is required."""
         return self.token is None and self.read_token is None
 
     @property

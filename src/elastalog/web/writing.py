@@ -1,5 +1,4 @@
-"""What makes epochs, in one thread, in the order in which they are asked for; and what says beforehand what an epoch
-would do. Either is asked of an edit, which puts changes into an update."""
+"""Commits and previews of edits. One thread commits, in the order of the requests."""
 
 from __future__ import annotations
 
@@ -22,19 +21,19 @@ from elastalog.web.calls import asks, commits
 from elastalog.web.reading import Committed, Moment, Reading
 
 SOURCE = "http"
-"""Where updates with a key come from, unless they say."""
+"""The source of updates with a key that name none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Changes of facts and rules: `fill` puts them into an update of a session. `bad_rows`: how to handle invalid rows,
-    as the session says unless given."""
+    """Changes to facts and rules: `fill` stages them in an update of a session. `bad_rows`: how to handle invalid rows;
+    by default as the session does."""
 
     fill: Callable[[Session, PendingUpdate], object]
     bad_rows: Mode | None = None
 
     def of(self, session: Session, source: str | None = None, key: str | None = None) -> PendingUpdate:
-        """An update of a session that holds them."""
+        """An update of a session with these changes staged."""
         update = session.update(source, key, bad_rows=self.bad_rows)
         self.fill(session, update)
         return update
@@ -50,8 +49,8 @@ def edits(
     bad_rows: Mode | None = None,
     is_json: bool = False,
 ) -> Edit:
-    """Facts and rules that come and go. `after`: only if this is still the last epoch. `is_json`: facts are lists, as
-    JSON has them."""
+    """An edit that inserts and deletes facts, adds and removes rules. `after`: fail unless this is still the last
+    epoch. `is_json`: rows are values of JSON."""
     texts, gone = [added] if isinstance(added, str) else list(added), list(removed)
     rules.refuse_in_rules(texts)
     texts = [text for text in texts if text.strip()]
@@ -71,12 +70,12 @@ def edits(
 
 
 def becoming(program: str) -> Edit:
-    """Another program in the place of this one."""
+    """An edit that replaces the program."""
     return Edit(lambda _, update: update.become(rules.read_text(program, update.program)))
 
 
 def undoing(epoch: int | None = None) -> Edit:
-    """What takes back an epoch, by default the last."""
+    """An edit that undoes an epoch, by default the last."""
 
     def fill(session: Session, update: PendingUpdate) -> None:
         update.stands_for = "undo", epoch
@@ -86,14 +85,14 @@ def undoing(epoch: int | None = None) -> Edit:
 
 
 def repairing(suggestion: Suggestion) -> Edit:
-    """What a suggestion names is undone. An error if there have been other epochs since."""
+    """An edit that applies a suggested repair. Fails if there have been other epochs since."""
     from elastalog.session.repair import fill_undoing
 
     return Edit(lambda session, update: fill_undoing(update, suggestion, session.epoch, session.log))
 
 
 class Writing:
-    """`committed` is called with every epoch that is made, when readers see it."""
+    """`committed` is called with the record of every new epoch, once readers see it."""
 
     def __init__(self, reading: Reading, committed: Callable[[EpochRecord], None]) -> None:
         self._reading = reading
@@ -102,7 +101,7 @@ class Writing:
 
     @asks
     def preview_of(self, edit: Edit, epoch: Moment = None, seconds: float | None = None) -> Changes:
-        """What an edit would change, or would have changed at an earlier epoch."""
+        """What an edit would change, now or at an earlier epoch."""
         return self._reading.ask(lambda session: session.preview(edit.of(session)), epoch, seconds, changes=True)
 
     @asks
@@ -112,18 +111,18 @@ class Writing:
 
     @asks
     def forecast(self, edit: Edit) -> tuple[Forecast, ...]:
-        """What would be chosen for the strata that an edit reaches first."""
+        """Whether the first strata that an edit reaches would be updated or recomputed."""
         return self._reading.ask(lambda session: session.forecast(edit.of(session)), changes=True)
 
     @commits
     def apply(self, *edited: Any, key: str | None = None, source: str | None = None, **options: Any) -> Committed:
-        """Makes `edits` the next epoch."""
+        """Commits `edits` as the next epoch."""
         return self.commit(edits(*edited, **options), key, source)
 
     @commits
     def commit(self, edit: Edit, key: str | None = None, source: str | None = None) -> Committed:
-        """Makes an edit the next epoch. One with a `key` is done once, however often it comes, also after a crash if
-        there is a store; `source` says from where, and has keys of its own. Another one with such a key is refused."""
+        """Commits an edit as the next epoch. An edit with a `key` is committed once, however often it is sent, with a
+        store also after a crash; each `source` has keys of its own. A different edit with a known key is refused."""
         origin = source if source is not None or key is None else SOURCE
 
         def made() -> Committed:

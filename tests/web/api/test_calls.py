@@ -577,7 +577,7 @@ def test_every_call_of_the_table_is_a_route_with_its_parameters(running: Running
             if "requestBody" in described:
                 schema = described["requestBody"]["content"]["application/json"]["schema"]["$ref"]
                 sent |= schemas[schema.rpartition("/")[2]]["properties"].keys()
-            assert sent - {"epoch"} == {name.rstrip("_") for name in call.takes} - {"epoch"}
+            assert sent - {"epoch"} == {name.rstrip("_") for name in call.parameters} - {"epoch"}
             assert described["description"]
 
 
