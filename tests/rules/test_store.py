@@ -16,13 +16,12 @@ from elastalog.diagnostics.diagnostic import FindingWarning
 from elastalog.evaluation.stored import DurableEpochs
 from elastalog.program import rule_texts
 from elastalog.session import Session
-from elastalog.storage import failpoints
 from elastalog.storage.administration import check_files
 from elastalog.storage.entries import ProgramChange
 from elastalog.storage.manifest import Options
 from tests.closures import CLOSURE as REACH
 from tests.engine.judging import facts_of
-from tests.failpoints import recording, stop_at
+from tests.failpoints import EXIT_CODE, Stopped, recording, stop_at
 from tests.refusals import refused
 from tests.rules.playing import apply, case_of, step_of
 from tests.rules.test_random import is_stratified
@@ -252,7 +251,7 @@ def stopped_lives(folder: Path, first: int, last: int) -> Iterator[tuple[Path, i
                 go_on(session, tell, last)
 
         status, committed = in_child(work)
-        assert os.waitstatus_to_exitcode(status) == failpoints.EXIT_CODE, reached[number - 1]
+        assert os.waitstatus_to_exitcode(status) == EXIT_CODE, reached[number - 1]
         yield path, committed
         shutil.rmtree(path)
 
@@ -281,7 +280,7 @@ def test_a_crash_at_every_failpoint_leaves_the_epoch_before_or_after(
 def test_a_write_that_fails_leaves_session_and_store_at_the_epoch_before(folder: Path) -> None:
     with create(folder / "store", journal_epochs=100) as session:
         for point in ("journal.write.before", "journal.write.middle", "journal.fsync.before"):
-            with pytest.raises(failpoints.Stopped), stop_at(1, point):
+            with pytest.raises(Stopped), stop_at(1, point):
                 session.change_rules("lone(t) :- label(_, t).", [1, 3])
             assert (state_of(session), rules_of(session), session.epoch) == (*EXPECTED[1], 1)
         go_on(session)

@@ -140,9 +140,9 @@ class RecordingDisk(FileSystem):
             self._files[name] = self._files.pop(gone)
             self.events.append(Named(name, self._files[name], gone))
 
-    def _unlink(self, path: Path) -> None:
+    def remove(self, path: Path) -> None:
         with self._lock:
-            super()._unlink(path)
+            super().remove(path)
             name = self._name(path)
             self._files.pop(name, None)
             self.events.append(Named(name, None))

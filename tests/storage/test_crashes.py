@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 import elastalog
-from elastalog.storage import failpoints
-from tests.failpoints import recording, stop_at
+from tests.failpoints import EXIT_CODE, POINTS, PURPOSES, recording, stop_at
 from tests.storage.expecting import EXPECTED, require_kept
 from tests.storage.scripted import LAST, create, files_of, go_on, in_child, lived, state_of
 
@@ -63,12 +62,12 @@ def test_a_crash_at_every_failpoint_leaves_the_epoch_before_or_after(
 ) -> None:
     """Every one of them at its first time, or always. Beside a thread it is not determined which comes when; how many
     there are is, nearly."""
-    ends = {failpoints.EXIT_CODE, 0} if in_background else {failpoints.EXIT_CODE}
+    ends = {EXIT_CODE, 0} if in_background else {EXIT_CODE}
     with recording() as reached:
         life(folder / "recorded", lambda epoch: None)
     seen = set(reached)
-    assert {name.split(".")[0] for name in seen} == {*failpoints.PURPOSES, "folder", "garbage"}
-    assert not set(failpoints.POINTS) - seen - {"journal.truncate.before", "journal.truncate.after"}
+    assert {name.split(".")[0] for name in seen} == {*PURPOSES, "folder", "garbage"}
+    assert not set(POINTS) - seen - {"journal.truncate.before", "journal.truncate.after"}
     epochs = set()
     continued: set[tuple[int, frozenset[str]]] = set()
     first = {reached.index(name) + 1 for name in seen}
@@ -102,7 +101,7 @@ def test_a_crash_at_every_failpoint_of_a_recovery_changes_nothing(folder: Path) 
                 life(folder / "torn", tell)
 
         status, committed = in_child(stopped)
-        assert os.waitstatus_to_exitcode(status) == failpoints.EXIT_CODE
+        assert os.waitstatus_to_exitcode(status) == EXIT_CODE
         shutil.copytree(folder / "torn", folder / "recorded")
         with recording() as reached:
             elastalog.open(store=folder / "recorded").close()
@@ -117,7 +116,7 @@ def test_a_crash_at_every_failpoint_of_a_recovery_changes_nothing(folder: Path) 
                     elastalog.open(store=path)
 
             status, _ = in_child(recover)
-            assert os.waitstatus_to_exitcode(status) == failpoints.EXIT_CODE
+            assert os.waitstatus_to_exitcode(status) == EXIT_CODE
             check_recovery(path, committed)
             shutil.rmtree(path)
 
@@ -140,19 +139,15 @@ def test_kill_9_at_a_random_time(folder: Path, seed: int, in_background: bool) -
         check_continuation(path, check_recovery(path, committed))
 
 
-def test_the_environment_variable_stops_a_process(folder: Path) -> None:
-    import subprocess
-    import sys
-
+def test_half_of_a_record_is_cut_off(folder: Path) -> None:
     store = lived(folder / "store")
-    code = f"import elastalog; elastalog.open(store={str(store)!r}).apply({{'edge': [(9, 9)]}})"
-    environment = {
-        **os.environ,
-        failpoints.VARIABLE: "journal.write.middle:1:exit",
-        "PYTHONPATH": os.pathsep.join(sys.path),
-    }
-    ended = subprocess.run([sys.executable, "-c", code], env=environment, check=False)
-    assert ended.returncode == failpoints.EXIT_CODE
+
+    def work(tell: Callable[[int], None]) -> None:
+        with stop_at(1, "journal.write.middle", "exit"):
+            elastalog.open(store=store).apply({"edge": [(9, 9)]})
+
+    status, _ = in_child(work)
+    assert os.waitstatus_to_exitcode(status) == EXIT_CODE
     with elastalog.open(store=store) as session:
         assert [d.code for d in session.engine.recovery] == ["E0816"]
         assert state_of(session) == EXPECTED[LAST]

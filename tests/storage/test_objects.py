@@ -15,10 +15,9 @@ import pytest
 import elastalog
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.folders.remote import Patience
-from elastalog.storage import failpoints
 from elastalog.storage.objects.lease import Lease
 from tests.commands import run as command
-from tests.failpoints import stop_at
+from tests.failpoints import EXIT_CODE, Stopped, stop_at
 from tests.object_server import Trouble
 from tests.object_store import Bucket
 
@@ -169,15 +168,17 @@ def test_a_crash_between_the_put_and_its_acknowledgement(address: str) -> None:
     script = f"""
 import elastalog
 from elastalog.storage.objects.lease import Lease
+from tests.failpoints import stop_at
 Lease.seconds = 0.5
 db = elastalog.open(store={address!r})
-db.apply({{"edge": [(2, "b")]}}, source="feed", batch=1)
+with stop_at(1, "journal.write.before", "exit"):
+    db.apply({{"edge": [(2, "b")]}}, source="feed", batch=1)
 """
     done = subprocess.run(
         [sys.executable, "-c", script], check=False, capture_output=True, timeout=120,
-        env={**os.environ, failpoints.VARIABLE: "journal.write.before"},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )  # fmt: skip
-    assert done.returncode == failpoints.EXIT_CODE, done.stderr.decode()[-2000:]
+    assert done.returncode == EXIT_CODE, done.stderr.decode()[-2000:]
     assert seen(address) == {"a", "b"}
     time.sleep(2.5)  # until its lease has run out
     with elastalog.open(store=address) as db:
@@ -189,7 +190,7 @@ db.apply({{"edge": [(2, "b")]}}, source="feed", batch=1)
 @pytest.mark.parametrize("point", ["relation.write.after", "manifest.write.before", "pointer.write.before"])
 def test_a_crash_while_a_store_is_made(address: str, monkeypatch: pytest.MonkeyPatch, point: str) -> None:
     monkeypatch.setattr(Lease, "_refuse_if_held", lambda self, found: None)
-    with pytest.raises(failpoints.Stopped), stop_at(1, point):
+    with pytest.raises(Stopped), stop_at(1, point):
         made(address)
     with elastalog.open(PROGRAM, {"edge": [(1, "other")]}, store=address) as db:
         assert len(db["seen"]) == 1

@@ -15,10 +15,9 @@ import pytest
 
 import elastalog
 from elastalog.session import Session
-from elastalog.storage import filesystem
 from elastalog.storage.filesystem import FileSystem
 from elastalog.storage.store import Store
-from tests.failpoints import recording
+from tests.failpoints import reaching, recording
 from tests.storage.disks import FailingDisk, SlowDisk, use
 from tests.storage.expecting import EXPECTED, require_kept
 from tests.storage.scripted import LAST, UPDATES, create, files_of, go_on, in_child, lived, state_of
@@ -46,7 +45,7 @@ def test_a_commit_that_cannot_be_written_changes_nothing(folder: Path, code: int
 
 def test_a_store_that_cannot_undo_a_failed_write_asks_to_be_opened_again(folder: Path) -> None:
     class BrokenDisk(FailingDisk):
-        def truncate(self, descriptor: int, size: int, purpose: str) -> None:
+        def truncate(self, descriptor: int, size: int) -> None:
             raise OSError(errno.EIO, "input/output error")
 
     with create(folder / "store") as session:
@@ -250,20 +249,18 @@ def test_a_reader_during_an_unfinished_write_sees_the_epoch_before(folder: Path)
 
 
 @pytest.mark.parametrize("point", [f"journal.{moment}" for moment in MOMENTS])
-def test_ctrl_c_during_a_commit_waits_for_its_end(folder: Path, monkeypatch: pytest.MonkeyPatch, point: str) -> None:
+def test_ctrl_c_during_a_commit_waits_for_its_end(folder: Path, point: str) -> None:
     with create(folder / "store", journal_epochs=100) as session:
 
         def interrupt(name: str) -> None:
             if name == point:
                 os.kill(os.getpid(), signal.SIGINT)
 
-        monkeypatch.setattr(filesystem, "reach", interrupt)
         update = session.update("script", 2)
         for name, rows in UPDATES[0][0].items():
             update.insert(name, rows)
-        with pytest.raises(KeyboardInterrupt):
+        with reaching(interrupt), pytest.raises(KeyboardInterrupt):
             update.commit()
-        monkeypatch.undo()
         assert (session.epoch, state_of(session)) == (2, EXPECTED[2])
         assert (update.stats.epoch, update.stats.inserted) == (2, 3)
         assert set(update.changes["label"].inserted) == {(10**12, "far away")}
@@ -275,7 +272,7 @@ def test_ctrl_c_during_a_commit_waits_for_its_end(folder: Path, monkeypatch: pyt
         assert state_of(session) == EXPECTED[LAST]
 
 
-def test_ctrl_c_anywhere_in_a_snapshot_loses_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_anywhere_in_a_snapshot_loses_nothing(folder: Path) -> None:
     with recording() as reached, create(folder / "recorded") as session:
         del reached[:]
         go_on(session)
@@ -289,10 +286,8 @@ def test_ctrl_c_anywhere_in_a_snapshot_loses_nothing(folder: Path, monkeypatch: 
                 if left[0] == -1:
                     os.kill(os.getpid(), signal.SIGINT)
 
-            with monkeypatch.context() as patched:
-                patched.setattr(filesystem, "reach", interrupt)
-                with pytest.raises(KeyboardInterrupt):
-                    go_on(session)
+            with reaching(interrupt), pytest.raises(KeyboardInterrupt):
+                go_on(session)
             epoch = session.epoch
             assert state_of(session) == EXPECTED[epoch]
             go_on(session)

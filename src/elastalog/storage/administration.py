@@ -37,11 +37,11 @@ def back_up(root: Path, to: Path, files: FileSystem | None = None) -> int:
                 data = read_bytes(root / name)
                 target = to / name
                 files.make_folder(target.parent)
-                files.create(target, data[: reader.end] if name == last.name else data, "backup")
+                files.create(target, data[: reader.end] if name == last.name else data)
             for folder in {to, *((to / name).parent for name in manifest.names())}:
                 files.flush_folder(folder)
             files.flush_folder(to.absolute().parent)
-            files.replace(to / POINTER, pointer, "pointer")
+            files.replace(to / POINTER, pointer)
         except OSError as error:
             raise errors.not_written(to, error) from None
         return max(reader.epoch, manifest.snapshots[-1].epoch)

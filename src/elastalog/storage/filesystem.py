@@ -1,9 +1,9 @@
-"""The seam through which a store touches the disk: writes, fsyncs, renames and removals, each with its failpoints; and
-files that are written once and never changed, with their checksums. Only relations that are copied from files of tasks
-go around it, since tasks write them (see `snapshots`).
+"""The seam through which a store touches the disk: writes, fsyncs, renames and removals; and files that are written
+once and never changed, with their checksums. Only relations that are copied from files of tasks go around it, since
+tasks write them (see `snapshots`).
 
-Tests put a subclass in its place whose operations fail, as those of full or read-only disks do, or are written down, to
-know what a power failure could leave.
+Tests end a process before, in the middle of and after each operation, and put a subclass in its place whose operations
+fail, as those of full or read-only disks do, or are written down, to know what a power failure could leave.
 
 Descriptors belong to the process that opened them. A forked child inherits every descriptor, and with it the lock on
 the file: closed by the parent, a store would stay locked for as long as the child lives. So the child closes its copies
@@ -23,65 +23,52 @@ from pathlib import Path
 
 from elastalog.late import dataclass
 from elastalog.storage import errors
-from elastalog.storage.failpoints import is_active, reach
 
 
 class FileSystem:
     """The real one. Raises OSError; the caller says what that means."""
 
-    def create(self, path: Path, data: bytes, purpose: str) -> None:
+    def create(self, path: Path, data: bytes) -> None:
         """Writes a new file, or one that nothing refers to yet, and flushes it to the disk."""
         descriptor = self._open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         try:
-            self._put(descriptor, data, purpose)
-            self.flush(descriptor, purpose)
+            self._write_all(descriptor, data)
+            self._fsync(descriptor)
         finally:
             os.close(descriptor)
 
-    def replace(self, path: Path, data: bytes, purpose: str) -> None:
+    def replace(self, path: Path, data: bytes) -> None:
         """Puts a file in the place of another, at one instant, for good."""
         temporary = path.with_name(path.name + ".new")
-        self.create(temporary, data, purpose)
-        reach(f"{purpose}.rename.before")
+        self.create(temporary, data)
         self._rename(temporary, path)
-        reach(f"{purpose}.rename.after")
         self.flush_folder(path.parent)
 
     def open_to_append(self, path: Path) -> int:
         """A descriptor at the end of an existing file."""
         return self._open(path, os.O_WRONLY | os.O_APPEND)
 
-    def append(self, descriptor: int, data: bytes, purpose: str) -> None:
+    def append(self, descriptor: int, data: bytes) -> None:
         """Appends to a file and flushes it to the disk."""
-        self._put(descriptor, data, purpose)
-        self.flush(descriptor, purpose)
-
-    def truncate(self, descriptor: int, size: int, purpose: str) -> None:
-        """Cuts a file off, for good."""
-        reach(f"{purpose}.truncate.before")
-        self._truncate(descriptor, size)
-        reach(f"{purpose}.truncate.after")
-        self.flush(descriptor, purpose)
-
-    def flush(self, descriptor: int, purpose: str) -> None:
-        """Waits until what was written is on the disk."""
-        reach(f"{purpose}.fsync.before")
+        self._write_all(descriptor, data)
         self._fsync(descriptor)
-        reach(f"{purpose}.fsync.after")
+
+    def truncate(self, descriptor: int, size: int) -> None:
+        """Cuts a file off, for good."""
+        self._truncate(descriptor, size)
+        self._fsync(descriptor)
 
     def flush_folder(self, path: Path) -> None:
         """Waits until the names in a folder are on the disk."""
         descriptor = self._open(path, os.O_RDONLY | os.O_DIRECTORY)
         try:
-            self.flush(descriptor, "folder")
+            self._fsync(descriptor)
         finally:
             os.close(descriptor)
 
     def remove(self, path: Path) -> None:
         """Removes a file that nothing refers to."""
-        reach("garbage.remove.before")
-        self._unlink(path)
-        reach("garbage.remove.after")
+        path.unlink(missing_ok=True)
 
     def adopt(self, path: Path) -> None:
         """A new file was written otherwise, and flushed: it is one of the store's."""
@@ -98,23 +85,15 @@ class FileSystem:
         if not path.is_dir():
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
 
-    def _put(self, descriptor: int, data: bytes, purpose: str) -> None:
-        reach(f"{purpose}.write.before")
-        middle = len(data) // 2 if is_active() else len(data)
-        self._write_all(descriptor, data[:middle])
-        reach(f"{purpose}.write.middle")
-        self._write_all(descriptor, data[middle:])
-        reach(f"{purpose}.write.after")
-
-    def _write_all(self, descriptor: int, data: bytes) -> None:
-        left = memoryview(data)
-        while left:
-            left = left[self._write(descriptor, left) :]
-
     # --- what tests replace ----------------------------------------------------------------------------------------
 
     def _open(self, path: Path, flags: int) -> int:
         return os.open(path, flags, 0o644)
+
+    def _write_all(self, descriptor: int, data: bytes | memoryview) -> None:
+        left = memoryview(data)
+        while left:
+            left = left[self._write(descriptor, left) :]
 
     def _write(self, descriptor: int, data: memoryview) -> int:
         return os.write(descriptor, data)
@@ -127,9 +106,6 @@ class FileSystem:
 
     def _rename(self, path: Path, to: Path) -> None:
         os.replace(path, to)
-
-    def _unlink(self, path: Path) -> None:
-        path.unlink(missing_ok=True)
 
     def _make(self, path: Path) -> None:
         path.mkdir(exist_ok=True)
@@ -181,9 +157,9 @@ class FileEntry:
     sha256: str
 
 
-def write_checked(files: FileSystem, root: Path, name: str, data: bytes, purpose: str) -> FileEntry:
+def write_checked(files: FileSystem, root: Path, name: str, data: bytes) -> FileEntry:
     """Writes a file, flushed to the disk."""
-    files.create(root / name, data, purpose)
+    files.create(root / name, data)
     return FileEntry(name, len(data), sha256(data).hexdigest())
 
 

@@ -98,7 +98,7 @@ class JournalWriter:
             raise ElastalogError.of("E0819", location=self.path)
         data, digest = frame(record.encode(), self._digest)
         try:
-            self._files.append(descriptor, data, "journal")
+            self._files.append(descriptor, data)
         except BaseException as error:
             self.cut_off()
             if isinstance(error, OSError):
@@ -113,7 +113,7 @@ class JournalWriter:
         if descriptor is None:
             return
         try:
-            self._files.truncate(descriptor, self.size, "journal")
+            self._files.truncate(descriptor, self.size)
         except BaseException:
             self.is_broken = True
 
@@ -137,7 +137,7 @@ class JournalWriter:
 def write_empty(files: FileSystem, root: Path, name: str, store: str, epoch: int) -> tuple[int, bytes]:
     """Writes a journal without records; returns its size and the checksum to continue."""
     data, digest = frame(_beginning(store, epoch), START)
-    files.create(root / name, data, "journal")
+    files.create(root / name, data)
     return len(data), digest
 
 

@@ -221,7 +221,7 @@ def _snapshot(written: Mapping[str, Any]) -> Snapshot:
 def write_manifest(files: FileSystem, root: Path, manifest: Manifest) -> bytes:
     """Writes a manifest; nothing refers to it yet. Returns the content of the pointer that will."""
     data = manifest.encode()
-    files.create(root / manifest.name, data, "manifest")
+    files.create(root / manifest.name, data)
     return pointer_to(manifest, data)
 
 

@@ -61,7 +61,7 @@ def write_relations(
             written[name] = unchanged[name]
             continue
         path = relation_file(number, name, epoch)
-        written[name] = write_checked(files, root, path, facts_bytes(fetch(name)), "relation")
+        written[name] = write_checked(files, root, path, facts_bytes(fetch(name)))
     return written
 
 
@@ -107,7 +107,7 @@ def _grown(
     while kept and kept[-1].last - kept[-1].first <= total - first:
         first = kept.pop().first
     name = f"{DICTIONARY}/{kind}-{first}-{total}.parquet"
-    return (*kept, Segment(first, total, write_checked(files, root, name, content(first, total), "dictionary")))
+    return (*kept, Segment(first, total, write_checked(files, root, name, content(first, total))))
 
 
 # --- what is kept ----------------------------------------------------------------------------------------------------
@@ -280,11 +280,11 @@ def write_files(
     unchanged = {name: file for name, file in latest.items() if name not in moment.changed}
     program, layout, made_for = (getattr(before.snapshots[-1], name) for name in ("program", "layout", "made_for"))
     if (changed := moment.program) is not None:
-        program = write_checked(files, root, f"program-{moment.epoch}.dl", changed.text.encode(), "program")
+        program = write_checked(files, root, f"program-{moment.epoch}.dl", changed.text.encode())
         layout, made_for = changed.layout, None
         if changed.made_for is not None:
             name = f"program-{moment.epoch}-made-for.dl"
-            made_for = write_checked(files, root, name, changed.made_for.encode(), "program")
+            made_for = write_checked(files, root, name, changed.made_for.encode())
     names = before.layout if layout is None else layout
     relations = write_relations(files, root, names, fetch, moment.epoch, unchanged)
     for folder in (FACTS, DICTIONARY):

@@ -95,12 +95,12 @@ class Store(RecordedEpochs):
             raise errors.not_written(root, error) from None
         lock = WriterLock(root / LOCK)
         with _giving_up(lock, root):
-            files.create(root / FORMAT_FILE, f"{FORMAT_TEXT}{FORMAT}\n".encode(), "format")
+            files.create(root / FORMAT_FILE, f"{FORMAT_TEXT}{FORMAT}\n".encode())
             files.flush_folder(root)  # whatever else is found after a power failure: an attempt that can be done again
             for folder in (root / snapshots.FACTS, root / snapshots.DICTIONARY):
                 files.make_folder(folder)
             store = token_hex(8)
-            file = write_checked(files, root, PROGRAM, program.encode(), "program")
+            file = write_checked(files, root, PROGRAM, program.encode())
             symbols, patterns = snapshots.write_dictionary(
                 files, root, dictionary, (), (), len(dictionary.symbols), len(dictionary.wide)
             )
@@ -115,7 +115,7 @@ class Store(RecordedEpochs):
             pointer = write_manifest(files, root, manifest)
             for folder in (root / snapshots.FACTS, root / snapshots.DICTIONARY, root, root.absolute().parent):
                 files.flush_folder(folder)
-            files.replace(root / POINTER, pointer, "pointer")
+            files.replace(root / POINTER, pointer)
             made = Store(root, files, lock, manifest)
             made.made_for = program
             made._journal = JournalWriter(files, root / journal.name, size, digest)
@@ -223,7 +223,7 @@ class Store(RecordedEpochs):
         try:
             pointer = write_manifest(self._files, self.root, manifest)
             self._files.flush_folder(self.root)
-            self._files.replace(self.root / POINTER, pointer, "pointer")
+            self._files.replace(self.root / POINTER, pointer)
         except OSError as error:
             raise errors.not_written(self.root, error) from None
         self.manifest = manifest
@@ -320,7 +320,7 @@ class Store(RecordedEpochs):
             raise errors.not_written(self.root, error) from None
         with uninterrupted():
             try:
-                self._files.replace(self.root / POINTER, pointer, "pointer")
+                self._files.replace(self.root / POINTER, pointer)
                 if fresh is not None:
                     self._journal = JournalWriter(self._files, self.root / journals[-1].name, *fresh)
             except BaseException as error:

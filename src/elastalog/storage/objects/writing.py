@@ -51,8 +51,8 @@ class ObjectFiles(FileSystem):
         """How many objects continue the journals that were found."""
         self._pieces.update(pieces)
 
-    def create(self, path: Path, data: bytes, purpose: str) -> None:
-        super().create(path, data, purpose)
+    def create(self, path: Path, data: bytes) -> None:
+        super().create(path, data)
         self._put_object(path, data)
 
     def adopt(self, path: Path) -> None:
@@ -67,10 +67,10 @@ class ObjectFiles(FileSystem):
             path.unlink(missing_ok=True)
             raise OSError(f"there is another `{name}` at the address, left by a writer before") from None
 
-    def replace(self, path: Path, data: bytes, purpose: str) -> None:
+    def replace(self, path: Path, data: bytes) -> None:
         self._pointer.move(data)
         temporary = path.with_name(path.name + ".new")
-        super().create(temporary, data, purpose)
+        super().create(temporary, data)
         os.replace(temporary, path)
 
     def open_to_append(self, path: Path) -> int:
@@ -79,7 +79,7 @@ class ObjectFiles(FileSystem):
         self._open_journals[descriptor] = _Journal(name, self._pieces.get(name, 0))
         return descriptor
 
-    def append(self, descriptor: int, data: bytes, purpose: str) -> None:
+    def append(self, descriptor: int, data: bytes) -> None:
         journal = self._open_journals[descriptor]
         # From here on it is not known whether others will find the record, until it is.
         self._is_unsure = True
@@ -88,7 +88,7 @@ class ObjectFiles(FileSystem):
         self._put_record(piece_name(journal.name, journal.pieces + 1), self._token + data)
         if not self._pointer.is_ours:
             raise overtaken(self._objects.address)
-        super().append(descriptor, data, purpose)
+        super().append(descriptor, data)
         journal.pieces += 1
         self._pieces[journal.name] = journal.pieces
         self._is_unsure = False
@@ -106,10 +106,10 @@ class ObjectFiles(FileSystem):
             except Taken:
                 raise overtaken(self._objects.address) from None
 
-    def truncate(self, descriptor: int, size: int, purpose: str) -> None:
+    def truncate(self, descriptor: int, size: int) -> None:
         if self._is_unsure:
             raise OSError("what was put at the address cannot be taken back")
-        super().truncate(descriptor, size, purpose)
+        super().truncate(descriptor, size)
 
     def remove(self, path: Path) -> None:
         super().remove(path)
