@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import copy_context
-from threading import Condition, Thread
+from queue import SimpleQueue
+from threading import Event, Lock, Thread
 from typing import Generic, NamedTuple, TypeVar
 
 from elastalog.diagnostics.diagnostic import Diagnostic, collecting_warnings, warn_of
@@ -40,7 +41,7 @@ class Ahead(Generic[T]):
         self._begun: deque[_Turn[T]] = deque()
         self._bytes_begun = 0
         self._most = threads
-        self._changed = Condition()
+        self._waiting: SimpleQueue[_Turn[T] | None] = SimpleQueue()
         context = copy_context()
         self._threads = [
             Thread(target=context.copy().run, args=(self._work,), name=f"elastalog {name} {number}", daemon=True)
@@ -49,6 +50,7 @@ class Ahead(Generic[T]):
 
     def start(self) -> None:
         """Starts the threads. The caller must see to it that `close` is called, whatever happens."""
+        self._begin()
         for thread in self._threads:
             thread.start()
 
@@ -56,79 +58,68 @@ class Ahead(Generic[T]):
         return self
 
     def __next__(self) -> T:
-        while True:
-            with self._changed:
-                if self._begun and self._begun[0].is_done:
-                    turn = self._begun.popleft()
-                    self._bytes_begun -= turn.size
-                    self._changed.notify_all()
-                    return turn.result()
-                turn_here = self._begin()
-                if turn_here is None:
-                    if not self._begun:
-                        raise StopIteration
-                    self._changed.wait()
-                    continue
-            self._do(turn_here)
+        if not self._begun:
+            raise StopIteration
+        first = self._begun[0]
+        while not first.is_done.is_set():
+            if not any(turn.is_done_here() for turn in self._begun):
+                first.is_done.wait()
+        self._begun.popleft()
+        self._bytes_begun -= first.size
+        self._begin()
+        return first.result()
 
     def close(self) -> None:
         """Nothing more is begun; what is being made comes to its end."""
-        with self._changed:
-            self._next, self._coming = None, iter(())
-            self._changed.notify_all()
+        self._next = None
+        for turn in self._begun:
+            turn.free.acquire(blocking=False)
+        for _ in self._threads:
+            self._waiting.put(None)
         for thread in self._threads:
             if thread.is_alive():  # one that Ctrl-C has kept from its first step finds nothing to do
                 thread.join()
 
-    def _work(self) -> None:
-        while True:
-            with self._changed:
-                while (turn := self._begin()) is None and self._next is not None:
-                    self._changed.wait()
-            if turn is None:
+    def _begin(self) -> None:
+        """Hands the threads as many parts as there is room for."""
+        while (part := self._next) is not None:
+            size = BYTES_AHEAD if part.size is None else part.size
+            if len(self._begun) >= self._most and self._bytes_begun + size > BYTES_AHEAD:
                 return
-            self._do(turn)
+            turn = _Turn(part.make, size)
+            self._begun.append(turn)
+            self._bytes_begun += size
+            self._waiting.put(turn)
+            self._next = next(self._coming, None)
 
-    def _begin(self) -> _Turn[T] | None:
-        """The next part, which the caller makes; None if there is none, or no room for it. Under the lock."""
-        part = self._next
-        if part is None:
-            return None
-        size = BYTES_AHEAD if part.size is None else part.size
-        if len(self._begun) >= self._most and self._bytes_begun + size > BYTES_AHEAD:
-            return None
-        self._next = next(self._coming, None)
-        turn = _Turn(part, size)
-        self._begun.append(turn)
-        self._bytes_begun += size
-        return turn
-
-    def _do(self, turn: _Turn[T]) -> None:
-        turn.do()
-        with self._changed:
-            turn.is_done = True
-            self._changed.notify_all()
+    def _work(self) -> None:
+        while (turn := self._waiting.get()) is not None:
+            turn.is_done_here()
 
 
 class _Turn(Generic[T]):
-    """A part that a thread has begun to make."""
+    """A part. `free`: held by who makes it, a thread or the consumer."""
 
-    __slots__ = ("_fault", "_found", "_made", "_make", "is_done", "size")
-
-    def __init__(self, part: Part[T], size: int) -> None:
-        self._make = part.make
+    def __init__(self, make: Callable[[], T], size: int) -> None:
+        self._make = make
         self.size = size
-        self.is_done = False
+        self.free = Lock()
+        self.is_done = Event()
         self._made: list[T] = []
         self._found: list[Diagnostic] = []
         self._fault: Exception | None = None
 
-    def do(self) -> None:
+    def is_done_here(self) -> bool:
+        """Makes the part, unless another does."""
+        if not self.free.acquire(blocking=False):
+            return False
         with collecting_warnings() as self._found:
             try:
                 self._made.append(self._make())
             except Exception as fault:
                 self._fault = fault
+        self.is_done.set()
+        return True
 
     def result(self) -> T:
         for found in self._found:
