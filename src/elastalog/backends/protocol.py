@@ -277,7 +277,7 @@ class Elsewhere(Protocol):
         """Before the first bootstrap: the explicit facts of a relation are those of files in the folder, to which there
         is no other reference."""
 
-    def files(self, relation: str, *, with_levels: bool = False) -> FactFiles | None:
+    def files(self, relation: str, with_levels: bool = False) -> FactFiles | None:
         """The files of a relation, which they hold whole. None if it is in this process, or if levels are asked for and
         its files have other annotations."""
 

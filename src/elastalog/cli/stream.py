@@ -36,11 +36,11 @@ from elastalog.folders.addresses import is_address, without_secrets
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from elastalog.pipeline.spark.applying import StreamOptions
     from elastalog.pipeline.streams import StreamedUpdate
     from elastalog.program import Program
     from elastalog.session import Session
     from elastalog.session.pending import PendingUpdate
+    from elastalog.spark.applying import StreamOptions
 
 
 def _settings(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
@@ -168,7 +168,7 @@ def _checkpoint(store: str | None, source: str, is_table: bool) -> str | None:
 
 def _is_table(spark: Any, source: str, relation: str | None) -> bool:
     """Whether a source is a table, not a folder. What is neither is said now, before anything is evaluated."""
-    from elastalog.pipeline.spark.streams import is_table_name, require_table
+    from elastalog.spark.streams import is_table_name, require_table
 
     if not is_table_name(source) or Path(source).is_dir():
         if relation is not None:

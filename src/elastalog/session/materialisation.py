@@ -30,7 +30,7 @@ from elastalog.pipeline.files.allowance import reading_within
 from elastalog.pipeline.files.loading import InputFiles, inputs_of
 from elastalog.pipeline.files.policy import BadRows, Report, report_of
 from elastalog.pipeline.files.read import place_of, read_given, said_of_text
-from elastalog.pipeline.spark.for_sessions import destination, is_spark_rows, read_facts_folder, read_spark_rows
+from elastalog.pipeline.spark.for_sessions import is_spark_rows, sources
 from elastalog.planning.equivalences import kept_as_classes
 from elastalog.planning.lower import lower
 from elastalog.planning.transition import Transition
@@ -227,7 +227,7 @@ class Materialisation:
                     said = said_of_text(self.program.checked, name) if schemas is None else None
                     rows = read_given(schema, rows, BadRows(), said).table
             elif is_spark_rows(rows):
-                rows = read_spark_rows(schema, rows, BadRows(), self.spark).table
+                rows = sources.read_rows(self.spark, schema, rows, BadRows()).table
         words = to_words(schema, rows, self.dictionary)
         return words if schema.columns else np.zeros((len(words), 1), np.int32)
 
@@ -342,7 +342,8 @@ def initial_facts(
     explicit: dict[str, list[np.ndarray]] = {}
     filed: dict[str, FactFiles] = {}
     spark = target.spark
-    into = None if spark is None else destination(target.backend, target.dictionary)
+    elsewhere = target.backend.capabilities.elsewhere
+    into = None if elsewhere is None else sources.Destination(elsewhere.folder, target.dictionary)
     reports: list[Report] = []
     written: dict[str, list[tuple[Any, ...]]] = {}
     for fact in target.program.checked.facts:
@@ -363,7 +364,7 @@ def initial_facts(
                 explicit.setdefault(name, []).extend(loaded.parts)
                 continue
             if is_spark_rows(rows):
-                read = read_spark_rows(target.schema(name), rows, policy, spark, None if name in explicit else into)
+                read = sources.read_rows(spark, target.schema(name), rows, policy, None if name in explicit else into)
                 reports.append(read.report)
                 if read.files is not None:
                     filed[name] = read.files
@@ -386,7 +387,7 @@ def initial_facts(
     elif facts is not None:
         for relation in inputs_of(target.program.checked):
             name = relation.name
-            read = read_facts_folder(relation, Path(facts), policy, spark, None if name in explicit else into)
+            read = sources.read_inputs(spark, relation, Path(facts), policy, None if name in explicit else into)
             reports.append(read.report)
             if read.files is not None:
                 filed[name] = read.files

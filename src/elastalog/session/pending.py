@@ -19,7 +19,7 @@ from elastalog.evaluation.changes import Changes, RuleTexts, Update
 from elastalog.evaluation.epochs import EpochRecord
 from elastalog.evaluation.pending import DraftUpdate, once_committed
 from elastalog.pipeline.files.policy import FAIL, BadChanges, BadRow, BadRows, Report
-from elastalog.pipeline.spark.for_sessions import good_spark_rows, is_spark_rows
+from elastalog.pipeline.spark.for_sessions import is_spark_rows, sources
 from elastalog.program import Program, RuleChange, RuleEdits, change_rules, difference, rule_texts
 from elastalog.relations.facts import Relation
 from elastalog.relations.schema import Schema, schema_named, schemas_of
@@ -93,7 +93,7 @@ class PendingUpdate(DraftUpdate):
 
         schema = schema_named(self.schemas, relation)
         if is_spark_rows(rows):
-            rows, bad, place = good_spark_rows(schema, rows, self._now.spark)
+            rows, bad, place = sources.facts_given(self._now.spark, schema, rows)
             self._bad.add(relation, [place], rows.num_rows, bad)
             return rows
         with self._now.reading():

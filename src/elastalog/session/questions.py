@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
@@ -23,7 +24,7 @@ from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.evaluation.changes import Changes, net_of
 from elastalog.evaluation.queries import PatternQuery, ask, asking, derived_by, planned_pattern
 from elastalog.late import dataclass
-from elastalog.pipeline.spark.for_sessions import filed_in, make_frame
+from elastalog.pipeline.spark.for_sessions import make_frame
 from elastalog.planning.logical import HIDDEN, Clause
 from elastalog.provenance.fact import Fact
 from elastalog.relations.facts import Relation
@@ -128,7 +129,8 @@ class Reader:
         """A live relation: it shows the latest epoch whenever it is read."""
         now = self._materialisation
         backend, lock, schema = now.backend, now.lock, now.schema(name)
-        equivalences = backend.capabilities.equivalences
+        can = backend.capabilities
+        equivalences, elsewhere = can.equivalences, can.elsewhere
         row, write = row_to_write(schema.arity)
 
         def contains(words: list[int]) -> bool:
@@ -144,7 +146,7 @@ class Reader:
             size=self._between_updates(lambda: backend.size(name)),
             pairs=None if equivalences is None else self._between_updates(lambda: equivalences.pairs(name)),
             contains=contains,
-            filed=self._between_updates(lambda annotations: filed_in(backend, name, annotations)),
+            filed=None if elsewhere is None else self._between_updates(partial(elsewhere.files, name)),
             make_frame=make_frame,
         )
 

@@ -13,23 +13,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from elastalog.pipeline.spark.applying import StreamHandle, StreamOptions
     from elastalog.pipeline.spark.sources import Source
-    from elastalog.pipeline.spark.streams import change_feed
+    from elastalog.spark.applying import StreamHandle, StreamOptions, apply_diff_files, apply_table, apply_updates
     from elastalog.spark.data_source import ElastalogSource
     from elastalog.spark.sources import csv, facts, jdbc, json, orc, parquet, table, tsv
     from elastalog.spark.stores import bad_rows, init_store, read_relation, session, write
-    from elastalog.spark.updates import apply_diff_files, apply_table, apply_updates
+    from elastalog.spark.streams import change_feed
 
 # Imported when they are asked for: every task and every plan of the data source begins with this package.
 _HOMES = {
-    "elastalog.pipeline.spark.applying": ("StreamHandle", "StreamOptions"),
     "elastalog.pipeline.spark.sources": ("Source",),
-    "elastalog.pipeline.spark.streams": ("change_feed",),
+    "elastalog.spark.applying": ("StreamHandle", "StreamOptions", "apply_diff_files", "apply_table", "apply_updates"),
+    "elastalog.spark.streams": ("change_feed",),
     "elastalog.spark.data_source": ("ElastalogSource",),
     "elastalog.spark.sources": ("csv", "facts", "jdbc", "json", "orc", "parquet", "table", "tsv"),
     "elastalog.spark.stores": ("bad_rows", "init_store", "read_relation", "session", "write"),
-    "elastalog.spark.updates": ("apply_diff_files", "apply_table", "apply_updates"),
 }
 
 __all__ = [

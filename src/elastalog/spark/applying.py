@@ -1,5 +1,5 @@
-"""Applying what arrives: every update is an epoch, once, in order, and may know which one follows; and the change feed,
-what every epoch changed, as Parquet files that other Spark jobs read, batch or stream.
+"""Streams of updates, applied to a session or to a store: every update is an epoch, once, in order, and may know which
+one follows. And the change feed, what every epoch changed, as Parquet files that other Spark jobs read.
 
 Spark may hand a micro-batch over again after a failure. Every update carries a source and a batch, which the session
 remembers, and a store with the epoch itself; a known one is skipped.
@@ -18,58 +18,30 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Required, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
 
 import pyarrow as pa
 
 from elastalog.diagnostics.diagnostic import ElastalogError, error
-from elastalog.pipeline.files.diff import Diff
 from elastalog.pipeline.files.paths import replacing
 from elastalog.pipeline.spark.frames import absolute
-from elastalog.relations.schema import Schema
+from elastalog.spark.streams import (
+    WHOLE,
+    Arrived,
+    Arriving,
+    by_steps,
+    stream_of_diff_files,
+    stream_of_parts,
+    stream_of_table,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-
-class Updatable(Protocol):
-    """What a stream needs of a session."""
-
-    @property
-    def program(self) -> Any: ...
-    @property
-    def schemas(self) -> Mapping[str, Schema]: ...
-    @property
-    def epoch(self) -> int: ...
-
-    def update(self, source: Any = None, batch: Any = None) -> Any: ...
-
-    @property
-    def engine(self) -> Any: ...
-
-    def diff(self, first: int, last: int) -> Mapping[str, Any]: ...
-
-    def log(self) -> Sequence[Any]: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Arrived:
-    """An update that has arrived and is not read yet: what it says may depend on rules that one before it changes.
-    `read` is given the update to fill."""
-
-    source: str
-    batch: str
-    read: Callable[[Any], Diff]
-
-
-@dataclass(frozen=True, slots=True)
-class Arriving:
-    """A stream of updates. `updates` finds them in a micro-batch, given its number."""
-
-    stream: DataFrame
-    updates: Callable[[DataFrame, int], Sequence[Arrived]]
+    from elastalog.session import Session
+    from elastalog.session.pending import PendingUpdate
 
 
 class StreamOptions(TypedDict, total=False):
@@ -157,8 +129,78 @@ class StreamHandle:
             self.release()  # closing twice is harmless
 
 
-def start(arriving: Arriving, db: Updatable, **options: Unpack[StreamOptions]) -> StreamHandle:
-    """Starts applying a stream to a session."""
+def apply_updates(
+    stream: Any,
+    db: Session | str | os.PathLike[str],
+    *,
+    relation: str | None = None,
+    source: str = "stream",
+    step: str | None = None,
+    **options: Unpack[StreamOptions],
+) -> StreamHandle:
+    """Applies a stream to a session, or to the store at a path, which is open for writing until the stream ends. Rows
+    have `op` (`+` or `-`) and the columns of `relation`; without one, a column `relation` says what a row is about, and
+    `a1`, `a2`, … are the values in order. Every micro-batch is an epoch, applied once; a fact that one both inserts and
+    deletes is inserted. The handle is a context manager: leaving it ends the stream.
+
+    `step`: a column of whole numbers; then all rows of a micro-batch with the same number are an epoch, in ascending
+    order. `checkpoint`, `marks`, `changes`, `available_now`, `interval`, `on_update`: see `StreamOptions`."""
+    parting = WHOLE if step is None else by_steps(step)
+    return _applied(db, lambda known: stream_of_parts(stream, known.schemas, parting, relation, source), options)
+
+
+def apply_diff_files(
+    spark: Any,
+    folder: str | os.PathLike[str],
+    db: Session | str | os.PathLike[str],
+    *,
+    files_at_once: int | None = None,
+    **options: Unpack[StreamOptions],
+) -> StreamHandle:
+    """Applies the diff files that appear in a folder, each an epoch, to a session or to the store at a path. Those that
+    Spark finds together are applied in natural order of their names; with `files_at_once`, it takes no more at a time,
+    the oldest first. Files must appear whole: write them elsewhere and rename them. For the rest see
+    `StreamOptions`."""
+    return _applied(db, lambda known: stream_of_diff_files(spark, folder, files_at_once), options)
+
+
+def apply_table(
+    spark: Any,
+    name: str,
+    db: Session | str | os.PathLike[str],
+    *,
+    relation: str | None = None,
+    **options: Unpack[StreamOptions],
+) -> StreamHandle:
+    """Applies what a table of the catalogue holds, then what is appended to it, to a session or to the store at a path.
+    Rows have `op` (`+` or `-`) and the columns of `relation`, by default the one that the table is named after; or a
+    column `relation` and values `a1`, `a2`, ….
+
+    Rows with the same whole number in a column `step`, `epoch` or `batch` are an epoch, in ascending order, as far as
+    they arrive together; without one, every file of the table is, the oldest first. Where Spark does not tell files
+    apart (a view, Iceberg) every micro-batch is one, and must not both insert and delete a fact. For the rest see
+    `StreamOptions`."""
+    return _applied(db, lambda known: stream_of_table(spark, name, known.schemas, relation), options)
+
+
+def _applied(
+    db: Session | str | os.PathLike[str], arriving: Callable[[Session], Arriving], options: StreamOptions
+) -> StreamHandle:
+    """Starts applying a stream. A session that is opened here is closed when the stream ends, or if it does not
+    start."""
+    if not isinstance(db, str | os.PathLike):
+        return _start(arriving(db), db, options)
+    import elastalog
+
+    session = elastalog.open(store=db)
+    try:
+        return _start(arriving(session), session, options).owning(session.close)
+    except BaseException:
+        session.close()
+        raise
+
+
+def _start(arriving: Arriving, db: Session, options: StreamOptions) -> StreamHandle:
     marks, changes, on_update = options.get("marks", "none"), options.get("changes"), options.get("on_update")
     if marks != "none":
         db.engine.announce(db.update(), marks)  # a strategy that has no such marks says so now
@@ -168,7 +210,7 @@ def start(arriving: Arriving, db: Updatable, **options: Unpack[StreamOptions]) -
         make_up(feed, db)
     lock = threading.Lock()
 
-    def committed(update: Any) -> None:
+    def committed(update: PendingUpdate) -> None:
         if feed is not None and not update.stats.is_unchanged:
             feed.add(update.stats.epoch, update.stats.time, update.changes)
         if on_update is not None:
@@ -203,9 +245,13 @@ def _every(interval: str, writer: DataStreamWriter) -> DataStreamWriter:
 
 
 def _apply_all(
-    db: Updatable, arrived: Sequence[Arrived], marks: str, committed: Callable[[Any], None], handle: StreamHandle
+    db: Session,
+    arrived: Sequence[Arrived],
+    marks: str,
+    committed: Callable[[PendingUpdate], None],
+    handle: StreamHandle,
 ) -> None:
-    ahead: Any = None
+    ahead: PendingUpdate | None = None
     for update, following in zip(arrived, (*arrived[1:], None), strict=True):
         pending = ahead or _pending(db, update)
         ahead = None if marks == "none" or following is None else _announced(db, pending, following, marks)
@@ -217,7 +263,7 @@ def _apply_all(
             committed(pending)
 
 
-def _announced(db: Updatable, present: Any, following: Arrived, marks: str) -> Any:
+def _announced(db: Session, present: PendingUpdate, following: Arrived, marks: str) -> PendingUpdate | None:
     """The update that follows, announced; None if it cannot be: one of the two changes rules, or it is at fault, which
     is said when its turn has come."""
     if present.program is not db.program:
@@ -232,7 +278,7 @@ def _announced(db: Updatable, present: Any, following: Arrived, marks: str) -> A
     return upcoming
 
 
-def _pending(db: Updatable, update: Arrived) -> Any:
+def _pending(db: Session, update: Arrived) -> PendingUpdate:
     pending = db.update(update.source, update.batch)
     pending.is_compared = False  # Spark sends the same again
     if not db.engine.is_applied(update.source, update.batch):  # what it names may be gone since
@@ -240,7 +286,7 @@ def _pending(db: Updatable, update: Arrived) -> Any:
     return pending
 
 
-def make_up(feed: ChangeFeed, db: Updatable) -> None:
+def make_up(feed: ChangeFeed, db: Session) -> None:
     """Writes the epochs that the session has and the feed has not. A new feed starts with the next epoch. A diagnostic
     if the feed is not of this session."""
     times = {entry.epoch: entry.timestamp for entry in db.log()}
@@ -258,15 +304,6 @@ def make_up(feed: ChangeFeed, db: Updatable) -> None:
 
 
 _LAST = "_epoch"
-
-
-class ChangesOfRelation(Protocol):
-    """Facts of a relation that came and went."""
-
-    @property
-    def inserted(self) -> Any: ...
-    @property
-    def deleted(self) -> Any: ...
 
 
 class ChangeFeed:
@@ -293,7 +330,7 @@ class ChangeFeed:
         if self.last is None:
             self._note(epoch, time)
 
-    def add(self, epoch: int, time: float, changes: Mapping[str, ChangesOfRelation]) -> None:
+    def add(self, epoch: int, time: float, changes: Mapping[str, Any]) -> None:
         """Writes what an epoch changed, which was committed at a time."""
         from pyarrow import parquet
 
@@ -317,7 +354,7 @@ class ChangeFeed:
             out.write(f"{epoch} {time!r}".encode())
 
 
-def _signed(changed: ChangesOfRelation, epoch: int) -> Iterator[pa.Table]:
+def _signed(changed: Any, epoch: int) -> Iterator[pa.Table]:
     for sign, facts in (("-", changed.deleted), ("+", changed.inserted)):
         table = facts.to_arrow()
         columns = {

@@ -6,14 +6,14 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, assert_never, get_args
 
 import pyarrow as pa
 
-from elastalog.pipeline.spark.for_sessions import require_session
-from elastalog.pipeline.spark.frames import arrow_fields, frame_of_shares
-from elastalog.pipeline.spark.session import spark_session
-from elastalog.pipeline.spark.sinks import write_frame
+from elastalog.diagnostics.arguments import require_one_of, require_path
+from elastalog.pipeline.files.parquet import NULLARY
+from elastalog.pipeline.spark.frames import absolute, arrow_fields, frame_of_shares, writing
+from elastalog.pipeline.spark.session import require_session, spark_session
 from elastalog.pipeline.spark.workplace import new_folder
 
 if TYPE_CHECKING:
@@ -90,18 +90,42 @@ def init_store(
     elastalog.open(program, facts, store=store, engine="spark", spark=spark, **options).close()
 
 
+_Kind = Literal["parquet", "orc", "csv", "json", "jdbc", "table"]
+_Mode = Literal["overwrite", "append", "error", "errorifexists", "ignore"]
+
+_CSV = {"emptyValue": "", "escape": '"', "ignoreLeadingWhiteSpace": "false", "ignoreTrailingWhiteSpace": "false"}
+"""Left to itself Spark strips texts, writes a backslash before a quote, and two quotes for an empty text."""
+
+
 def write(
     db: Session,
     relation: str,
-    kind: Any,
+    kind: _Kind,
     place: str | os.PathLike[str],
     *,
-    mode: Any = "error",
+    mode: _Mode = "error",
     options: Mapping[str, str] | None = None,
 ) -> None:
-    """Writes a relation as it is now: `kind` is `parquet`, `orc`, `csv`, `json`, `jdbc` or `table`; `mode`, if
-    something is there, `error`, `overwrite`, `append` or `ignore`."""
-    write_frame(db[relation].to_spark(), kind, place, mode=mode, options=options)
+    """Writes a relation as it is now: `kind` is `parquet`, `orc`, `csv`, `json`, `jdbc` (`place` is the URL of the
+    database, the table is `options["dbtable"]`) or `table`; `mode`, if something is there, `error`, `overwrite`,
+    `append` or `ignore`."""
+    require_one_of("kind", kind, get_args(_Kind))
+    require_one_of("mode", mode, get_args(_Mode))
+    require_path("what is written has a place", place, "give a path, the name of a table, or the URL of a database")
+    place, frame = os.fspath(place), db[relation].to_spark()
+    if kind == "csv" and frame.columns == [NULLARY]:
+        frame = frame.selectExpr(f"'{NULLARY}' AS `{NULLARY}`")  # as a text file has the only fact
+    writer = frame.write.mode(mode).options(**(_CSV if kind == "csv" else {})).options(**(options or {}))
+    with writing(kind, place):
+        match kind:
+            case "parquet" | "orc" | "csv" | "json":
+                writer.format(kind).save(absolute(place))
+            case "jdbc":
+                writer.format("jdbc").option("url", place).save()
+            case "table":
+                writer.saveAsTable(place)
+            case _:
+                assert_never(kind)
 
 
 def bad_rows(db: Session) -> Any:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,7 +26,6 @@ from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, error
 from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.pipeline.files.diff import OPERATION, TABULAR, TEXTUAL, Diff, read_diff
 from elastalog.pipeline.files.paths import natural_order
-from elastalog.pipeline.spark.applying import Arrived, Arriving
 from elastalog.pipeline.spark.frames import absolute, frame_to_arrow, path_of, reading
 from elastalog.pipeline.streams import RELATION, named_relation, read_changes, relation_column
 from elastalog.relations.schema import Schema, column_order, schema_named
@@ -34,20 +33,30 @@ from elastalog.relations.schema import Schema, column_order, schema_named
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from elastalog.session.pending import PendingUpdate
+
 EVERY_AGE = {"maxFileAge": "36500d"}
 """Left to itself Spark passes over files that are a week older than the newest it has seen."""
 
 _BINARY_FILE = "path string, modificationTime timestamp, length bigint, content binary"
 
 
-def stream_of_rows(
-    stream: DataFrame, schemas: Mapping[str, Schema], relation: str | None, source: str, step: str | None
-) -> Arriving:
-    """Rows with `op` (`+` or `-`) and the columns of `relation`; without one, a column `relation` says what a row is
-    about, and `a1`, `a2`, … are the values in order. Every micro-batch is an update, or, with `step`, a column of whole
-    numbers, all rows of one with the same number. `source`: the name of the stream in the log."""
-    parting = Whole() if step is None else BySteps(step)
-    return stream_of_parts(stream, schemas, parting, relation, source)
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """An update that has arrived and is not read yet: what it says may depend on rules that one before it changes.
+    `read` is given the update to fill."""
+
+    source: str
+    batch: str
+    read: Callable[[PendingUpdate], Diff]
+
+
+@dataclass(frozen=True, slots=True)
+class Arriving:
+    """A stream of updates. `updates` finds them in a micro-batch, given its number."""
+
+    stream: DataFrame
+    updates: Callable[[DataFrame, int], Sequence[Arrived]]
 
 
 def stream_of_parts(
@@ -58,8 +67,9 @@ def stream_of_parts(
     source: str,
     check: Callable[[Diff, str], None] | None = None,
 ) -> Arriving:
-    """A stream of rows, as above, whose micro-batches are taken apart in any way. `check` may refuse an update; it is
-    told where the update is from."""
+    """Rows with `op` (`+` or `-`) and the columns of `relation`; without one, a column `relation` says what a row is
+    about, and `a1`, `a2`, … are the values in order. `source`: the name of the stream in the log. `check` may refuse an
+    update; it is told where the update is from."""
     named: dict[str, str] = {}
     if relation is None:
         columns = [name for name in stream.columns if name not in parting.columns]
@@ -73,7 +83,7 @@ def stream_of_parts(
         named = {name: rest[place] for name, place in zip(schema.names, order, strict=True)}
     selected = [f"`{named.get(name, name)}` AS `{name}`" for name in (*parting.columns, *columns)]
 
-    def checked(part: Part, pending: Any) -> Diff:
+    def checked(part: Part, pending: PendingUpdate) -> Diff:
         diff = read_changes(part.rows, pending.schemas, relation, part.place, keep_bad=pending.keeps_bad)
         if check is not None:
             check(diff, part.place)
@@ -121,7 +131,7 @@ def change_feed(
     return spark.readStream.options(**EVERY_AGE).schema(known.schema).parquet(path)
 
 
-def _read_file(path: Path, content: Callable[[], bytes], pending: Any) -> Diff:
+def _read_file(path: Path, content: Callable[[], bytes], pending: PendingUpdate) -> Diff:
     """The changes of a file. Of one that is not on this machine a copy is read; its name tells the relation and the
     format."""
     if path.exists():
@@ -171,37 +181,23 @@ class Part:
     rows: pa.Table
 
 
-class Parting(Protocol):
-    """How micro-batches are taken apart. `columns`: those of the stream that say so, which come first in the rows."""
-
-    @property
-    def columns(self) -> tuple[str, ...]: ...
-
-    def parts(self, rows: pa.Table, number: int) -> list[Part]:
-        """The updates of a micro-batch, in order, their rows without the columns that told them apart."""
-
-
 @dataclass(frozen=True, slots=True)
-class Whole:
-    """A micro-batch is an update."""
+class Parting:
+    """How micro-batches are taken apart. `columns`: those of the stream that say so, which come first in the rows.
+    `parts`: the updates of a micro-batch, in order, their rows without these columns, given its number."""
 
-    columns: ClassVar[tuple[str, ...]] = ()
-
-    def parts(self, rows: pa.Table, number: int) -> list[Part]:
-        return [Part(str(number), f"batch {number}", rows)]
+    columns: tuple[str, ...]
+    parts: Callable[[pa.Table, int], list[Part]]
 
 
-@dataclass(frozen=True, slots=True)
-class BySteps:
+WHOLE = Parting((), lambda rows, number: [Part(str(number), f"batch {number}", rows)])
+"""A micro-batch is an update."""
+
+
+def by_steps(column: str) -> Parting:
     """All rows with the same whole number in a column are an update, in ascending order."""
 
-    column: str
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return (self.column,)
-
-    def parts(self, rows: pa.Table, number: int) -> list[Part]:
+    def parts(rows: pa.Table, number: int) -> list[Part]:
         place = f"batch {number}"
         steps, rest = rows.column(0), rows.remove_column(0)
         if steps.null_count or not pa.types.is_integer(steps.type):
@@ -211,22 +207,21 @@ class BySteps:
             for step in sorted(pc.unique(steps).to_pylist())
         ]
 
+    return Parting((column,), parts)
 
-@dataclass(frozen=True, slots=True)
-class ByFiles:
-    """Every file is an update, the oldest first, those of the same age in the order of their paths. For streams that
-    `with_files` gives."""
 
-    columns: ClassVar[tuple[str, ...]] = (_TIME, _FILE)
+def _files_in(rows: pa.Table, number: int) -> list[Part]:
+    files, rest = rows.column(_FILE), rows.drop_columns([*BY_FILES.columns])
+    found = rows.select([*BY_FILES.columns]).group_by([*BY_FILES.columns]).aggregate([])
+    ordered = found.sort_by([(name, "ascending") for name in BY_FILES.columns]).column(_FILE).to_pylist()
+    return [
+        Part(f"{number} file {path_of(file)}", path_of(file), rest.filter(pc.equal(files, file))) for file in ordered
+    ]
 
-    def parts(self, rows: pa.Table, number: int) -> list[Part]:
-        files, rest = rows.column(_FILE), rows.drop_columns([*self.columns])
-        found = rows.select([*self.columns]).group_by([*self.columns]).aggregate([])
-        ordered = found.sort_by([(name, "ascending") for name in self.columns]).column(_FILE).to_pylist()
-        return [
-            Part(f"{number} file {path_of(file)}", path_of(file), rest.filter(pc.equal(files, file)))
-            for file in ordered
-        ]
+
+BY_FILES = Parting((_TIME, _FILE), _files_in)
+"""Every file is an update, the oldest first, those of the same age in the order of their paths. For streams that
+`with_files` gives."""
 
 
 def with_files(stream: DataFrame) -> DataFrame | None:
@@ -276,14 +271,14 @@ def stream_of_table(
     step = _step(stream, schemas, relation)
     source = f"table:{name}"
     if step is not None:
-        return stream_of_parts(stream, schemas, BySteps(step), relation, source)
+        return stream_of_parts(stream, schemas, by_steps(step), relation, source)
     # A fact that one file inserts and a later one deletes has to be gone, however many files come together.
     known = with_files(_table_stream(spark, name, {"maxBytesPerTrigger": str(_MOST_BYTES)}))
     if known is not None:
-        return stream_of_parts(known, schemas, ByFiles(), relation, source)
+        return stream_of_parts(known, schemas, BY_FILES, relation, source)
     # One file at a time is not promised, and not every kind of table knows the option.
     stream = _table_stream(spark, name, {"maxFilesPerTrigger": "1"})
-    return stream_of_parts(stream, schemas, Whole(), relation, source, _require_order)
+    return stream_of_parts(stream, schemas, WHOLE, relation, source, _require_order)
 
 
 def _table_stream(spark: SparkSession, name: str, options: Mapping[str, str]) -> DataFrame:

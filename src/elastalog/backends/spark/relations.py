@@ -213,7 +213,7 @@ class FilesOfTasks:
         assert isinstance(files, FiledRelation)
         self._relations.only_in(self._relations.home_of(relation), files.base)
 
-    def files(self, relation: str, *, with_levels: bool = False) -> FiledRelation | None:
+    def files(self, relation: str, with_levels: bool = False) -> FiledRelation | None:
         """The files of a relation that is in files only."""
         if with_levels and not self._relations.annotation.has_levels_only:
             return None

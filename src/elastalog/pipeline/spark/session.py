@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from elastalog.backends.spark.cluster import is_stopped
+from elastalog.backends.spark.cluster import is_stopped, require_running
 from elastalog.diagnostics.diagnostic import error
 from elastalog.folders.local import folder_of_this_process, own_folder, user_cache
 
@@ -102,6 +102,16 @@ def active_session() -> SparkSession | None:
     if session is None:  # so it is in every thread but the one that started it
         session = sql.SparkSession._instantiatedSession
     return None if session is None or is_stopped(session) else session
+
+
+def require_session(spark: SparkSession | None) -> SparkSession:
+    """The session given, or the one that is running."""
+    if spark is not None:
+        require_running(spark)
+    found = spark or active_session()
+    if found is None:
+        raise error("E1109")
+    return found
 
 
 def require_pyspark() -> None:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, replace
 from functools import partial
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, assert_never
 
 import numpy as np
@@ -42,7 +43,9 @@ from elastalog.pipeline.spark.frames import (
     reading,
     with_columns_of,
 )
-from elastalog.pipeline.spark.large_facts import Destination, FiledFacts, filed_facts, frame_in_driver
+from elastalog.pipeline.spark.large_facts import Destination as Destination
+from elastalog.pipeline.spark.large_facts import FiledFacts, filed_facts, frame_in_driver
+from elastalog.pipeline.spark.session import require_session
 from elastalog.relations.faults import Fault
 from elastalog.relations.schema import Schema
 from elastalog.relations.tables import joined
@@ -73,31 +76,39 @@ def facts_given(
     spark: SparkSession | None, schema: Schema, rows: Any, into: Destination | None = None
 ) -> tuple[pa.Table | FiledFacts, list[BadRow], str]:
     """The facts of a source, or of a DataFrame that a user has made, the bad rows, and where they are from; in files,
-    if a destination is given and they are many. A source needs a session."""
+    if a destination is given and they are many."""
     if isinstance(rows, Source):
-        assert spark is not None
-        return *_read(spark, schema, rows, into), without_secrets(rows.place)
+        return *_read(require_session(spark), schema, rows, into), without_secrets(rows.place)
     frame, place = plain_frame(rows), f"the DataFrame of `{schema.name}`"
     require_running(frame.sparkSession)
     with evaluating(schema.name):
         return *facts_of_frame(schema, frame, place, into), place
 
 
-def settled(schema: Schema, found: Found, files: list[str], policy: BadRows) -> FactsRead:
-    """What was found, bad rows dealt with as the policy says."""
-    facts, bad = found
-    report = settle(policy, schema.name, files, facts.num_rows, bad)
+def read_rows(
+    spark: SparkSession | None, schema: Schema, rows: Any, policy: BadRows, into: Destination | None = None
+) -> FactsRead:
+    """As `facts_given`, bad rows dealt with as the policy says."""
+    return _settled(schema, *facts_given(spark, schema, rows, into), policy)
+
+
+def _settled(schema: Schema, facts: pa.Table | FiledFacts, bad: list[BadRow], place: str, policy: BadRows) -> FactsRead:
+    report = settle(policy, schema.name, [place], facts.num_rows, bad)
     if isinstance(facts, FiledFacts):
         return FactsRead(schema.arrow().empty_table(), report, facts.files)
     return FactsRead(facts, report)
 
 
 def read_inputs(
-    spark: SparkSession, relation: Relation, root: str, policy: BadRows, into: Destination | None = None
+    spark: SparkSession | None,
+    relation: Relation,
+    root: Path,
+    policy: BadRows,
+    into: Destination | None = None,
 ) -> FactsRead:
     """The facts of all `.input` directives of a relation, from files or folders of files under a root, read by Spark;
     in files of the destination, if one is given, there is one directive, and they are many."""
-    schema = Schema.of(relation)
+    spark, schema = require_session(spark), Schema.of(relation)
     tables = [schema.arrow().empty_table()]
     bad: list[BadRow] = []
     files: list[str] = []
@@ -112,7 +123,7 @@ def read_inputs(
         source = _input_source(relation.name, root, directive)
         table, bad_here = _read(spark, schema, source, into if len(relation.inputs) == 1 else None)
         if isinstance(table, FiledFacts):
-            return settled(schema, (table, bad_here), [source.place], policy)
+            return _settled(schema, table, bad_here, source.place, policy)
         tables.append(table)
         bad += bad_here
         files.append(source.place)
@@ -120,7 +131,7 @@ def read_inputs(
     return FactsRead(table, settle(policy, relation.name, files, table.num_rows, bad))
 
 
-def _input_source(name: str, root: str, directive: Directive) -> Source:
+def _input_source(name: str, root: Path, directive: Directive) -> Source:
     parameters = directive.parameters
     given = parameters.get("filename")
     # A folder of part files, as Spark writes them, stands for one file.
