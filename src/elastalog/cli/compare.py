@@ -128,7 +128,7 @@ def _as_json(outcomes: list[Outcome]) -> str:
 
 
 def _draw(outcomes: list[Outcome], path: Path, title: str) -> None:
-    """The time of every update under every strategy."""
+    """Plots the time of every update under every strategy."""
     try:
         import matplotlib
     except ImportError:
@@ -164,8 +164,8 @@ class Workload:
 
 @dataclass(slots=True)
 class Outcome:
-    """`strategy` may name its marks too, as `bfc+linked`. `fault` says why it did not run to its end, `at` which update
-    ended it, if one did. `sizes` are those of all relations after the last update."""
+    """The result of a run. `strategy` may include its marks, as in `bfc+linked`. `fault` says why it failed, `at` in
+    which update, if it was one. `sizes` are those of all relations after the last update."""
 
     strategy: str
     bootstrap: float = 0.0
@@ -182,7 +182,8 @@ class Outcome:
 
 
 def run_alone(workload: Workload, strategy: str) -> Outcome:
-    """Runs a workload in a fresh process, so that memory is its own. It does not outlive an interrupt of this one."""
+    """Runs a workload in a new process, so that its memory can be measured. An interrupt of this process ends that one,
+    too."""
     import pickle
     import subprocess
 
@@ -204,7 +205,8 @@ def run_alone(workload: Workload, strategy: str) -> Outcome:
 
 
 def answer() -> None:
-    """Runs, in the other process, what comes by standard input. Nothing comes if the first has ended meanwhile."""
+    """Runs the workload read from standard input, in the other process. Input is empty if the first process has ended
+    meanwhile."""
     import os
     import pickle
 
@@ -263,7 +265,7 @@ def run_here(workload: Workload, strategy: str) -> Outcome:
 
 
 def _reason(fault: ElastalogError) -> str:
-    """The first of its diagnostics in a line, with the file that it is about."""
+    """The first diagnostic as one line, with the file it is about."""
     from elastalog.diagnostics.diagnostic import origin
 
     first = fault.diagnostics[0]

@@ -1,4 +1,4 @@
-"""How commands speak on standard error, and how they end: which failure gives which exit code."""
+"""How commands write to standard error, and how they end: the exit code of each kind of failure."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _SHOWN: Final[dict[Verbosity, tuple[str, ...]]] = {
 
 
 class Terminated(KeyboardInterrupt):
-    """The system asks the command to end: as Ctrl-C does, but for good."""
+    """The system asks the command to end: like Ctrl-C, but final."""
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:
@@ -53,9 +53,9 @@ _AT_WORK: Final = ((signal.SIGINT, signal.default_int_handler), (signal.SIGTERM,
 
 @contextmanager
 def _signals_are_exceptions() -> Iterator[None]:
-    """Ctrl-C and SIGTERM are exceptions while a command is at work, so that the epoch before stands and nothing is left
-    behind. Before that, while it is loaded and its options are read, they end the process at once, as they do after.
-    Where someone has decided about a signal, nothing changes; signals are the main thread's."""
+    """Turns Ctrl-C and SIGTERM into exceptions while a command is at work, so that the previous epoch stays intact and
+    nothing is left behind. Before that, while modules are loaded and options are read, and afterwards, they end the
+    process at once. Signals that have a handler already are left alone; only the main thread has signals."""
     is_main = threading.current_thread() is threading.main_thread()
     minded = [
         (number, handler) for number, handler in _AT_WORK if is_main and signal.getsignal(number) is signal.SIG_DFL
@@ -71,7 +71,8 @@ def _signals_are_exceptions() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Console:
-    """Standard error. `form`: that of diagnostics, `text` or `json`; some commands give their answers in it, too."""
+    """Standard error. `form`: how diagnostics are written, `text` or `json`; some commands write their answers in it,
+    too."""
 
     form: str = "text"
     verbosity: Verbosity = "normal"
@@ -86,22 +87,22 @@ class Console:
 
     @property
     def is_watched(self) -> bool:
-        """Whether the user follows progress: at a terminal, or by `-v`."""
+        """Whether the user sees progress: on a terminal, or with `-v`."""
         return self.is_verbose or (not self.is_quiet and sys.stderr.isatty())
 
     def say(self, line: str) -> None:
-        """Tells what was done, unless the user wants quiet."""
+        """Reports what was done, unless the user asked for quiet."""
         if not self.is_quiet:
             click.echo(line, err=True)
 
     def warn(self, message: Warning | str, *_: object, **__: object) -> None:
-        """Shows a warning of Python, in the place of `warnings.showwarning`."""
+        """Shows a Python warning, in place of `warnings.showwarning`."""
         found = getattr(message, "diagnostic", None)
         self.say(f"warning: {message}") if found is None else self.show([found])
 
     def show(self, diagnostics: Iterable[Diagnostic]) -> None:
-        """Writes the diagnostics that the verbosity asks for: text, coloured on a terminal, or a JSON list. Of very
-        many only the first are shown as text."""
+        """Writes the diagnostics that the verbosity asks for: text, coloured on a terminal, or a JSON list. As text,
+        only the first of a great many are shown."""
         shown = [diagnostic for diagnostic in diagnostics if diagnostic.severity in _SHOWN[self.verbosity]]
         if self.form == "json":
             click.echo(render_json(shown), err=True)
@@ -118,7 +119,7 @@ class Console:
 
 @contextmanager
 def exit_codes(console: Console | None = None, left: Callable[[], str] = str) -> Iterator[None]:
-    """Run a command; end with the exit code that its failure has, diagnostics on standard error. `left` says what an
+    """Runs a command and ends it with the exit code of its failure, diagnostics on standard error. `left` says what an
     interrupted command leaves behind."""
     told = console or Console()
     try:

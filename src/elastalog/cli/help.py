@@ -65,7 +65,7 @@ def doctor() -> None:
 
 
 def engine_details() -> str:
-    """What evaluates, in one line, for `--version`."""
+    """What evaluates programs, in one line, for `--version`."""
     return ", ".join(f"{name} {_version(name) or 'missing'}" for name in ("numpy", "pyarrow"))
 
 
@@ -108,7 +108,7 @@ def _require(is_right: bool) -> None:
 
 
 def _device() -> str:
-    """The GPU that engine gpu would use, or what it would do without one."""
+    """The GPU that the engine `gpu` would use, or what it would do without one."""
     from elastalog.backends.gpu.arrays import on_device
 
     arrays = on_device()

@@ -1,4 +1,4 @@
-"""The language server: requests of an editor, answered by `editing`, and its answers in the words of the protocol."""
+"""The language server: requests of an editor, answered by `editing` and translated into the protocol."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ KINDS: Final[dict[Kind, tuple[types.SymbolKind, types.CompletionItemKind, types.
         (Kind.VARIABLE, "Variable", "Variable", "Variable"),
     )
 }
-"""What the protocol calls a kind of name: as a symbol, as a proposal, as a colour."""
+"""What the protocol calls a kind of name: as a symbol, as a completion, as a semantic token."""
 PROPOSALS: Final[dict[Sort, types.CompletionItemKind]] = {
     **{kind: proposal for kind, (_, proposal, _) in KINDS.items()},
     "attribute": types.CompletionItemKind.Field,
@@ -62,7 +62,7 @@ def uri_of(file: str) -> str:
 
 
 def range_of(source: Source, span: Span, encoding: str) -> types.Range:
-    """The lines and columns of a span, as an editor counts them."""
+    """The lines and columns of a span, in the encoding that the editor counts in."""
     start, end = position(source, span.start, encoding), position(source, span.end, encoding)
     return types.Range(types.Position(*start), types.Position(*end))
 
@@ -72,7 +72,7 @@ def location_of(place: Place, source_of: Callable[[str], Source], encoding: str)
 
 
 def diagnostic_of(found: Diagnostic, encoding: str) -> types.Diagnostic:
-    """Every label that says something stands with its place, files that are included too."""
+    """A diagnostic; every label with a message becomes related information, in included files too."""
     ranges = types.Range(types.Position(0, 0), types.Position(0, 0))
     related = []
     is_first = True
@@ -124,7 +124,7 @@ def symbol_of(entry: Entry, source: Source, encoding: str) -> types.DocumentSymb
 
 
 def colours_of(names: Iterable[tuple[Place, Kind]], source: Source, encoding: str) -> types.SemanticTokens:
-    """Five numbers a name: lines and columns since the one before it, length, kind, no modifiers."""
+    """Five numbers for each name: lines and columns since the previous one, length, kind, no modifiers."""
     kinds = list(KINDS)
     data: list[int] = []
     last_line = last_column = 0
@@ -140,13 +140,13 @@ def colours_of(names: Iterable[tuple[Place, Kind]], source: Source, encoding: st
 
 
 PAUSE: Final = 0.2
-"""How many seconds of quiet pass before a program that is being written is checked."""
+"""Seconds without a key press after which a program is checked."""
 LONGEST_COUNT: Final = 60.0
-"""How many seconds an evaluation for numbers of facts may take."""
+"""The most seconds that counting facts may take."""
 
 
 class Protocol(LanguageServerProtocol):
-    """Every request gets an answer to its id, also one that cannot be understood."""
+    """Answers every request by its id, even one that cannot be parsed."""
 
     def structure_message(self, data: dict[str, Any]) -> Any:
         try:
@@ -170,7 +170,7 @@ class Protocol(LanguageServerProtocol):
 
 
 class Server(LanguageServer):
-    """`facts`: the folder that numbers of facts are counted from."""
+    """`facts`: the folder of the facts that are counted."""
 
     def __init__(self, options: Preprocessing, facts: str | None) -> None:
         kind = types.TextDocumentSyncKind.Full
@@ -186,7 +186,7 @@ class Server(LanguageServer):
         self._tasks: set[asyncio.Task[None]] = set()
 
     def begin(self, given: types.InitializeParams) -> None:
-        """What the editor says about itself and its folders."""
+        """Notes what the editor announces about itself and its folders."""
         folders = [uris.to_fs_path(folder.uri) for folder in given.workspace_folders or ()]
         if not folders and given.root_uri:
             folders = [uris.to_fs_path(given.root_uri)]
@@ -198,7 +198,7 @@ class Server(LanguageServer):
     # --- places ----------------------------------------------------------------------------------------------------
 
     def place(self, document: Any, position: types.Position) -> tuple[str, int, Source]:
-        """The file, the character in it, and its text."""
+        """The file, the offset in it, and its text."""
         file = file_at(document.uri)
         source = self.programs.source(file)
         return file, offset(source, position.line, position.character, self.encoding), source
@@ -209,7 +209,7 @@ class Server(LanguageServer):
     # --- diagnostics -----------------------------------------------------------------------------------------------
 
     def check_soon(self, file: str, pause: float = PAUSE) -> None:
-        """Check the programs that hold a file once no edit has come for a while."""
+        """Checks the programs that include a file once editing has paused."""
         earlier = self._waiting.get(file)
         if earlier is not None:
             earlier.cancel()
@@ -228,7 +228,7 @@ class Server(LanguageServer):
     # --- numbers of facts ------------------------------------------------------------------------------------------
 
     def count_soon(self, file: str) -> None:
-        """Evaluate the program that holds a file, as it is on disk, beside all else."""
+        """Evaluates the program that includes a file, as it is on disk, in the background."""
         if self.facts is not None:
             task = asyncio.ensure_future(self._count(file, self.facts))
             self._tasks.add(task)
@@ -242,7 +242,7 @@ class Server(LanguageServer):
 
 
 def count_facts(program: str, facts: str, options: Preprocessing) -> dict[str, int] | None:
-    """How many facts every relation has; None where the program or its facts are at fault, or take too long."""
+    """The number of facts of every relation; None where the program or its facts have errors, or take too long."""
     import elastalog
     from elastalog.program import Program
 
@@ -255,7 +255,7 @@ def count_facts(program: str, facts: str, options: Preprocessing) -> dict[str, i
 
 
 def file_at(uri: str) -> str:
-    """The path of a document; one that is not in a file is named by what it has."""
+    """The path of a document; a document that is not a file is named by its URI."""
     try:
         return uris.to_fs_path(uri) or uri
     except ValueError:  # it is no address
@@ -263,7 +263,7 @@ def file_at(uri: str) -> str:
 
 
 def serve(options: Preprocessing, facts: str | None) -> None:
-    """Answer over standard input and output until the editor goes."""
+    """Serves standard input and output until the editor disconnects."""
     logging.basicConfig(stream=sys.stderr, level=logging.ERROR)
     # The server closes its output when the editor says `exit`; that of the process is still flushed.
     server(options, facts).start_io(stdout=os.fdopen(os.dup(sys.stdout.fileno()), "wb"))
@@ -438,4 +438,4 @@ _FEATURES: Final[dict[str, Any]] = {
     types.TEXT_DOCUMENT_DOCUMENT_SYMBOL: _symbols,
     types.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL: (LEGEND, _colours),
 }
-"""What the server can do: the method, the options that it announces, and the function."""
+"""The features: method, options that are announced, and function."""

@@ -1,4 +1,4 @@
-"""The command `elastalog`: finds its subcommands when they are asked for."""
+"""The command `elastalog`; subcommands are imported on demand."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         "completion": "elastalog.cli.help:completion",
     },
 }
-"""Where each subcommand lives, as `module:function`, by the groups of `--help`."""
+"""The module and function of each subcommand, by the groups of `--help`."""
 
 COMMANDS: Final = {name: home for group in GROUPS.values() for name, home in group.items()}
 
 _MEANT: Final = {"why": "explain' or 'whynot", "why-not": "whynot", "ask": "query"}
-"""Commands that are looked for by a name of another kind."""
+"""The right command for names that users try."""
 
 
 class LazyGroup(click.Group):
@@ -76,7 +76,7 @@ class LazyGroup(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The summaries, whole, by group."""
+        """Writes the complete summaries, by group."""
         for title, group in GROUPS.items():
             commands = [(name, self.get_command(ctx, name)) for name in group]
             with formatter.section(title):

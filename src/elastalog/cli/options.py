@@ -1,4 +1,4 @@
-"""Options that several commands share, what they spell (`2G` of memory, `30s` of time), and how a program is read."""
+"""Options that several commands share, their units (`2G` of memory, `30s` of time), and how a program is read."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 def together(*options: Callable[[Any], Any]) -> Callable[[_Command], _Command]:
-    """Several options as one decorator; the help of a command lists them in this order."""
+    """Combines several options into one decorator; `--help` lists them in this order."""
 
     def decorate(command: _Command) -> _Command:
         for option in reversed(options):
@@ -50,8 +50,8 @@ _flags: Final = together(
 
 
 def console_options(command: Callable[..., None]) -> Callable[..., None]:
-    """`-v` and `-q`, which may stand before or after the name of a subcommand, and what `--format` says. The command
-    takes them as a `console`."""
+    """`-v` and `-q`, which may also stand before the name of a subcommand, and `--format`. The command receives them as
+    a `console`."""
 
     @wraps(command)
     def judged(*, verbose: bool, quiet: bool, form: str = "text", **given: Any) -> None:
@@ -63,7 +63,7 @@ def console_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def verbosity_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Like `console_options`; what the command raises ends it with the exit code of that failure."""
+    """Like `console_options`; exceptions of the command end it with the exit code of the failure."""
 
     @wraps(command)
     def ended(*, console: Console, **given: Any) -> None:
@@ -79,13 +79,13 @@ def report_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def option(*names: str, **settings: Any) -> Any:
-    """A field of a dataclass that is an option of a command; see `options_of`. Its settings are those of click."""
+    """A field of a dataclass that is an option of a command; see `options_of`. Arguments are those of click."""
     return field(metadata={"names": names, "settings": settings})
 
 
 def options_of(kind: type[Any], name: str) -> Callable[[_Command], _Command]:
-    """The fields of a dataclass as options, in their order. The command takes them together, as an instance, by a
-    name."""
+    """The fields of a dataclass as options, in their order. The command receives an instance with all of them, as one
+    argument."""
     fields = kind.__dataclass_fields__
 
     def decorate(command: Any) -> Any:
@@ -99,12 +99,12 @@ def options_of(kind: type[Any], name: str) -> Callable[[_Command], _Command]:
 
 
 def click_option(declared: Any, *name: str) -> Callable[[Any], Any]:
-    """The option of a field, by a name or that of the option itself."""
+    """The option of a field, under a name or that of the field itself."""
     return click.option(*declared.metadata["names"], *name, **declared.metadata["settings"])
 
 
 def _verbosity(verbose: bool, quiet: bool) -> Verbosity:
-    """What the options of the command and of the group before it come down to."""
+    """The verbosity that results from the options of the command and of the group."""
     if verbose and quiet:
         raise click.UsageError("-v and -q exclude each other")
     if verbose or quiet:
@@ -157,7 +157,7 @@ def update_budget(ctx: click.Context, param: click.Parameter, value: str) -> flo
 
 
 NAME = "<stdin>"
-"""What stands for the name of a file in diagnostics."""
+"""The name of standard input in diagnostics."""
 
 
 def standard_input() -> str:
@@ -202,14 +202,14 @@ preprocessor_options: Final = together(
         help="Ignore preprocessor lines (those that begin with #).",
     ),
 )  # fmt: skip
-"""The options; `preprocessing_given` and `read_program` know what was given."""
+"""The options; `preprocessing_given` and `read_program` read their values."""
 
 program_argument: Final = together(click.argument("program", type=click.Path()), preprocessor_options)
 """PROGRAM, a path or `-` for standard input, and the options of the preprocessor that reads it."""
 
 
 def preprocessing_given() -> Preprocessing:
-    """What the options of the running command say."""
+    """The values of these options in the running command."""
     from elastalog.program.preprocessing import preprocessing
 
     ctx = click.get_current_context(silent=True)
@@ -218,7 +218,7 @@ def preprocessing_given() -> Preprocessing:
 
 
 def read_program(path: str) -> Program:
-    """The checked program of a file, or of standard input for `-`, read as the options say."""
+    """The checked program of a file, or of standard input for `-`, read with these options."""
     from elastalog.program import Program
 
     options = preprocessing_given()
@@ -231,7 +231,7 @@ def read_program(path: str) -> Program:
 
 
 def read_source(path: str) -> Source:
-    """The text that a program stands for, read as the options say."""
+    """The text of a program, read with these options."""
     from elastalog.diagnostics.source import Source
     from elastalog.program import read_program_text
     from elastalog.program.preprocessing import preprocess

@@ -1,4 +1,4 @@
-"""Writing what the `.output` and `.printsize` directives of a program ask for, to files or to standard output."""
+"""Writes what the `.output` and `.printsize` directives of a program ask for, to files or to standard output."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ if TYPE_CHECKING:
     from elastalog.session import Session
 
 _LARGE = 1.5
-"""How many times what a thread would write, were all alike, the facts of a relation are that threads write together."""
+"""A relation is written by several threads if it has this many times the facts that each thread would write on
+average."""
 
 
 def write_outputs(session: Session, output: str, jobs: int = 1, doubt: Doubt = None) -> list[Path]:
-    """Obeys the directives: files in a folder, or with `-` everything to standard output. Returns the files written. So
-    many threads write files, a relation each, or a large one together. `doubt` is told of symbols that plain text does
-    not hold as they are; without it they are errors."""
+    """Writes what the directives ask for: to files in a folder, or with `-` to standard output. Returns the files
+    written. Threads write a relation each, or a large one together. `doubt` is told of symbols that plain text cannot
+    represent; without it they are errors."""
     relations = session.program.checked.relations.values()
     if output == "-":
         for relation in relations:
@@ -55,7 +56,7 @@ def write_outputs(session: Session, output: str, jobs: int = 1, doubt: Doubt = N
 
 
 def _is_alone(relation: Relation) -> bool:
-    """Whether all that is written of a relation goes to files of its own."""
+    """Whether everything that is written of a relation goes to files of its own."""
     told = [directive for directive in relation.directives if directive.kind in ("output", "printsize")]
     kinds = {directive.parameters.get("IO", "file") for directive in told if directive.kind == "output"}
     return len(told) == 1 and kinds <= {"file"} and "filename" not in told[0].parameters
@@ -89,7 +90,7 @@ def _print_output(session: Session, relation: Relation) -> None:
 
 
 class _Terminal(io.RawIOBase):
-    """Writes text so that nothing in it can move the cursor, reorder the line, or give the terminal orders."""
+    """Writes text so that nothing in it can move the cursor, reorder the line, or control the terminal."""
 
     def __init__(self, out: BinaryIO) -> None:
         self._out = out
@@ -107,13 +108,13 @@ class _Terminal(io.RawIOBase):
 
 
 def fit_for_terminal(out: BinaryIO) -> BinaryIO:
-    """Standard output for facts: as they are to a file or a program, escaped to a terminal."""
+    """Standard output for facts: unchanged to a file or a program, escaped to a terminal."""
     return cast(BinaryIO, _Terminal(out)) if out.isatty() else out
 
 
 @contextmanager
 def checked_output() -> Iterator[None]:
-    """Turns a failure to write standard output during the block into an error. A reader who has seen enough is none."""
+    """Turns a failure to write standard output during the block into an error. A reader that stops early is none."""
     try:
         yield
         sys.stdout.flush()

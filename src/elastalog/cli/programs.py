@@ -118,7 +118,7 @@ STAGES: Final[dict[str, Callable[[Source], Iterator[str]]]] = {
     "strata": _strata,
     "plan": _plan,
 }
-"""The lines that each stage shows of a program."""
+"""The lines that each stage prints of a program."""
 
 
 def _fail_on(diagnostics: tuple[object, ...]) -> None:
@@ -138,7 +138,7 @@ def _facts(store: str, wanted: str) -> Iterator[str]:
 
 
 def _source(path: str, is_store: bool) -> Source:
-    """The program in a file, or that of the last epoch of a store."""
+    """The program in a file, or the program of the last epoch of a store."""
     from elastalog.cli.session_options import reading
 
     if not is_store:
@@ -148,7 +148,7 @@ def _source(path: str, is_store: bool) -> Source:
 
 
 def outline(tree: Tree) -> Iterator[str]:
-    """The nodes from the top, in the order written. Works with a stack, since trees may be deep."""
+    """The nodes in source order, from the root. Iterative, because trees may be deep."""
     pending: list[tuple[object, int, str]] = [(item, 0, "") for item in reversed(tree.items)]
     while pending:
         node, depth, role = pending.pop()

@@ -62,7 +62,7 @@ _RENDERERS: Final[Mapping[str, Callable[[Proof | Absence], str]]] = {
     "html": methodcaller("to_html", page=True),
 }
 FORMS: Final = tuple(_RENDERERS)
-"""The forms of explanations; `auto` is text where that is narrow enough and a tree otherwise."""
+"""The formats of explanations; `auto` is text where that is narrow enough, otherwise a tree."""
 
 FORM: Final = option(
     "--format", type=click.Choice(FORMS), default="auto", show_default=True, help="Form of the explanation."
@@ -71,12 +71,12 @@ OUTPUT: Final = option("--output", metavar="FILE", help="Write the explanation t
 
 
 def rendered(shown: Proof | Absence, form: str) -> str:
-    """An explanation in a form."""
+    """An explanation in a format."""
     return _RENDERERS[form](shown)
 
 
 def give_explanation(text: str, path: str | None) -> None:
-    """Prints an explanation, or writes it to a file, which appears whole or not at all."""
+    """Prints an explanation, or writes it to a file, atomically."""
     if path is None:
         click.echo(text)
         return
@@ -87,7 +87,7 @@ def give_explanation(text: str, path: str | None) -> None:
 
 
 def value_from(text: str, base: Base, name: str) -> Value:
-    """The value that a text spells for a variable. Symbols may stand in quotes."""
+    """The value of a variable, from text. Symbols may be quoted."""
     from elastalog.analysis.program import Base
 
     text = text.strip()
@@ -206,7 +206,7 @@ def _parameter(written: str) -> tuple[str, int | float | str]:
 
 @dataclass(frozen=True, slots=True)
 class ProofOptions:
-    """What the user said about a proof."""
+    """The options of a proof."""
 
     depth: int | None = option("--depth", type=click.IntRange(0), metavar="N", help="Levels to show.  [default: all]")
     uses: str | None = option(
@@ -253,7 +253,7 @@ def explain(
 
 @dataclass(frozen=True, slots=True)
 class AbsenceOptions:
-    """What the user said about why a fact does not hold."""
+    """The options of an absence."""
 
     limit: int = option(
         "--limit", type=click.IntRange(1), default=5, show_default=True, metavar="N", help="Derivations to show."
@@ -318,7 +318,7 @@ def _bindings(session: Session, fact: str, given: tuple[str, ...]) -> dict[str, 
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What the user said about faults, and where to look for their cause."""
+    """The options that name faults, and where to look for their cause."""
 
     updates: tuple[str, ...] = option(
         "--update", multiple=True, type=click.Path(exists=True), metavar="FILE",
@@ -446,7 +446,7 @@ def _refuse_contradictions(program: str, asked: Search, at: int | str | None) ->
 
 
 def after_a_moment(say: Callable[[str], None]) -> Callable[[str], None]:
-    """Tells how a search goes once it has taken a second."""
+    """Reports the progress of a search once it has taken a second."""
     begun = time.monotonic()
     return lambda message: say(message) if time.monotonic() - begun > 1 else None
 
@@ -461,7 +461,7 @@ def _shown(answer: Answer, console: Console, proofs: bool) -> str:
 
 
 def _tell_time(answer: Answer, console: Console) -> None:
-    """Where the time went, for those who want to know."""
+    """Reports where the time went, with `-v`."""
     if console.is_verbose:
         spent = answer.seconds
         click.echo(

@@ -60,7 +60,7 @@ def _imported(given: tuple[str, ...]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class ImportOptions:
-    """What the user said about what to make of an ontology."""
+    """The options that say what to make of an ontology."""
 
     store: str | None = option("-o", "--store", type=click.Path(), metavar="STORE", help="The store to make.")
     program: str | None = option(

@@ -1,4 +1,4 @@
-"""What commands tell: facts and changes as the language writes them, progress on a terminal, statistics as tables or
+"""What commands print: facts and changes in the syntax of the language, progress on a terminal, statistics as tables or
 JSON."""
 
 from __future__ import annotations
@@ -33,25 +33,25 @@ if TYPE_CHECKING:
 
 
 def fact_text(relation: str, values: Iterable[Value]) -> str:
-    """A fact as a program would write it."""
+    """A fact in the syntax of the language."""
     return f"{relation}({', '.join(map(show_value, values))})"
 
 
 def fact_lines(relation: Relation, sign: str = "") -> Iterator[str]:
-    """The facts of a relation in order, as a diff file has them."""
+    """The facts of a relation in order, as lines of a diff file."""
     for fact in sorted(relation, key=sort_key):
         yield f"{sign}{fact_text(relation.name, fact)}."
 
 
 _FIRST = 10
-"""Changes that are shown of each relation where not all are."""
+"""Changes that are shown of each relation unless all are requested."""
 
 
 def print_changed(
     changes: Iterable[RelationChanges | Difference], batch: str | None = None, is_whole: bool = True
 ) -> None:
-    """Prints the facts that went and came, relation by relation, as a diff file has them; after a comment that names
-    the update, if it has a name. Unless `is_whole`, only the first of each relation; `--show-changes` shows all."""
+    """Prints the deleted and inserted facts, relation by relation, as a diff file; below a comment with the name of the
+    update, if it has one. Unless `is_whole`, only the first of each relation; `--show-changes` shows all."""
     if batch is not None:
         click.echo(f"// {batch}")
     for changed in changes:
@@ -66,7 +66,7 @@ def print_changed(
 
 
 _LOOKED_AT = 1000
-"""Facts without effect beyond which none is named."""
+"""With more facts without effect than this, none is named."""
 
 
 def without_effect(session: Session, wanted: Update, record: EpochRecord) -> str:
@@ -80,7 +80,7 @@ def without_effect(session: Session, wanted: Update, record: EpochRecord) -> str
         return told
 
     def named(side: Mapping[str, Any]) -> dict[str, bool]:
-        """The facts of one side of an update, and whether each holds now."""
+        """The inserted or deleted facts of an update, and whether each holds now."""
         return {
             fact_text(name, values): values in session[name]
             for name, words in side.items()
@@ -100,7 +100,7 @@ def without_effect(session: Session, wanted: Update, record: EpochRecord) -> str
 
 
 MADE = "(made for negations and aggregates)"
-"""What stands for relations that no program declares."""
+"""The name shown for internal relations."""
 
 
 def profile_lines(statistics: Statistics) -> Iterator[str]:
@@ -129,7 +129,7 @@ def profile_lines(statistics: Statistics) -> Iterator[str]:
 
 
 def profile_json(session: Session) -> str:
-    """The profile as JSON, with what every stratum of the latest epoch cost."""
+    """The profile as JSON, with the costs of every stratum at the latest epoch."""
     statistics = session.statistics()
     entry = session.log()[-1]
     return json.dumps(
@@ -148,7 +148,7 @@ def profile_json(session: Session) -> str:
 
 
 def aligned(rows: Sequence[Sequence[str]], left: Container[int] = ()) -> Iterator[str]:
-    """The rows of a table as lines: cells to the right, but for the columns that are to the left."""
+    """The rows of a table as lines: cells are aligned to the right, except in the given columns."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = (
@@ -164,7 +164,8 @@ _LONGEST_NAMES = 40
 
 @contextmanager
 def progress_shown(program: CheckedProgram, console: Console) -> Iterator[Callable[[Progress], None] | None]:
-    """What reports progress; None if it would not be seen: standard error is no terminal, or the user wants quiet."""
+    """What shows progress; None if nobody would see it: standard error is not a terminal, or the user asked for
+    quiet."""
     if console.is_quiet or not sys.stderr.isatty():
         yield None
         return
@@ -180,7 +181,7 @@ def progress_shown(program: CheckedProgram, console: Console) -> Iterator[Callab
 
 
 class _Reporter:
-    """Turns the news of an evaluation into a line, not more often than one can read."""
+    """Formats the progress of an evaluation as a line, no more often than one can read."""
 
     def __init__(self, names: list[str], show: Callable[[str], None]) -> None:
         self._names = names
@@ -205,7 +206,7 @@ class _Reporter:
 
 
 def _names(relations: tuple[str, ...]) -> str:
-    """The relations of a stratum, those we made left out, in parentheses and not too long."""
+    """The relations of a stratum in parentheses, without internal ones and not too long."""
     from elastalog.planning.logical import is_hidden_name
 
     text = ", ".join(name for name in relations if not is_hidden_name(name))

@@ -1,5 +1,5 @@
-"""`elastalog run`, with the options that scripts for Soufflé pass to it: obeyed where they mean something here, left
-without effect where they only steer how Soufflé works inside, and refused with the way to go otherwise."""
+"""`elastalog run`, with the options that scripts pass to Soufflé: those with a meaning here are obeyed, those that only
+tune Soufflé are ignored, and others are refused with advice."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _QUIET, _PRAGMAS = "elastalog.no-warnings", "elastalog.pragmas"
 
 _HEEDED: Final = ("arithmetic", "extra-fields", "magic-transform", "magic-transform-exclude")
-"""The pragmas that mean something here; scripts may pass others of Soufflé's."""
+"""The pragmas that have a meaning here; scripts may pass others of Soufflé's."""
 _WITHOUT_EFFECT: Final = (("-c", "--compile"), ("-C", "--compile-many"), ("--legacy",), ("--live-profile",))
 _WITHOUT_EFFECT_WITH_VALUE: Final = (
     ("-z", "--disable-transformers"),
@@ -50,7 +50,7 @@ def without_warnings() -> bool:
 
 
 def with_pragmas(program: Program, arithmetic: str | None) -> Program:
-    """The program with the pragmas and the arithmetic of the command line, which go before its own."""
+    """The program with the pragmas and the arithmetic of the command line, which precede its own."""
     from elastalog.program.program import with_arithmetic, with_pragmas
 
     return with_arithmetic(with_pragmas(program, click.get_current_context().meta.get(_PRAGMAS, {})), arithmetic)
@@ -97,7 +97,7 @@ souffle_options: Final = together(
     *(click.option(*names, hidden=True, expose_value=False) for names in _WITHOUT_EFFECT_WITH_VALUE),
     *(click.option(*names, hidden=True, expose_value=False, callback=_refuse) for names in _REFUSED),
 )
-"""The options, all but `--pragma` hidden in the help; `without_warnings` and `with_pragmas` know what was given."""
+"""The options, all but `--pragma` hidden in the help; `without_warnings` and `with_pragmas` read their values."""
 
 
 _TO_TERMINAL = "-"
@@ -161,7 +161,7 @@ def run(program: str | None, output: str, stats: str | None, console: Console, o
 
 
 def _told_apart(program: str | None, stats: str | None) -> tuple[str, str | None]:
-    """`--stats PROGRAM` means the table: only what ends in `.json` is taken for its file."""
+    """`--stats PROGRAM` means the table: only a name that ends in `.json` is taken for its file."""
     if stats is not None and stats != _TO_TERMINAL and not stats.endswith(".json"):
         if program is not None:
             raise click.BadParameter(f"'{stats}' does not end in .json.", param_hint="'--stats'")
@@ -184,7 +184,7 @@ def _with_demand(program: Program) -> Program:
 
 
 def _without_unused_inputs(program: Program, facts: Any, console: Console) -> Program:
-    """The program without the inputs that no output needs and that have no file: Soufflé does not read such."""
+    """The program without inputs that no output needs and that have no file: Soufflé does not read those."""
     from dataclasses import replace
 
     from elastalog.analysis.stratify import needed_for
@@ -218,7 +218,8 @@ def _has_output(program: Program) -> bool:
 
 
 def _warn(doubts: list[Diagnostic], console: Console) -> None:
-    """Warns of symbols with line breaks, which are written as Soufflé writes them: readers of the file must know."""
+    """Warns of symbols with line breaks, which are written as Soufflé writes them: readers of the file must be
+    prepared."""
     from dataclasses import replace
 
     if doubts:

@@ -51,7 +51,7 @@ PORT = 8642
 
 @dataclass(frozen=True, slots=True)
 class ServiceOptions:
-    """What the user said about who may ask, where, and how much."""
+    """The options that say who may use the service, where, and how much."""
 
     host: str = option("--host", default="127.0.0.1", show_default=True, metavar="H", help="Address to listen at.")
     port: int = option(
@@ -109,7 +109,7 @@ service_options: Final = together(
 def _opened_service(
     wanted: ServiceOptions, session_of: Callable[[ExitStack], Session]
 ) -> Iterator[tuple[Service, Settings]]:
-    """A service, and who may ask it, for a block. `session_of` opens its session; the stack ends with it."""
+    """A service and its access settings, for a block. `session_of` opens its session; the stack closes it."""
     settings = settings_of(wanted)  # before any work
     from elastalog.web.service import Service
 
@@ -133,13 +133,13 @@ def _session(path: str, wanted: ServiceOptions, options: SessionOptions, console
 
 
 def _temporary(stack: ExitStack) -> Path:
-    """Where a store may be that goes with the service."""
+    """A temporary place for a store that lasts as long as the service."""
     return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="elastalog-"))) / "store"
 
 
 def settings_of(wanted: ServiceOptions) -> Settings:
-    """The settings that say who may ask. Raises ElastalogError if others could reach a service that asks for no token,
-    unless the user said that they may."""
+    """The access settings. Raises ElastalogError if others could reach a service without a token, unless the user
+    allowed that."""
     from elastalog.web.settings import Settings
 
     if wanted.no_token and (wanted.token is not None or wanted.read_token is not None):

@@ -1,4 +1,4 @@
-"""Options of the commands that open a session, of a program or of a store, and how they open it."""
+"""Options of the commands that open a session, of a program or a store, and how they open it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def strategy_name(ctx: click.Context, param: click.Parameter, value: str) -> str:
-    """The name of a strategy. They are looked up when one is given: loading them takes a while."""
+    """The name of a strategy. Strategies are loaded only when one is given, because that takes a while."""
     if value == "elastic":
         return value
     from elastalog.diagnostics.nearest import nearest
@@ -72,7 +72,7 @@ functors_option: Final = together(click_option(FUNCTORS), library_options)
 
 
 def libraries_asked_for() -> tuple[str, ...]:
-    """The files of the libraries that the command line names: the first that exists, or the first that would be."""
+    """The library files named on the command line: the first that exists, or the first that would be tried."""
     ctx = click.get_current_context(silent=True)
     meta = {} if ctx is None else ctx.meta
     folders = [Path(folder) for folder in meta.get(_FOLDERS, ())] or [Path()]
@@ -91,7 +91,7 @@ class Jobs(click.IntRange):
 
 
 class FactsFolder(click.Path):
-    """A folder that is there, or an address."""
+    """An existing folder, or a URL."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         return value if is_address(value) else super().convert(value, param, ctx)
@@ -109,7 +109,7 @@ MAX_BAD_ROWS: Final = option(
 
 @dataclass(frozen=True, slots=True)
 class SessionOptions:
-    """What the user said about how to evaluate; see `elastalog.open`."""
+    """The options that say how to evaluate; see `elastalog.open`."""
 
     facts: str | Mapping[str, Any] = option(
         "-F", "--facts", "--fact-dir", default=".", metavar="DIR", type=FactsFolder(exists=True, file_okay=False),
@@ -160,13 +160,13 @@ class SessionOptions:
 
 
 session_options: Final = together(options_of(SessionOptions, "options"), library_options)
-"""The command takes them as `options`."""
+"""The command receives them as `options`."""
 
 
 @contextmanager
 def announcing(console: Console | None = None) -> Iterator[None]:
-    """Says so on standard error when the kernel has to be compiled during the block, the first time on a machine. With
-    `-v` the log goes there too: what was chosen for every stratum, and why. With `-q` its warnings do not."""
+    """Reports on standard error if the kernel has to be compiled during the block, which happens once on a machine.
+    With `-v` the log goes there too: what was chosen for every stratum, and why. With `-q` its warnings are hidden."""
     from elastalog.backends.kernel.compile.warm import shown_compilation
 
     log = logging.getLogger("elastalog")
@@ -197,8 +197,8 @@ def load_program(path: str, console: Console) -> Program:
 def open_session(
     program: Program, options: SessionOptions, console: Console, *, quarantine: str = ".", **more: Any
 ) -> Session:
-    """The session that the options describe, and `more` options of `elastalog.open`. A terminal shows how it goes; bad
-    rows that were let pass are reported on standard error."""
+    """The session that the options describe, with `more` options of `elastalog.open`. Shows progress on a terminal, and
+    reports invalid rows that were skipped on standard error."""
     import elastalog
     from elastalog.cli.reports import progress_shown
     from elastalog.program import with_arithmetic
@@ -221,7 +221,7 @@ def open_session(
 
 
 def functions_in(path: str | None) -> dict[str, Any] | None:
-    """What a Python file defines, by name; None without a file. Reading it runs it."""
+    """What a Python file defines, by name; None without a file. Reading the file executes it."""
     if path is None:
         return None
     import runpy
@@ -234,7 +234,7 @@ def functions_in(path: str | None) -> dict[str, Any] | None:
 
 
 def show_reports(reports: Iterable[Report], console: Console) -> None:
-    """Tells in a note (with `-v`) where values of tables were given in another type."""
+    """Reports, as a note (with `-v`), where values of tables had another type."""
     from elastalog.pipeline.files.policy import converted_diagnostic
 
     if found := [converted_diagnostic(report) for report in reports if report.converted]:
@@ -242,7 +242,7 @@ def show_reports(reports: Iterable[Report], console: Console) -> None:
 
 
 def tell_facts(session: Session, console: Console) -> None:
-    """Tells how many facts a new store has."""
+    """Reports how many facts a new store has."""
     console.say(f"epoch {session.epoch}: {counted(sum(len(session[name]) for name in session), 'fact')}")
 
 
@@ -250,7 +250,7 @@ store_argument: Final = click.argument("store", type=click.Path(), metavar="STOR
 
 
 class Moment(click.IntRange):
-    """The number of an epoch, or a time at which it was in force, which stays a text."""
+    """The number of an epoch, or a time at which it was current, as text."""
 
     name = "epoch"
 
@@ -288,7 +288,7 @@ def reading(
 
 
 def folder_of(store: str) -> Path:
-    """The folder of a store that is only read; of one at an address, a folder into which it is fetched."""
+    """The folder of a store that is only read; a store at a URL is copied into a folder."""
     if not is_address(store):
         return Path(store)
     from elastalog.storage.fetching import fetch_store
@@ -297,15 +297,15 @@ def folder_of(store: str) -> Path:
 
 
 def is_store(path: str) -> bool:
-    """Whether a path is that of a store, not of a program. What has an address is one."""
+    """Whether a path is that of a store, not of a program. Every URL is."""
     from elastalog.storage import manifest
 
     return is_address(path) or manifest.is_store(Path(path))
 
 
 def tell_unread_facts(store: str, console: Console) -> None:
-    """Says that fact files were not read, if some were named that were written since a store was made, as far as it
-    goes back: it has its own facts."""
+    """Warns that fact files were not read although they were written since the store was made: the store has its own
+    facts."""
     context = click.get_current_context()
     if context.get_parameter_source("facts") is not ParameterSource.COMMANDLINE:
         return
@@ -322,8 +322,8 @@ def tell_unread_facts(store: str, console: Console) -> None:
 def opened_at(
     path: str, at: int | str | None, options: SessionOptions, console: Console
 ) -> AbstractContextManager[Session]:
-    """A session of the program at a path as the options have it, or of the store there, read-only, at its last epoch or
-    an earlier one. A folder that is not a store is an error that says so."""
+    """A session of the program at a path, with these options, or of the store there, read-only, at its last epoch or an
+    earlier one. A folder that is not a store is an error."""
     if is_address(path) or Path(path).is_dir():
         tell_unread_facts(path, console)
         return reading(path, at, options.functors, options.timeout)
@@ -333,7 +333,7 @@ def opened_at(
 
 
 def writing(store: str, console: Console, functors: str | None = None, bad_rows: BadRows | None = None) -> Session:
-    """A session that writes a store. What was found after a crash is reported on standard error."""
+    """A session that writes a store. Reports on standard error what was recovered after a crash."""
     import elastalog
 
     session = elastalog.open(

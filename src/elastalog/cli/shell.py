@@ -1,5 +1,5 @@
-"""`elastalog shell`: commands from a script, or from a person at a prompt, with history and completion where
-prompt_toolkit is installed."""
+"""`elastalog shell`: commands from a script, or from a prompt, with history and completion if prompt_toolkit is
+installed."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _opened(loaded: Program, options: SessionOptions, budget: Budget, console: C
 
 
 def _of_store(program: Program, facts: dict[str, Any], strategy: str) -> Session:
-    """Takes the place of `reopen` for a store, whose strategy cannot be changed."""
+    """Stands in for `reopen` with a store, whose strategy cannot be changed."""
     raise error("E0811")
 
 
@@ -96,7 +96,7 @@ def _state(
 
 
 def _run_script(state: ShellState, console: Console) -> None:
-    """Reads commands line by line, so that another program can hold a conversation."""
+    """Reads commands line by line, so that another program can interact with it."""
     from elastalog.cli.shell_commands.state import Piece, statements
 
     if isinstance(sys.stdout, TextIOWrapper):
@@ -131,7 +131,7 @@ def _run_script(state: ShellState, console: Console) -> None:
 
 
 def _script_lines() -> Iterator[tuple[str, bool]]:
-    """The lines of standard input, and whether each is UTF-8; where it is not, wrong bytes are replaced."""
+    """The lines of standard input, and whether each is UTF-8; otherwise invalid bytes are replaced."""
     if sys.stdin is None:
         return
     for number, line in enumerate(sys.stdin.buffer):
@@ -156,7 +156,7 @@ def _execute(state: ShellState, statement: Piece) -> None:
 
 
 def _at_line(error: ElastalogError, statement: Piece) -> ElastalogError:
-    """An error of the evaluation, with the command that led to it."""
+    """An error of the evaluation, with the command that caused it."""
     line, _ = statement.source.locate(statement.start)
     note = f"in line {line} of the script: {statement.text[:100]}"
     return ElastalogError(
@@ -165,7 +165,7 @@ def _at_line(error: ElastalogError, statement: Piece) -> ElastalogError:
 
 
 def _converse(state: ShellState, console: Console) -> None:
-    """Reads commands from a person. Errors and Ctrl-C end the command only; Ctrl-D ends the shell."""
+    """Reads commands from a user. Errors and Ctrl-C end the command only; Ctrl-D ends the shell."""
     from elastalog.cli.shell_commands.state import Piece, is_open, statements
 
     read = make_prompt(state)
@@ -236,7 +236,7 @@ def make_prompt(state: ShellState) -> Callable[[str], str]:
 
 
 def completions(before: str, state: ShellState) -> tuple[int, list[str]]:
-    """What the text before the cursor may go on with, and how far before the cursor that starts."""
+    """The possible completions of the text before the cursor, and how far before the cursor they start."""
     from elastalog.cli.shell_commands.registry import BY_NAME, COMMANDS
 
     statement = before.rpartition(";")[2].lstrip()
@@ -272,7 +272,7 @@ def _files(word: str) -> list[str]:
 
 
 def history_file() -> Path | None:
-    """Where lines are remembered, in the user's folder for state; None if it cannot be written."""
+    """The file of the history, in the user's state folder; None if it cannot be written."""
     state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
     path = Path(state).expanduser() / "elastalog" / "history"
     try:

@@ -1,5 +1,4 @@
-"""Commands that keep a store: `elastalog init`, `apply`, `undo`, `log`, `diff`, `upgrade`, `export`, `backup` and
-`verify`."""
+"""Commands for stores: `elastalog init`, `apply`, `undo`, `log`, `diff`, `upgrade`, `export`, `backup` and `verify`."""
 
 from __future__ import annotations
 
@@ -99,7 +98,7 @@ PREVIEW: Final = option(
 
 @dataclass(frozen=True, slots=True)
 class UpdateOptions:
-    """What the user said about updates of a store."""
+    """The options of updates of a store."""
 
     source: str | None = option("--source", metavar="NAME", help="Name of the source of the updates.")
     batch: str | None = option(
@@ -153,7 +152,7 @@ def apply(store: str, updates: tuple[str, ...], wanted: UpdateOptions, console: 
 def _commit(
     session: Session, pending: PendingUpdate, name: str, preview: bool, show_changes: bool, console: Console
 ) -> None:
-    """Commits an update, or only looks what it would change, and tells of it by a name."""
+    """Commits or previews an update, and reports it under a name."""
     from elastalog.pipeline.files.policy import warn_of_lost
 
     if preview:
@@ -200,7 +199,7 @@ def undo(
 
 
 def _diff(pending: PendingUpdate, path: str) -> Diff:
-    """The changes of a file, or, for `-`, of standard input."""
+    """The changes in a file, or on standard input for `-`."""
     if path != "-":
         return pending.diff_at(path)
     from elastalog.pipeline.files.diff import parse_diff
@@ -257,7 +256,7 @@ def log(store: str, last: int | None, fact: str | None, console: Console) -> Non
 
 
 def _table(entries: Sequence[LogEntry]) -> list[str]:
-    """The heads of the columns, and a line for each epoch."""
+    """The header of the table, and a line for each epoch."""
 
     rows: list[tuple[str, ...]] = [("epoch", "time", "explicit", "changes", "how", "seconds", "source", "batch")]
     for entry in entries:
@@ -411,7 +410,7 @@ def export(
 
 
 def _read_from(inputs: Sequence[Directive], folder: str, usual: Path) -> tuple[Path, Mapping[str, str]] | None:
-    """The file in a folder that `.input` reads, and how it is written; None if that is none that can be written."""
+    """The file in a folder that `.input` reads, and its format; None if that cannot be written."""
     from elastalog.pipeline.files.paths import resolve_under
 
     parameters = inputs[0].parameters

@@ -1,1 +1,1 @@
-"""The pages of the workbench: thin, over a service. One file a page; `frame` is what stands around them."""
+"""The pages of the workbench, a thin layer over a service: one file each; `frame` surrounds them all."""

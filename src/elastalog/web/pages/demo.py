@@ -1,7 +1,7 @@
-"""The world that `elastalog workbench --demo` shows: services that call each other, and secrets that must not get out.
+"""The scenario of `elastalog workbench --demo`: services that call each other, and secrets that must not leak.
 
 Five updates lead to the present; the last one, a deployment of twelve changes, has two mistakes in it. Without a
-program, `elastalog workbench` begins with an empty one.
+program, `elastalog workbench` starts with an empty one.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def first_facts() -> Rows:
 
 
 def updates() -> list[tuple[str, Rows, Rows]]:
-    """Who updated, what came, and what went."""
+    """Who made each update, and what it inserted and deleted."""
     deployment: list[tuple[str, ...]] = [(f"{team}.{services[3]}", "metrics") for team, services in _TEAMS.items()]
     deployment += [
         ("metrics", "log"), ("mail.archive", "vault"), ("mail.writer", "mail.archive"), ("ship.routes", "ship.customs"),
@@ -104,14 +104,14 @@ def updates() -> list[tuple[str, Rows, Rows]]:
 
 
 def open_demo(store: Path) -> Session:
-    """A session of the first epoch, kept in a folder that is not there yet, so that it has a past to go back to."""
+    """A session of the first epoch, in a new folder, so that it has a history."""
     import elastalog
 
     return elastalog.open(elastalog.Program.parse(PROGRAM, "services.dl"), first_facts(), store=store)
 
 
 def open_empty(store: Path) -> Session:
-    """A session of a program that is still to be written, kept in a folder."""
+    """A session of an empty program, in a folder."""
     import elastalog
 
     return elastalog.open(elastalog.Program.parse(EMPTY, "new.dl"), store=store)

@@ -1,5 +1,5 @@
-"""An editor for text of the language. A moment after the last key, the server sends colours, by our own lexer, findings
-at their places, and hints on lines."""
+"""An editor for program text. Shortly after the last key press the server sends colours from our own lexer, findings at
+their positions, and hints for lines."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from elastalog.diagnostics.source import Source, Span
 from elastalog.syntax.highlight import DatalogLexer
 
 PAUSE = 0.2
-"""Seconds without a key after which the text is looked at."""
+"""Seconds after the last key press until the text is analysed."""
 
 Look = Callable[[str], Awaitable[tuple[list[dict[str, Any]], dict[int, str]]]]
-"""Looks at a text: the marks to show in it, and hints by line."""
+"""Analyses a text: the marks to show in it, and hints by line."""
 
 
 class Editor:
-    """`look` is called with the text at first, and after every pause in typing; of looks that overlap the last one
+    """`look` is called with the initial text, and after every pause in typing; if several are running, the last one
     counts."""
 
     def __init__(
@@ -43,7 +43,7 @@ class Editor:
         return self.element.value or ""
 
     async def show(self, text: str) -> None:
-        """Another text in the place of this one."""
+        """Replaces the text."""
         self.element.value = text
         await self.look()
 
@@ -55,7 +55,7 @@ class Editor:
             await self.look()
 
     async def look(self) -> None:
-        """Looks at the text as it is now."""
+        """Analyses the present text."""
         text = self.text
         marks, hints = await self._look(text)
         if text == self.text:
@@ -64,7 +64,7 @@ class Editor:
 
 
 MOST_MARKS = 4_000
-"""Beyond this a text is shown without colours: the browser would be slow."""
+"""Longer texts are shown without colours, which would make the browser slow."""
 
 _CLASSES: Final[tuple[tuple[_TokenType, str], ...]] = (
     (Comment, "hl-comment"),
@@ -78,7 +78,7 @@ _CLASSES: Final[tuple[tuple[_TokenType, str], ...]] = (
 
 
 def marks_of(text: str, findings: Iterable[Diagnostic], line: int | None = None) -> list[dict[str, Any]]:
-    """Decorations of the editor, findings last, so that they are seen. `line`: one to point at."""
+    """Decorations of the editor, findings last, so that they are on top. `line`: one to point at."""
     found = _colours(text)
     if len(found) > MOST_MARKS:
         found = []
@@ -94,7 +94,7 @@ def marks_of(text: str, findings: Iterable[Diagnostic], line: int | None = None)
 
 
 def hints_of(findings: Iterable[Diagnostic], notes: Mapping[int, str]) -> dict[int, str]:
-    """What is shown when the pointer rests on a line: findings there, otherwise what is known of the line."""
+    """What hovering over a line shows: its findings, otherwise what is known of the line."""
     hints: dict[int, list[str]] = {}
     for finding in findings:
         source: Source | None = finding.source
@@ -122,7 +122,7 @@ def _look(kind: _TokenType) -> str | None:
 
 
 def _visible(span: Span, text: str) -> Span | None:
-    """The span within the text, at least a character wide; None in an empty text."""
+    """The span within the text, at least one character wide; None in an empty text."""
     if not text:
         return None
     start = min(span.start, len(text) - 1)

@@ -1,4 +1,4 @@
-"""The page Engine: strata as a graph, what rules cost, what relations hold."""
+"""The page Engine: strata as a graph, costs of rules, sizes of relations."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _strata(window: Window, program: CheckedProgram, statistics: Statistics) -> 
 
 
 def _read(body: Iterable[Literal]) -> Iterable[tuple[str, bool]]:
-    """The relations that a body reads, and whether they must be complete before."""
+    """The relations that a body reads, and whether they must be complete first."""
     for literal in body:
         match literal:
             case Atom():

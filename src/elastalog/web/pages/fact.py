@@ -1,4 +1,4 @@
-"""The fact panel: why a fact holds, what else derives it, what rests on it, since when; or why it does not hold."""
+"""The fact panel: why a fact holds, what else derives it, what depends on it, since when; or why it does not hold."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from elastalog.web.pages.why import ProofTree, build_absence
 from elastalog.web.pages.window import Side, Window, box, button, card, choice, raw
 
 DEPTH = 3
-"""Levels of a proof that are asked for at once."""
+"""Levels of a proof that are requested at once."""
 FEW_USES = 30
 
 
 async def show(window: Window, address: Address) -> None:
-    """Builds the page, and builds it again when a commit has turned what it says."""
+    """Builds the page, and again when a commit changes what it shows."""
     given = window.bench.fact_at(address)
     if not given:
         raw(
@@ -68,7 +68,7 @@ async def show(window: Window, address: Address) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What was asked about: a fact, with its proof if it holds; neither for a pattern."""
+    """What was looked up: a fact, with its proof if it holds; neither for a pattern."""
 
     fact: Fact | None
     proof: Proof | None
@@ -83,7 +83,7 @@ def _look_up(given: str | Fact, session: Session) -> _Found:
 
 
 async def _pattern(window: Window, pattern: str) -> None:
-    """What fits a pattern, and why nothing else does."""
+    """The facts that match a pattern, and why no others do."""
     body = box("wb-stack")
 
     async def build() -> None:
@@ -120,7 +120,7 @@ async def _build(window: Window, address: Address, fact: Fact, proof: Proof | No
 
 
 def mark(window: Window, fact: Fact, side: Side) -> None:
-    """A button that puts a fact into the basket of Repair, or takes it out again."""
+    """A button that adds a fact to the basket of Repair, or removes it."""
     if not window.can_change:
         return
     text = str(fact)
@@ -181,7 +181,7 @@ def _graph(window: Window, fact: Fact, session: Session) -> str:
 
 
 def _drawn(window: Window, node: GraphNode, is_goal: bool) -> Drawn:
-    """A fact in two lines: its relation, and its values."""
+    """A fact as two lines: relation and values."""
     relation, bracket, values = node.text.partition("(")
     is_fact = node.kind != "aggregate" and bracket and values.endswith((")", ") …"))
     text, note = (relation, f"({values}") if is_fact else (node.text, "")

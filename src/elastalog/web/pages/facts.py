@@ -1,4 +1,4 @@
-"""The page Facts: relations with what the last epoch did to them, and the facts of one, or the answers to a query."""
+"""The page Facts: relations with their last changes, and the facts of one of them, or the answers to a query."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from elastalog.web.paging import Page
 from elastalog.web.reading import RelationSummary
 
 _WORD = re.compile(r"[\w.\- ]+")
-"""A filter that is looked for in all columns, instead of being literals."""
+"""A filter that is searched for in all columns, rather than literals."""
 _WHOLE = {"number", "unsigned"}
 
 
@@ -56,7 +56,7 @@ LEAK: Final = 'exposed("help.front", "vault")'
 
 
 def _guide() -> None:
-    """The way through the demonstration: why something is wrong, what to change, and what that changed."""
+    """The guide through the demo: why something is wrong, what to change, and what that changed."""
     why = link(Address.of("/fact", fact=LEAK), "Ask why a secret gets out", more='data-guide="1"')
     repair = link(Address.of("/repair", wrong=LEAK), "Mark it as wrong and ask for a repair", more='data-guide="2"')
     past = link(Address("/timeline"), "See which update it was", more='data-guide="3"')
@@ -77,7 +77,7 @@ def _guide() -> None:
 
 
 def _first(summaries: tuple[RelationSummary, ...]) -> str:
-    """The relation to begin with: the first that is output and holds something, or else the first at all."""
+    """The relation shown first: the first output relation with facts, or else the first one."""
     best = min(summaries, key=lambda s: (not s.is_output, not s.facts), default=None)
     return "" if best is None else best.name
 
@@ -123,7 +123,7 @@ async def _query(window: Window, address: Address) -> None:
 
 
 async def _table(window: Window, address: Address, relation: str | None) -> None:
-    """A page of a relation, or of answers, as it is after every commit."""
+    """A page of a relation, or of answers, kept up to date after every commit."""
     fill = partial(_fill, window, box(), address, relation)
     await fill()
     window.follow(fill)
@@ -157,8 +157,8 @@ async def _page(window: Window, address: Address, relation: str | None) -> Page:
 
 
 def _filter(text: str, schema: Schema | None) -> tuple[str, dict[str, str]]:
-    """A filter as literals over the columns. A word alone is looked for in all columns of texts, a number alone in all
-    columns of numbers."""
+    """A filter as literals over the columns. A single word is searched for in all text columns, a single number in all
+    number columns."""
     text = text.strip()
     if schema is None or not text:
         return text, {}

@@ -1,8 +1,8 @@
-"""The workbench as an application: what stands around every page, the keys, and what pages may load and run.
+"""The workbench as an application: the frame around every page, keyboard shortcuts, and the content security policy.
 
-Scripts run only if they are ours by address or carry the nonce of their page, which every script that NiceGUI's
-template writes gets here. Two things NiceGUI does not admit: it compiles templates of components in the browser
-(`unsafe-eval`), and Vue, Quasar and the editor set styles inline (`unsafe-inline`, for styles alone).
+Scripts run only if they come from our own address or carry the nonce of their page, which every script in NiceGUI's
+template gets here. NiceGUI prevents two restrictions: it compiles component templates in the browser (`unsafe-eval`),
+and Vue, Quasar and the editor set inline styles (`unsafe-inline`, for styles only).
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def build(window: Window, is_dark: bool | None) -> None:
 
 
 def _in_window(page: Page, window: Window, around: Callable[[], None]) -> Callable[..., Any]:
-    """A page as the router calls it. What it refuses is shown in its place."""
+    """A page as the router calls it. Errors are shown in its place."""
 
     async def builder(arguments: PageArguments) -> None:
         window.enter(Address(arguments.path, tuple(arguments.query_parameters.multi_items())))
@@ -117,7 +117,7 @@ def _in_window(page: Page, window: Window, around: Callable[[], None]) -> Callab
 
 
 def _title(window: Window) -> str:
-    """What a tab of the browser says: the page, what it is about, and the program."""
+    """The title of the browser tab: the page, its subject, and the program."""
     about = window.address.get("relation") or window.address.get("fact")
     page = about[:60] if about else (window.address.path[1:] or "facts").capitalize()
     return f"{page} · {window.bench.title} · Elastalog"
@@ -172,7 +172,7 @@ def _ask_box(window: Window) -> None:
 
 
 def _turn(dark: ui.dark_mode) -> None:
-    """Light if it was dark, and the other way round; a browser that follows the system is asked what it shows."""
+    """Switches between light and dark; a browser that follows the system is asked what it shows."""
     ui.run_javascript(
         "const dark = !document.body.classList.contains('body--dark');"
         "document.cookie = `elastalog_dark=${dark ? 1 : 0}; path=/; max-age=31536000; samesite=strict`;"
@@ -196,7 +196,7 @@ _POLICY: Final = (
 
 
 class ContentPolicy:
-    """Middleware that gives every HTML page a policy, and its scripts the nonce of it."""
+    """Middleware that gives every HTML page a policy, and its scripts the nonce."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -234,7 +234,7 @@ class ContentPolicy:
 
 
 _FREE = ("/api/", "/_nicegui", "/workbench-assets/", "/favicon", "/health", "/metrics", "/socket.io")
-"""What addresses begin with that are no pages."""
+"""How addresses begin that are not pages."""
 _NOT_FOUND = (
     '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>No such page · Elastalog</title>'
     '<link rel="stylesheet" href="/workbench-assets/workbench.css"></head><body><main class="wb-page">'
@@ -244,7 +244,7 @@ _NOT_FOUND = (
 
 
 class KnownAddresses:
-    """Middleware that answers 404 where there is no page, instead of the first one."""
+    """Middleware that answers unknown addresses with 404 instead of the first page."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -260,7 +260,8 @@ _ASSETS = Path(str(files("elastalog.web.pages"))) / "assets"
 
 
 def mount_pages(app: FastAPI, service: Service, *, title: str, is_demo: bool = False) -> Bench:
-    """Adds the pages to an application that has the interface. Once in a process: NiceGUI keeps its state there."""
+    """Adds the pages to an application that has the HTTP interface. Once in a process, because NiceGUI keeps global
+    state."""
     bench = Bench(service, title, is_demo)
 
     def root(request: Request) -> None:

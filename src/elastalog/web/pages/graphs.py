@@ -1,8 +1,8 @@
-"""Graphs drawn as SVG, laid out here: nothing is loaded from anywhere, and every node is a link.
+"""Graphs drawn as SVG, laid out here: nothing is loaded from elsewhere, and every node is a link.
 
-Every edge goes down at least one layer: a node stands below all that lead to it, edges that close a cycle set aside.
-Within layers, nodes are put near their neighbours (barycentres, a few sweeps up and down), long edges run through a
-place of their own in every layer, and nodes are then moved towards their neighbours as far as there is room.
+Every edge goes down at least one layer: a node is below all its predecessors, ignoring edges that close a cycle. Within
+layers, nodes are ordered by their neighbours (barycentres, a few sweeps up and down); long edges pass through a place
+of their own in every layer; nodes then move towards their neighbours as far as there is room.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import TypeAlias
 from elastalog.diagnostics.display import show_text, width
 
 MOST_NODES = 200
-"""More are not drawn: nobody could read them."""
+"""Larger graphs are not drawn: nobody could read them."""
 LEAST = 0.7
-"""How far a drawing is shrunk at most."""
+"""The smallest scale of a drawing."""
 _TIP = (
     '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
     '<path d="M0 0 L8 4 L0 8 z"/></marker></defs>'
@@ -29,7 +29,7 @@ _MOST_LETTERS = 46
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A node: its text, a note under it, how it looks (`explicit`, `goal`, `recursive`, …), where it leads."""
+    """A node: its text, a note below it, its style (`explicit`, `goal`, `recursive`, …), and its link."""
 
     text: str
     note: str = ""
@@ -38,8 +38,8 @@ class Drawn:
 
 
 def draw(nodes: Sequence[Drawn], edges: Sequence[tuple[int, int]], *, title: str, weak: Sequence[int] = ()) -> str:
-    """The graph, edges going down or to the right, whichever is narrower. `weak`: the edges, by position, that are
-    dashed. It may be shrunk to the width that there is, but not so far that it cannot be read any more."""
+    """The graph, with edges going down or to the right, whichever is narrower. `weak`: positions of the edges that are
+    dashed. It is scaled down to the available width, but not below what is legible."""
     sizes = [_size(node) for node in nodes]
     layout, across = lay_out(sizes, edges), lay_out_across(sizes, edges)
     is_across = across.width < layout.width
@@ -70,7 +70,7 @@ def _size(node: Drawn) -> tuple[float, float]:
 
 
 def _curve(points: Sequence[tuple[float, float]], is_across: bool) -> str:
-    """A smooth way through points, going down, or to the right, at each of them."""
+    """A smooth curve through points, going down, or to the right, at each of them."""
     x, y = points[0]
     parts = [f"M{x:.1f} {y:.1f}"]
     for to_x, to_y in points[1:]:
@@ -100,14 +100,14 @@ GAP_ACROSS = 26.0
 GAP_BETWEEN = 14.0
 GAP_DOWN = 54.0
 _BEND = 6.0
-"""The room that a long edge takes in a layer that it passes."""
+"""The room that a long edge takes in a layer that it passes through."""
 
 Edge: TypeAlias = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """Where a node stands: its upper left corner, and its size."""
+    """The position of a node: its upper left corner and its size."""
 
     x: float
     y: float
@@ -117,7 +117,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Boxes of nodes, and for every edge the points that it goes through, from top to bottom."""
+    """The boxes of nodes, and the points of every edge from top to bottom."""
 
     boxes: tuple[Box, ...]
     routes: tuple[tuple[tuple[float, float], ...], ...]
@@ -126,7 +126,7 @@ class Layout:
 
 
 def layers_of(number: int, edges: Sequence[Edge]) -> list[int]:
-    """The layer of every node, from 0: one more than the deepest of those that lead to it."""
+    """The layer of every node, from 0: one more than the deepest of its predecessors."""
     below: list[list[int]] = [[] for _ in range(number)]
     for source, target in _acyclic(number, edges):
         below[source].append(target)
@@ -146,7 +146,7 @@ def layers_of(number: int, edges: Sequence[Edge]) -> list[int]:
 
 
 def _acyclic(number: int, edges: Sequence[Edge]) -> list[Edge]:
-    """The edges without those that lead back on the way of a search in depth."""
+    """The edges without the back edges of a depth-first search."""
     below: list[list[int]] = [[] for _ in range(number)]
     for source, target in edges:
         if source != target:
@@ -173,8 +173,8 @@ def _acyclic(number: int, edges: Sequence[Edge]) -> list[Edge]:
 
 
 def lay_out(sizes: Sequence[tuple[float, float]], edges: Sequence[Edge], gap: float = GAP_ACROSS) -> Layout:
-    """The layout of a graph whose nodes have the given widths and heights, layers from top to bottom. `gap`: what is
-    left free between nodes of a layer."""
+    """The layout of a graph whose nodes have the given widths and heights, layers from top to bottom. `gap`: the space
+    between nodes of a layer."""
     layer = layers_of(len(sizes), edges)
     chains, widths, layer = _with_bends(sizes, edges, layer)
     rows: list[list[int]] = [[] for _ in range(max(layer, default=-1) + 1)]
@@ -213,7 +213,8 @@ def lay_out_across(sizes: Sequence[tuple[float, float]], edges: Sequence[Edge]) 
 def _with_bends(
     sizes: Sequence[tuple[float, float]], edges: Sequence[Edge], layer: list[int]
 ) -> tuple[list[list[int]], list[float], list[int]]:
-    """The edges as chains of nodes, one in each layer from top to bottom, with nodes added for those that they pass."""
+    """The edges as chains of nodes, one in each layer from top to bottom, with added nodes in the layers that they pass
+    through."""
     widths = [width for width, _ in sizes]
     layer = list(layer)
     chains: list[list[int]] = []
@@ -230,7 +231,7 @@ def _with_bends(
 
 
 def _sort(rows: list[list[int]], neighbours: list[list[int]], layer: list[int]) -> None:
-    """Orders every layer by where the neighbours in the layer before it stand, down and up in turn."""
+    """Orders every layer by the positions of neighbours in the layer before, alternately downwards and upwards."""
     place = {node: float(i) for row in rows for i, node in enumerate(row)}
     for sweep in range(SWEEPS):
         is_down = sweep % 2 == 0
@@ -246,8 +247,8 @@ def _sort(rows: list[list[int]], neighbours: list[list[int]], layer: list[int]) 
 
 
 def _across(rows: list[list[int]], neighbours: list[list[int]], room: list[float], layer: list[int]) -> list[float]:
-    """The centres of all nodes: side by side at first, then moved towards their neighbours, order kept. `room`: what a
-    node takes in its layer."""
+    """The centres of all nodes: first side by side, then moved towards their neighbours in the same order. `room`: the
+    width that a node takes in its layer."""
     centre = [0.0] * len(layer)
     for row in rows:
         x = -sum(room[node] for node in row) / 2
@@ -267,7 +268,8 @@ def _across(rows: list[list[int]], neighbours: list[list[int]], room: list[float
 
 
 def _apart(wanted: Sequence[float], widths: Sequence[float]) -> list[float]:
-    """Places nearest to the wanted ones, in the same order and without overlap: blocks that touch are moved as one."""
+    """The positions nearest to the desired ones, in the same order and without overlap: touching blocks are moved as
+    one."""
     blocks: list[tuple[float, float, int]] = []  # sum of wanted left edges, width so far, members
     for x, wide in zip(wanted, widths, strict=True):
         total, size, members = x - wide / 2, wide, 1

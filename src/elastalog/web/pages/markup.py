@@ -1,7 +1,6 @@
-"""HTML for values, facts and findings, and the addresses that links lead to.
+"""HTML for values, facts and findings, and the addresses of links.
 
-Everything that comes from a program or from facts is escaped here. What a page shows is what its address says, so that
-it can be sent to a colleague.
+Everything from programs or facts is escaped here. The address determines what a page shows, so that it can be shared.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ from elastalog.diagnostics.diagnostic import Diagnostic
 from elastalog.diagnostics.display import show_character
 
 SHORT = 120
-"""Characters of a value that are shown in a table or a list."""
+"""Characters of a value in a table or a list."""
 LONG = 4_000
-"""Characters that are shown where there is room."""
+"""Characters of a value where there is room."""
 
 
 def html(text: str, most: int = LONG) -> str:
-    """A text of a program or of facts: escaped, characters that cannot be seen or reorder a line made visible, and cut
-    if it is long."""
+    """A text from a program or from facts: escaped, with invisible and reordering characters made visible, and
+    shortened if it is long."""
     shown = text[:most]
     cut = f'<span class="wb-cut">… {len(text):,} characters</span>' if len(text) > most else ""
     if shown.isascii() and shown.isprintable():
@@ -45,7 +44,7 @@ def _is_odd(character: str) -> bool:
 
 
 def value_html(value: Value, most: int = SHORT) -> str:
-    """A value as the language writes it. A long text is cut before it is written."""
+    """A value in the syntax of the language. A long text is shortened first."""
     if isinstance(value, str) and len(value) > most:
         cut = f'<span class="wb-cut">… {len(value):,} characters</span>'
         return html(show_value(value[:most])[:-1], 8 * most) + cut
@@ -53,19 +52,19 @@ def value_html(value: Value, most: int = SHORT) -> str:
 
 
 def fact_html(relation: str, values: Sequence[Value], most: int = SHORT) -> str:
-    """A fact as the language writes it."""
+    """A fact in the syntax of the language."""
     return f"{html(relation)}({', '.join(value_html(value, most) for value in values)})"
 
 
 def rule_html(rule: Rule) -> str:
-    """A rule: its text, and where it stands."""
+    """A rule: its text and its position."""
     line = line_of(rule)
     where = f'<a href="/program?line={line}">line {line}</a>' if line else ""
     return f"<code>{html(rule.text, 400)}</code> {where}"
 
 
 def line_of(rule: Rule) -> int:
-    """The line of a rule in the text that is shown, with the files that it includes; 0 if that is not known."""
+    """The line of a rule in the text that is shown, included files counted; 0 if unknown."""
     return 0 if rule.source is None else rule.source.locate(rule.span.start)[0]
 
 
@@ -75,7 +74,7 @@ def tag(text: str, kind: str = "") -> str:
 
 
 def signed(came: int, went: int) -> str:
-    """How many facts came and went."""
+    """How many facts were inserted and deleted."""
     parts = [
         f'<span class="plus">+{came:,}</span>' if came else "",
         f'<span class="minus">−{went:,}</span>' if went else "",
@@ -84,7 +83,7 @@ def signed(came: int, went: int) -> str:
 
 
 def prose(text: str) -> str:
-    """A sentence of ours, in which backticks stand around code."""
+    """One of our sentences; backticks mark code."""
     parts = html(text).split("`")
     if len(parts) % 2 == 0:
         return "`".join(parts)
@@ -92,7 +91,7 @@ def prose(text: str) -> str:
 
 
 def empty(heading: str, text: str) -> str:
-    """What stands where there is nothing: why, and what to do."""
+    """What is shown instead of nothing: why, and what to do."""
     return f'<div class="wb-empty"><b>{html(heading)}</b><p>{prose(text)}</p></div>'
 
 
@@ -110,18 +109,18 @@ def fault_html(found: Diagnostic) -> str:
 
 
 def faults_html(found: Iterable[Diagnostic]) -> str:
-    """Diagnostics, the first of many."""
+    """Diagnostics; of many, the first ones."""
     return "".join(first_of([fault_html(one) for one in found], 20))
 
 
 def first_of(items: Sequence[str], most: int, tag: str = "p") -> list[str]:
-    """The first of many paragraphs or items of a list, and how many more there are."""
+    """The first of many paragraphs or list items, and how many more there are."""
     more = [f'<{tag} class="wb-note">… {len(items) - most:,} more</{tag}>'] if len(items) > most else []
     return [*items[:most], *more]
 
 
 def seconds_html(seconds: float) -> str:
-    """A duration, in the unit that suits it."""
+    """A duration, in a suitable unit."""
     if seconds >= 10:
         return f"{seconds:,.0f} s"
     if seconds >= 1:
@@ -130,7 +129,7 @@ def seconds_html(seconds: float) -> str:
 
 
 def bytes_html(size: int) -> str:
-    """A size in memory, in the unit that suits it."""
+    """A size in memory, in a suitable unit."""
     amount = float(size)
     for unit in ("B", "KiB", "MiB"):
         if amount < 1024:
@@ -153,30 +152,30 @@ def cell(content: str, look: str = "") -> str:
 
 
 def bar_cell(share: float) -> str:
-    """A cell with a bar of a length from 0 to 1; there is no room for it on a phone."""
+    """A cell with a bar of length 0 to 1, hidden on narrow screens."""
     return cell(f'<div class="wb-bar-cell"><b style="width:{100 * share:.0f}%"></b></div>', "wb-hide-phone")
 
 
 def table(head: str, rows: Iterable[str]) -> str:
-    """A table that scrolls where it is too wide."""
+    """A table that scrolls if it is too wide."""
     body = f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody>"
     return f'<div class="wb-scroll"><table class="wb-table">{body}</table></div>'
 
 
 def sign(is_plus: bool) -> str:
-    """The sign of what came or went."""
+    """The sign of an insertion or a deletion."""
     return f'<span class="wb-sign {"plus" if is_plus else "minus"}">{"+" if is_plus else "−"}</span>'
 
 
 def told(text: str, kind: str = "note") -> str:
-    """Something to know: `note`, `warning`, or, when something went well, `fine`."""
+    """A message: a `note`, a `warning`, or `fine` for a success."""
     look = "wb-fine" if kind == "fine" else f"wb-fault {kind}"
     return f'<div class="{look}">{text}</div>'
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A path, and parameters in order. A parameter without a value is left out; one may be given several times."""
+    """A path with parameters, in order. Parameters without a value are left out; one may occur several times."""
 
     path: str
     parameters: tuple[tuple[str, str], ...] = ()
@@ -196,7 +195,7 @@ class Address:
         return f"{self.path}?{urlencode(self.parameters)}" if self.parameters else self.path
 
     def with_(self, **changes: object) -> Address:
-        """The same address with some parameters set anew, or left out."""
+        """The same address with some parameters replaced or removed."""
         kept = tuple(pair for pair in self.parameters if pair[0] not in changes)
         return Address(self.path, kept + tuple(_pairs(changes)))
 
@@ -209,13 +208,13 @@ class Address:
         return tuple(dict.fromkeys(value for key, value in self.parameters if key == name))
 
     def number(self, name: str, least: int = 0) -> int | None:
-        """A parameter that is a whole number; None if it is not one: an address may hold anything."""
+        """A parameter that is a whole number; None if it is not one, because an address may hold anything."""
         text = self.get(name)
         return int(text) if text.isascii() and text.isdigit() and len(text) < 19 and int(text) >= least else None
 
     @property
     def epoch(self) -> int | None:
-        """The epoch that is looked at; None for the latest."""
+        """The epoch that is shown; None for the latest."""
         return self.number("epoch", 1)
 
 
@@ -248,11 +247,11 @@ BRAND: Final = (
     '<circle cx="16" cy="5" r="4" fill="var(--accent)"/><circle cx="5" cy="25" r="4" fill="var(--violet)"/>'
     '<circle cx="27" cy="25" r="4" fill="var(--plus)"/></svg>'
 )
-"""A fact that follows from two others."""
+"""The icon for a derived fact."""
 
 
 def icon(name: str) -> str:
-    """A picture as SVG, in the colour of the text around it."""
+    """An icon as SVG, in the colour of the surrounding text."""
     return (
         '<svg viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="1.7" stroke-linecap="round" '
         f'stroke-linejoin="round" aria-hidden="true">{_LINES[name]}</svg>'

@@ -1,5 +1,5 @@
-"""The page Program: its text, findings while typing, what a change of rules would change before it is made, and facts
-that are pasted, as lines of values or JSON."""
+"""The page Program: the text with findings while typing, previews of changes to rules, and pasted facts, as lines of
+values or JSON."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class _Program:
             button("Add facts, as a new epoch", self._paste).props('data-action="paste"')
 
     async def _paste(self) -> None:
-        """Adds what was pasted to a relation, which is declared if the program has none of that name."""
+        """Adds pasted facts to a relation, which is declared if the program has none of that name."""
         reading, name = self._window.bench.service.reading, (self._relation.value or "").strip()
         text, has_header = self._facts.value or "", _IS_HEADER[self._header.value]
 
@@ -135,7 +135,7 @@ class _Program:
             self._facts.value = ""
 
     async def committed(self) -> None:
-        """Called after a commit: the text follows the program unless the user has changed it here."""
+        """Called after a commit: the text follows the program unless the user has edited it here."""
         service = self._window.bench.service
         program = await self._window.look(lambda session: session.program)
         text = program.tree.source.text
@@ -157,7 +157,7 @@ class _Program:
 async def preview(
     window: Window, edit: Callable[[], Edit], place: ui.element, more: Callable[[Edit], str] = lambda _: ""
 ) -> None:
-    """Shows in a place what an edit, which is made when it is asked about, would change; and `more` that is to say."""
+    """Shows what an edit would change, and `more`. The edit is made when it is needed."""
 
     @asks
     def ask() -> tuple[Changes, str]:
@@ -174,7 +174,7 @@ async def preview(
 
 
 async def commit(window: Window, edit: Callable[[], Edit], place: ui.element) -> Committed | None:
-    """Makes an edit the next epoch, and shows in a place what came of it."""
+    """Commits an edit as the next epoch, and shows the result."""
     writing = window.bench.service.writing
     making = commits(lambda: writing.commit(edit(), source="workbench"))
     done = await window.attempt(window.ask(making), place)
@@ -218,12 +218,12 @@ def _summary(findings: tuple[Diagnostic, ...]) -> str:
 
 
 def _held(statistics: Statistics) -> frozenset[str]:
-    """The relations that hold facts."""
+    """The relations that have facts."""
     return frozenset(relation.name for relation in statistics.relations if relation.facts)
 
 
 def _notes(program: Program, statistics: Statistics) -> dict[int, str]:
-    """What is known of a line: of a declaration its columns and facts, of a rule what it has derived."""
+    """What is known of a line: columns and facts of a declaration, derived facts of a rule."""
     source = program.tree.source
     sizes = {relation.name: relation for relation in statistics.relations}
     costs = {rule.number: rule for rule in statistics.rules if rule.number is not None}
@@ -249,21 +249,21 @@ _LARGEST = 1 << 63
 
 @dataclass(frozen=True, slots=True)
 class Pasted:
-    """Facts of a relation, the names of their columns, and for each column the type that all its values have."""
+    """Facts of a relation, the names of their columns, and the type that fits all values of each column."""
 
     columns: tuple[str, ...]
     types: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
 
     def declaration(self, relation: str) -> str:
-        """How a program declares their relation."""
+        """The declaration of their relation."""
         columns = ", ".join(f"{name}: {kind}" for name, kind in zip(self.columns, self.types, strict=True))
         return f".decl {relation}({columns})"
 
 
 def read_pasted(text: str, has_header: bool | None = None) -> Pasted:
-    """What a text holds. `has_header`: whether its first line names the columns; None where the text is to tell. Raises
-    ElastalogError."""
+    """The facts in a text. `has_header`: whether the first line names the columns; None to find out from the text.
+    Raises ElastalogError."""
     names, rows = _json(text) if text.lstrip()[:1] in ("[", "{") else _lines(text, has_header)
     if not rows:
         raise _unreadable("there are no facts in it")
@@ -293,7 +293,8 @@ def _lines(text: str, has_header: bool | None) -> tuple[Sequence[str], list[Sequ
 
 
 def _is_header(rows: list[Sequence[Any]]) -> bool:
-    """Whether a first line looks like names: all are, and where the others have numbers it has none."""
+    """Whether a first line looks like a header: all its values are names, and none are numbers where other lines have
+    numbers."""
     first, others = rows[0], rows[1:]
     if not all(_NAME.fullmatch(name) for name in first) or len(set(first)) < len(first):
         return False
@@ -328,7 +329,7 @@ def _column(name: str, number: int) -> str:
 
 
 def _typed(values: Sequence[Any]) -> tuple[str, list[Any]]:
-    """The narrowest type that all values of a column have, and the values in it."""
+    """The narrowest type that fits all values of a column, and the values converted to it."""
     kinds: tuple[tuple[str, Callable[[Any], Any]], ...] = (("number", _whole), ("float", _real))
     for kind, convert in kinds:
         try:

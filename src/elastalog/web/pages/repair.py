@@ -1,4 +1,4 @@
-"""The page Repair: the basket of wrong and missing facts, where they come from, and what to undo."""
+"""The page Repair: the basket of unwanted and missing facts, where they come from, and what to undo."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OVER = {"update": "the last update", "facts": "all given facts"}
 
 
 async def show(window: Window, address: Address) -> None:
-    """Builds the page. Faults that the address names are put into the basket."""
+    """Builds the page. Faults in the address are added to the basket."""
     if window.may_write and (address.all("wrong") or address.all("missing")):
         window.bench.faults = window.bench.faults.with_("wrong", *address.all("wrong")).with_(
             "missing", *address.all("missing")
@@ -82,7 +82,7 @@ class _Repair:
         ).with_(**changes)
 
     async def committed(self) -> None:
-        """The basket has changed, or the facts."""
+        """Called when the basket or the facts have changed."""
         if self._window.bench.faults != self._basket:
             self._show_basket()
         if self._window.bench.service.epoch != self._epoch:
@@ -244,7 +244,8 @@ class _Repair:
 
 
 def _checked(text: str, side: Side, session: Session) -> str:
-    """A fact as it is written, if it is what it is said to be: a wrong fact is there, a missing one is not."""
+    """A fact as text, after checking that it is the fault it is said to be: an unwanted fact holds, a missing one does
+    not."""
     relation, values = session.engine.fact(text)
     fact, is_there = Fact(relation, tuple(values)), tuple(values) in session[relation]
     if is_there == (side == "wrong"):

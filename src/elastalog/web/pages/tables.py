@@ -1,4 +1,4 @@
-"""Facts in tables, a page at a time, sorted, filtered and cut by the server; and lists of what came and went."""
+"""Facts in tables, page by page, sorted, filtered and cut by the server; and lists of changes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROWS = 50
 
 
 def page_html(window: Window, page: Page, address: Address, relation: str | None) -> str:
-    """The table and the way to other pages of it. Rows of a relation lead to their facts."""
+    """The table, with links to its other pages. Rows of a relation link to their facts."""
     head = "".join(_heading(name, kind, address) for name, kind in _columns(page))
     rows = [_row(window, page, number, values, relation) for number, values in enumerate(page.rows)]
     return table(head, rows) + _pager(page, len(rows), address)
@@ -47,7 +47,7 @@ def _heading(name: str, kind: str, address: Address) -> str:
 
 
 NUMBERS = {"number", "unsigned", "float"}
-"""Types whose values are written to the right."""
+"""Types whose values are aligned to the right."""
 
 
 def _row(window: Window, page: Page, number: int, values: Sequence[Value], relation: str | None) -> str:
@@ -93,8 +93,8 @@ def changes_html(
     after: int | None = None,
     most: int = FEW,
 ) -> str:
-    """By relation: how many, and the first of them, each a link. `after`: the epoch in which those that came are
-    shown, if it is not the one that is looked at."""
+    """Changes by relation: how many, and the first of them as links. `after`: the epoch in which inserted facts are
+    shown, if not the present one."""
     parts = []
     for name, changed in changes.items():
         lists = [("plus", "+", changed.inserted), ("minus", "−", changed.deleted)]
@@ -119,7 +119,7 @@ def _list(window: Window, name: str, kind: str, sign: str, facts: Relation, afte
 
 
 def _ordered(facts: Relation, most: int) -> Iterable[tuple[Value, ...]]:
-    """The facts, in order if they are few; of very many, the `most` that come first."""
+    """The facts, sorted if they are few; of a great many, the first `most`."""
     return sorted(facts, key=repr) if len(facts) <= 1_000 else facts.head(most)
 
 

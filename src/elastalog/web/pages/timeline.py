@@ -1,4 +1,4 @@
-"""The page Timeline: epochs with what they did and cost, any two of them compared, and a way to look at any of them."""
+"""The page Timeline: what epochs did and cost, the difference between any two, and links to each of them."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def _row(entry: LogEntry, first: int, last: int, highest: int) -> str:
 
 
 def _how(entry: LogEntry) -> str:
-    """The choice for every stratum that was touched: how many were updated, and which were recomputed."""
+    """The choice for every affected stratum: how many were updated, and which were recomputed."""
     if entry.epoch == 1:
         return ""
     strata = [stratum for stratum in entry.strata if not stratum.relations[0].startswith("@")]

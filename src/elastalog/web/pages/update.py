@@ -1,5 +1,5 @@
-"""The page Update: changes of facts and rules are staged as a text, one a line, previewed, committed as one epoch, and
-undone as another."""
+"""The page Update: changes of facts and rules are staged as text, one a line, previewed, committed as one epoch, and
+undone by another."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from elastalog.web.rules import refuse_in_rules
 from elastalog.web.writing import Edit, edits
 
 LONGEST = 1_500
-"""Characters of an update that the address holds."""
+"""Characters of an update in an address."""
 LARGEST_FILE = 16 << 20
-"""Bytes of a file that can be staged; more is for `elastalog apply` or the interface over HTTP."""
+"""Bytes of a file that can be staged; `elastalog apply` and the HTTP interface take larger ones."""
 MOST_LISTED = 50
-"""Staged changes that are listed one by one."""
+"""Staged changes that are listed individually."""
 
 
 async def show(window: Window, address: Address) -> None:
@@ -47,7 +47,7 @@ async def show(window: Window, address: Address) -> None:
 
 
 def _staged(address: Address) -> str:
-    """The update that an address names: its text, and single facts."""
+    """The update in an address: its text, and individual facts."""
     lines = [f"+{fact.rstrip('.')}." for fact in address.all("insert")] + [
         f"-{fact.rstrip('.')}." for fact in address.all("delete")
     ]
@@ -65,7 +65,7 @@ class _Update:
         self._answered = ""  # the text that the result is about
 
     async def committed(self) -> None:
-        """Called after a commit: someone else may have changed the rules."""
+        """Called after a commit, which may have changed the rules."""
         program = await self._window.look(lambda session: session.program)
         if program is not self._program:
             self._program, self._schemas = program, schemas_of(program.checked)
@@ -160,7 +160,7 @@ class _Update:
         chosen = select("", names, remove, label="a rule to remove")
 
     async def _is_staged(self, line: str, wrong: ui.element) -> bool:
-        """Stages a change, unless it is wrong by itself; then that is said in a place."""
+        """Stages a change unless it is invalid by itself; then the error is shown."""
         staged = await self._window.attempt(self._window.ask(staged_in, line, self._program), wrong)
         if staged is not None:
             await self._append(line)
@@ -183,7 +183,7 @@ class _Update:
         self._result.clear()
 
     def _list(self, text: str) -> None:
-        """The staged changes, each of which can be taken away."""
+        """The staged changes, each of which can be removed."""
         self._lines.clear()
         lines = lines_of(text)
         self._lines.set_visibility(bool(lines))
@@ -236,7 +236,7 @@ class _Update:
     # --- asking and committing -------------------------------------------------------------------------------------
 
     def _edit(self) -> Callable[[], Edit]:
-        """What makes the staged update an edit, where that may take its time."""
+        """A function that makes the edit of the staged update, to be called where it may take time."""
         text = self._answered = self._editor.text
 
         def made() -> Edit:
@@ -255,7 +255,7 @@ class _Update:
 
 
 def _as_written(text: str, type_name: str) -> str:
-    """What was put into a field, as a line has it: a text needs no quotes there."""
+    """A value from an input field, as it is written in a line; texts need no quotes in the field."""
     is_quoted = len(text) >= 2 and text[0] == text[-1] == '"'
     return text if type_name != "symbol" or is_quoted else show_value(text)
 
@@ -266,7 +266,7 @@ def _bad_lines(findings: tuple[Diagnostic, ...]) -> frozenset[int]:
 
 
 def _marks(text: str, bad: frozenset[int]) -> list[dict[str, Any]]:
-    """Lines in the colour of their sign, and those that are no changes."""
+    """Marks that colour lines by sign, and those that are not changes."""
     marks: list[dict[str, Any]] = []
     for number, line in enumerate(text.split("\n")[:2_000], 1):
         look = "hl-bad" if number in bad else {"+": "hl-plus", "-": "hl-minus"}.get(line.strip()[:1])
@@ -287,12 +287,12 @@ def _forecasts(forecasts: tuple[Forecast, ...]) -> str:
 
 
 FILE = "update"
-"""What diagnostics call the text."""
+"""The name of the text in diagnostics."""
 RULE = "rule: "
 
 
 def staged_in(text: str, program: Program) -> Diff:
-    """The update that a text spells, rules checked together with the program as it is. Raises ElastalogError."""
+    """The update in a text; rules are checked together with the present program. Raises ElastalogError."""
 
     def with_rules(added: tuple[str, ...]) -> Mapping[str, Schema]:
         refuse_in_rules(added)
@@ -305,7 +305,7 @@ def staged_in(text: str, program: Program) -> Diff:
 
 
 def lines_of(text: str) -> list[tuple[int, str]]:
-    """The lines of a text that say something, with their numbers from 0."""
+    """The non-empty lines of a text, with their numbers from 0."""
     lines = enumerate(line.strip() for line in text.split("\n"))
     return [(number, line) for number, line in lines if line and not line.startswith("//")]
 

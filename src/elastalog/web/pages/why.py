@@ -1,5 +1,5 @@
-"""Why a fact holds, as a tree of its proof that opens on click; and why one does not hold: rules that nearly derive it,
-and where each of them fails, down to what is missing."""
+"""Why a fact holds, as a tree of its proof that expands on click; and why one does not hold: the rules that nearly
+derive it, and where each of them fails, down to what is missing."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from elastalog.web.pages.markup import LONG, Address, empty, html, link, rule_ht
 from elastalog.web.pages.window import Window, box, card, raw
 
 MOST_CHILDREN = 50
-"""More premises or members of one node are not listed."""
+"""Premises or members that are listed of a node."""
 
 
 class ProofTree:
-    """Facts that are not expanded are proven to a `depth` when they are opened. Which nodes are open is part of the
-    address: `open` has their paths, as `0.2.1`."""
+    """Facts that are not expanded are proven to a `depth` when they are opened. The address says which nodes are open:
+    `open` has their paths, such as `0.2.1`."""
 
     def __init__(self, window: Window, depth: int) -> None:
         self._window = window
@@ -28,7 +28,7 @@ class ProofTree:
         self._open = set(window.address.all("open"))
 
     async def build(self, proof: Proof) -> None:
-        """The tree, its root open."""
+        """Builds the tree, with its root open."""
         with box("wb-tree"):
             await self._node(proof, "0", is_open=True)
 
@@ -101,8 +101,8 @@ _MARKS = {"holds": "✓", "fails": "✗", "open": "?"}
 
 
 async def build_absence(window: Window, asked: Fact | str) -> None:
-    """The nearest derivations that fail, and the rules that could never derive the fact; or, for a pattern, why no
-    other fact fits it."""
+    """The derivations that come nearest to success, and the rules that could never derive the fact; for a pattern, why
+    no other fact matches it."""
     found = await window.answer(lambda session: session.why_not(asked))
     is_pattern = isinstance(found, PatternAbsence)
     with card("Why nothing else fits it" if is_pattern else "Why it does not hold", html(_note(found))):
@@ -123,7 +123,7 @@ async def build_absence(window: Window, asked: Fact | str) -> None:
 
 
 def _what_to_do(found: Absence, derived: set[str]) -> str:
-    """Ways to make the fact hold: of a relation that rules derive, what the nearest derivation lacks."""
+    """Ways to make the fact hold; for a derived relation, what the nearest derivation lacks."""
     if found.fact.relation not in derived:
         return link(Address.of("/update", insert=found.subject), "Stage its insertion", "wb-button")
     ways = ""

@@ -1,7 +1,7 @@
-"""What pages are made of: the bench that all windows share, one browser's window of it, and controls to put in it.
+"""What pages are made of: the bench shared by all windows, the window of one browser, and controls.
 
-The bench has the service, the basket of facts marked as wrong or missing, and facts too long for an address. Commits
-reach every open window, in the loop that serves it.
+The bench has the service, the basket of facts marked as unwanted or missing, and facts too long for an address. Commits
+reach every open window through the event loop that serves it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Side: TypeAlias = Literal["wrong", "missing"]
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """Facts as the language writes them, in the order in which they were marked."""
+    """Facts as text, in the order in which they were marked."""
 
     wrong: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
@@ -43,11 +43,11 @@ class Faults:
         return len(self.wrong) + len(self.missing)
 
     def side(self, side: Side) -> tuple[str, ...]:
-        """The faults of one side."""
+        """The faults of one kind."""
         return self.wrong if side == "wrong" else self.missing
 
     def with_(self, side: Side, *facts: str) -> Faults:
-        """With more facts on a side."""
+        """With more facts of a kind."""
         return replace(self, **{side: tuple(dict.fromkeys((*self.side(side), *facts)))})
 
     def without(self, fact: str) -> Faults:
@@ -59,8 +59,8 @@ Listener = Callable[[], Awaitable[None] | None]
 
 
 class Live:
-    """Windows that are open. While there are any, one task listens to the service for all of them; commits that come
-    while windows are brought up to date are shown together."""
+    """The open windows. While there are any, one task listens to the service for all of them; commits that arrive while
+    windows are being updated are shown together."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -68,13 +68,13 @@ class Live:
         self._task: asyncio.Task[None] | None = None
 
     def join(self, key: int, listener: Listener) -> None:
-        """From now on a window is told, in the loop that calls this."""
+        """Registers a window, in the loop of the caller."""
         self._listeners[key] = listener
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._listen())
 
     def leave(self, key: int) -> None:
-        """A window has gone."""
+        """Removes a window."""
         self._listeners.pop(key, None)
         if not self._listeners and self._task is not None:
             self._task.cancel()
@@ -84,7 +84,7 @@ class Live:
         return len(self._listeners)
 
     def tell(self) -> None:
-        """Something else has changed that all windows show. To be called in their loop."""
+        """Notifies all windows of a change other than a commit. To be called in their loop."""
         if self._listeners:
             asyncio.get_running_loop().create_task(self._tell())
 
@@ -113,7 +113,7 @@ class Live:
 
 
 LONGEST = 1_500
-"""Characters of a fact that an address may hold."""
+"""Characters of a fact in an address."""
 
 
 MOST_LONG = 1_000
@@ -121,7 +121,7 @@ MOST_LONG = 1_000
 
 
 class Bench:
-    """`title`: what is worked on, as the pages call it. `is_demo`: the demonstration, which shows the way."""
+    """`title`: the name of the work, as the pages show it. `is_demo`: the demo, which has a guide."""
 
     def __init__(self, service: Service, title: str, is_demo: bool = False) -> None:
         self.service = service
@@ -133,7 +133,7 @@ class Bench:
 
     @property
     def faults(self) -> Faults:
-        """The facts that were marked as wrong or missing."""
+        """The facts marked as unwanted or missing."""
         return self._faults
 
     @faults.setter
@@ -143,7 +143,7 @@ class Bench:
             self.live.tell()
 
     def prepare(self) -> None:
-        """Proves one fact, so that the first proof that a user asks for does not wait for what is made once."""
+        """Proves one fact, so that the first proof a user requests does not wait for one-time preparations."""
         with suppress(ElastalogError):
             found, _ = self.service.reading.relations()
             derived = [summary for summary in found if summary.rules and summary.facts]
@@ -154,7 +154,7 @@ class Bench:
 
     @property
     def example(self) -> str:
-        """A question that can be asked of this program: a relation that is output, or else any."""
+        """An example question for this program: an output relation, or else any."""
         relations = self.service.reading.look(lambda session: session.program).checked.relations.values()
         wanted = [r for r in relations if any(directive.kind == "output" for directive in r.directives)] or [*relations]
         if not wanted:
@@ -165,7 +165,7 @@ class Bench:
     # --- addresses of facts ----------------------------------------------------------------------------------------
 
     def fact_address(self, fact: Fact, epoch: int | None = None) -> Address:
-        """Where a fact is shown. A long one is remembered by a mark, as long as the server runs."""
+        """The address of a fact. A long fact is replaced by a key, valid as long as the server runs."""
         if sum(len(value) if isinstance(value, str) else 8 for value in fact.values) <= LONGEST:
             return Address.of("/fact", fact=str(fact), epoch=epoch)
         mark = hashlib.sha256(str(fact).encode(errors="surrogatepass")).hexdigest()[:24]
@@ -176,7 +176,7 @@ class Bench:
         return Address.of("/fact", long=mark, epoch=epoch)
 
     def fact_at(self, address: Address) -> str | Fact:
-        """The fact that an address names: as it was written, or one that was too long for that."""
+        """The fact in an address, given as text or by its key."""
         mark = address.get("long")
         if not mark:
             return address.get("fact")
@@ -185,7 +185,7 @@ class Bench:
         return self._long[mark]
 
     def address_of(self, text: str, epoch: int | None = None) -> Address:
-        """Where the answer to a question is shown: a fact, the facts that fit a pattern, or a query."""
+        """The address of the answer to a question: a fact, the facts that match a pattern, or a query."""
         program = self.service.reading.look(lambda session: session.program, epoch)
         if text in program.checked.relations:
             return Address.of("/facts", relation=text, epoch=epoch)
@@ -201,7 +201,7 @@ class Bench:
 
 
 def _conditions(pattern: Pattern, columns: list[str]) -> str:
-    """What a pattern says of the columns of its relation."""
+    """The conditions of a pattern on the columns of its relation."""
     found: list[str] = []
     first: dict[str, str] = {}
     for column, term in zip(columns, pattern.terms, strict=True):
@@ -224,25 +224,25 @@ class Window:
 
     @property
     def epoch(self) -> int | None:
-        """The epoch that is looked at; None for the latest."""
+        """The epoch that is shown; None for the latest."""
         return self.address.epoch
 
     @property
     def can_change(self) -> bool:
-        """Whether what is shown can be changed from here: it is the present, and the user may write."""
+        """Whether the user can change what is shown: it is the present, and the user may write."""
         return self.may_write and self.epoch is None
 
     def enter(self, address: Address) -> None:
-        """Another page, or another state of it, is shown from now on."""
+        """Switches to another page, or another state of it."""
         self.address = address
         self._page_listeners.clear()
 
     def follow(self, listener: Listener) -> None:
-        """Called after every commit for as long as the page is shown, unless it shows an earlier epoch."""
+        """Calls a function after every commit while the page is shown, unless it shows an earlier epoch."""
         self._page_listeners.append(listener)
 
     async def tell(self) -> None:
-        """Something was committed."""
+        """Called after a commit."""
         if self.client.is_deleted or self.epoch is not None:
             return
         for listener in list(self._page_listeners):
@@ -251,39 +251,38 @@ class Window:
                 await told
 
     def to(self, path: str, **parameters: object) -> Address:
-        """The address of something, at the epoch that is looked at."""
+        """An address, at the epoch that is shown."""
         return Address.of(path, **parameters).with_(epoch=self.epoch)
 
     def fact_link(self, fact: Fact, text: str = "", look: str = "fact") -> str:
-        """A link to a fact, at the epoch that is looked at."""
+        """A link to a fact, at the epoch that is shown."""
         return link(self.bench.fact_address(fact, self.epoch), text or fact_html(*fact), look)
 
     def go(self, address: Address) -> None:
-        """Shows something else; the browser can go back."""
+        """Navigates to an address; the browser can go back."""
         with self.client:
             ui.navigate.to(str(address))
 
     def note(self, address: Address) -> None:
-        """Says in the address what is shown already."""
+        """Updates the address to match what is already shown."""
         self.address = address
         with self.client:
             ui.navigate.history.replace(str(address))
 
     async def ask(self, question: Callable[Asked, T], *asked: Asked.args, **options: Asked.kwargs) -> T:
-        """Asks the service, in another thread and within its limits: other windows are served meanwhile."""
+        """Asks the service, in another thread and within its limits, while other windows are served."""
         return await self.bench.service.call(question, *asked, **options)
 
     async def look(self, question: Callable[[Session], T]) -> T:
-        """What a session of the epoch shown has at hand."""
+        """Answers a brief question by the session of the epoch that is shown."""
         return await self.ask(self.bench.service.reading.look, question, self.epoch)
 
     async def answer(self, question: Callable[[Session], T], *, changes: bool = False) -> T:
-        """What it answers; see `Reading.ask`."""
+        """Answers a question; see `Reading.ask`."""
         return await self.ask(self.bench.service.reading.ask, question, self.epoch, changes=changes)
 
     async def attempt(self, action: Awaitable[T], where: ui.element) -> T | None:
-        """Does something; what goes wrong for a reason that the user can act on, and what it warns of, is shown in a
-        place."""
+        """Runs something; errors that the user can act on, and warnings, are shown in a place on the page."""
         where.clear()
         done = None
         with collecting_warnings() as found:
@@ -301,18 +300,18 @@ Action = Callable[[], Awaitable[None] | None]
 
 
 def raw(content: str, *classes: str, tag: str = "div") -> ui.html:
-    """HTML that was escaped where it was made."""
+    """HTML that has been escaped already."""
     return ui.html(content, sanitize=False, tag=tag).classes(" ".join(classes))
 
 
 def box(*classes: str, tag: str = "div") -> ui.element:
-    """An element to put others in."""
+    """A container element."""
     return ui.element(tag).classes(" ".join(classes))
 
 
 @contextmanager
 def card(title: str = "", note: str = "", *, is_padded: bool = True) -> Iterator[ui.element]:
-    """A card; yields its header, to put controls in. What stands in the block is its body."""
+    """A card; yields its header, for controls. The block fills its body."""
     with box("wb-card", tag="section"):
         header = box(tag="header")
         with header:
@@ -326,7 +325,7 @@ def card(title: str = "", note: str = "", *, is_padded: bool = True) -> Iterator
 
 
 def button(text: str, action: Action, *classes: str, label: str = "", picture: str = "") -> ui.element:
-    """A button. `label` is what it is called where only its picture is shown."""
+    """A button. `label` names it where only its icon is shown."""
     made = ui.element("button").classes(" ".join(("wb-button", *classes))).props('type="button"')
     if label:
         made.props["aria-label"] = made.props["title"] = label
@@ -340,7 +339,7 @@ def button(text: str, action: Action, *classes: str, label: str = "", picture: s
 
 
 def field(value: str, on_value: Callable[[str], Any], *, label: str, hint: str = "") -> ui.input:
-    """A field for a text of one line; `on_value` gets it when Enter is pressed or the field is left."""
+    """An input field; `on_value` gets its text when Enter is pressed or the field loses focus."""
     made = written(label, hint, value=value)
     made.on("keydown.enter", lambda: on_value(made.value or ""))
     made.on("change", lambda: on_value(made.value or ""))
@@ -348,18 +347,18 @@ def field(value: str, on_value: Callable[[str], Any], *, label: str, hint: str =
 
 
 FIELD = "outlined dense spellcheck=false autocomplete=off"
-"""How a field for a text of one line looks."""
+"""The style of one-line input fields."""
 
 
 def written(label: str, hint: str = "", *classes: str, value: str = "") -> ui.input:
-    """A field for a text of one line, as the language has it."""
+    """An input field for program text."""
     made = ui.input(value=value, placeholder=hint).props(FIELD)
     made.props["aria-label"] = label
     return made.classes(" ".join(("wb-input", *classes)))
 
 
 def select(value: str, options: Mapping[str, str], on_value: Callable[[str], Any], *, label: str) -> ui.select:
-    """A choice of one among several, by what they are called."""
+    """A choice between several options, by their names."""
     made = ui.select(dict(options), value=value, on_change=lambda event: on_value(event.value))
     made.props["aria-label"] = label
     made.props("outlined dense options-dense").classes("wb-input")
@@ -367,7 +366,7 @@ def select(value: str, options: Mapping[str, str], on_value: Callable[[str], Any
 
 
 def choice(options: Sequence[tuple[str, Address]], chosen: str) -> str:
-    """A row of links, one of which is where we are."""
+    """A row of links, one of which is active."""
     links = (
         link(address, html(text), "is-here" if text == chosen else "", "aria-current=true" if text == chosen else "")
         for text, address in options
@@ -376,7 +375,7 @@ def choice(options: Sequence[tuple[str, Address]], chosen: str) -> str:
 
 
 def heading(title: str, lead: str = "") -> ui.element:
-    """The head of a page; controls may be put beside it."""
+    """The header of a page, with room for controls."""
     head = box("wb-head")
     with head, box():
         raw(html(title), tag="h1")
