@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from elastalog.analysis.program import CheckedProgram
     from elastalog.backends.watch import Progress
     from elastalog.evaluation.changes import RelationChanges, Update
-    from elastalog.evaluation.differences import Difference
     from elastalog.evaluation.epochs import EpochRecord
     from elastalog.relations.facts import Relation
     from elastalog.session import Session
@@ -47,9 +46,7 @@ _FIRST = 10
 """Changes that are shown of each relation unless all are requested."""
 
 
-def print_changed(
-    changes: Iterable[RelationChanges | Difference], batch: str | None = None, is_whole: bool = True
-) -> None:
+def print_changed(changes: Iterable[RelationChanges], batch: str | None = None, is_whole: bool = True) -> None:
     """Prints the deleted and inserted facts, relation by relation, as a diff file; below a comment with the name of the
     update, if it has one. Unless `is_whole`, only the first of each relation; `--show-changes` shows all."""
     if batch is not None:

@@ -314,9 +314,10 @@ def diff(
                     click.echo(f"{sign}rule: {shown_rule(text)}")
         for name in wanted:
             session[name]  # an unknown one is an error
-        for name, difference in found.items():
+        for name in found:
             if wanted and name not in wanted:
                 continue
+            difference = found[name]
             print_changed((difference,))
             if levels:
                 arity = session.schemas[name].arity

@@ -407,7 +407,7 @@ def diff(context: Context, from_: Epoch, to: Epoch | None = None, rows: Count | 
     last = context.session.epoch if to is None else to
     context.reading.require(from_, last)
     most, found = context.changed_rows(rows), context.session.diff(from_, last)
-    relations = {name: difference_as_json(one, most) for name, one in found.items()}
+    relations = {name: difference_as_json(found[name], most) for name in found}
     numbers = [one[f"{side}_count"] for one in relations.values() for side in ("inserted", "deleted", "moved")]
     return {
         "from": from_, "to": last, "impact": found.impact, "relations": relations,

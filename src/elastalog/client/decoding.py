@@ -16,7 +16,7 @@ from elastalog.debugging.answers import Blame, Element, Localisation, SideEffect
 from elastalog.debugging.sandbox import Seconds
 from elastalog.diagnostics.diagnostic import LimitReached
 from elastalog.evaluation.changes import Changes, RelationChanges
-from elastalog.evaluation.differences import Difference, Differences
+from elastalog.evaluation.differences import Differences
 from elastalog.program import Program
 from elastalog.program.rule_change import RuleEdits, change_rules
 from elastalog.provenance.absence import Absence, AbsenceSource, Instantiation, LiteralStatus, PatternAbsence
@@ -25,7 +25,7 @@ from elastalog.provenance.proof import AggregatePremise, Condition, Member, Node
 from elastalog.relations.facts import Relation
 from elastalog.relations.rows import row_from_json, values_of_fact
 from elastalog.relations.schema import Schema, schema_named, schemas_of
-from elastalog.relations.tables import to_table, to_words
+from elastalog.relations.tables import to_words
 from elastalog.relations.words import Dictionary
 
 
@@ -76,24 +76,21 @@ class Decoder:
 
     def differences(self, told: Mapping[str, Any]) -> Differences:
         """The differences between two epochs, by relation."""
-
-        def nothing(name: str) -> Difference:
-            none = self.rows(schema_named(self.schemas, name), [])
-            return Difference(none, none, none.to_arrow())
-
-        found = Differences({name: self._difference(name, one) for name, one in told["relations"].items()}, nothing)
+        words: dict[str, tuple[Any, Any]] = {}
+        moved = {}
+        for name, one in told["relations"].items():
+            if _is_cut(one):
+                raise LimitReached.of("E0925.getitem", relation=name)
+            schema = schema_named(self.schemas, name)
+            sides = ("inserted", "deleted", "moved")
+            came, went, others = (self.rows(schema, one[side]).fact_words().words for side in sides)
+            words[name] = came, went
+            moved[name] = others, {f"@{key}": np.array(one[key], np.int32) for key in ("was", "level")}
+        found = Differences(words, self.schemas, self.dictionary, moved)
         rules = told["rules"]
         found.added_rules, found.removed_rules = tuple(rules["added"]), tuple(rules["removed"])
         found.added_declarations = tuple(told["declarations"])
         return found
-
-    def _difference(self, name: str, told: Mapping[str, Any]) -> Difference:
-        if _is_cut(told):
-            raise LimitReached.of("E0925.getitem", relation=name)
-        schema = schema_named(self.schemas, name)
-        came, went, moved = (self.rows(schema, told[side]) for side in ("inserted", "deleted", "moved"))
-        levels = {f"@{key}": np.array(told[key], np.int32) for key in ("was", "level")}
-        return Difference(came, went, to_table(schema, moved.fact_words().words, self.dictionary, levels))
 
     # --- proofs ----------------------------------------------------------------------------------------------------
 

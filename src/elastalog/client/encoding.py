@@ -54,7 +54,7 @@ def changes_as_json(changes: Changes, most: int, only: Collection[str] | None = 
     return {"impact": changes.impact, "relations": relations, "is_cut": left < 0}
 
 
-def sides_as_json(changed: RelationChanges | Difference, inserted: int, deleted: int) -> dict[str, Any]:
+def sides_as_json(changed: RelationChanges, inserted: int, deleted: int) -> dict[str, Any]:
     """The first facts inserted into and deleted from a relation, at most as many as given, and how many there are."""
     return {
         "inserted": rows_as_json(changed.inserted.head(inserted) if inserted > 0 else ()),

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import ItemsView, Iterable, Iterator, Mapping, ValuesView
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -77,49 +77,11 @@ class RelationChanges:
         return "\n".join(lines)
 
 
-Changed = TypeVar("Changed", bound=RelationChanges)
-
-
-class InOneFrame(Mapping[str, Changed]):
-    """What changed by relation, all of which go into one frame."""
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """A pandas data frame with a row for each fact: columns `op` (`+` or `-`), `relation`, and its values `a1`,
-        `a2`, …, as a stream of updates has them. Values of several types in a place are objects, and whole numbers
-        stay so where others are missing. `changes["path"].to_pandas()` has the attributes of a relation."""
-        frame: pandas.DataFrame = self._frame(require_package("pandas"))
-        return frame
-
-    def to_polars(self) -> polars.DataFrame:
-        """As `to_pandas`, a polars data frame; where relations have values of different types in a place, and for
-        records, texts."""
-        frame: polars.DataFrame = self._frame(require_package("polars"))
-        return frame
-
-    def _frame(self, frames: Any) -> Any:
-        sides = [side for _, both in self.items() for side in (("-", both.deleted), ("+", both.inserted))]
-        facts = [(op, relation, fact) for op, relation in sides for fact in relation]
-        is_polars = frames.__name__ == "polars"
-        texts = "String" if is_polars else "object"
-        heads = {"op": [op for op, _, _ in facts], "relation": [relation.name for _, relation, _ in facts]}
-        columns = {key: frames.Series(told, dtype=getattr(frames, texts, texts)) for key, told in heads.items()}
-        for i in range(max((len(fact) for _, _, fact in facts), default=0)):
-            bases = {relation.schema.columns[i].base for _, relation, fact in facts if i < len(fact)}
-            kind = _TYPES.get(bases.pop(), texts) if len(bases) == 1 else texts
-            values = [fact[i] if i < len(fact) else None for _, _, fact in facts]
-            if kind == "String":
-                values = [v if v is None or isinstance(v, str) else repr(v) for v in values]
-            elif not is_polars and (None not in values or kind == "Float64"):
-                kind = kind.lower()  # those in capitals can say that a whole number is missing
-            columns[f"a{i + 1}"] = frames.Series(values, dtype=getattr(frames, kind, kind))
-        return frames.DataFrame(columns)
-
-
 _TYPES: Final = {Base.NUMBER: "Int64", Base.UNSIGNED: "UInt64", Base.FLOAT: "Float64"}
 """What polars calls them, and pandas."""
 
 
-class Changes(Renamed, InOneFrame[RelationChanges]):
+class Changes(Renamed, Mapping[str, RelationChanges]):
     """By relation; every declared relation has an entry, iteration shows those that changed. Asking for another raises
     ElastalogError."""
 
@@ -191,6 +153,37 @@ class Changes(Renamed, InOneFrame[RelationChanges]):
     def impact(self) -> int:
         """How many facts came or went, explicit ones included."""
         return impact_of(self._listed)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A pandas data frame with a row for each fact: columns `op` (`+` or `-`), `relation`, and its values `a1`,
+        `a2`, …, as a stream of updates has them. Values of several types in a place are objects, and whole numbers
+        stay so where others are missing. `changes["path"].to_pandas()` has the attributes of a relation."""
+        frame: pandas.DataFrame = self._frame(require_package("pandas"))
+        return frame
+
+    def to_polars(self) -> polars.DataFrame:
+        """As `to_pandas`, a polars data frame; where relations have values of different types in a place, and for
+        records, texts."""
+        frame: polars.DataFrame = self._frame(require_package("polars"))
+        return frame
+
+    def _frame(self, frames: Any) -> Any:
+        sides = [side for _, both in self.items() for side in (("-", both.deleted), ("+", both.inserted))]
+        facts = [(op, relation, fact) for op, relation in sides for fact in relation]
+        is_polars = frames.__name__ == "polars"
+        texts = "String" if is_polars else "object"
+        heads = {"op": [op for op, _, _ in facts], "relation": [relation.name for _, relation, _ in facts]}
+        columns = {key: frames.Series(told, dtype=getattr(frames, texts, texts)) for key, told in heads.items()}
+        for i in range(max((len(fact) for _, _, fact in facts), default=0)):
+            bases = {relation.schema.columns[i].base for _, relation, fact in facts if i < len(fact)}
+            kind = _TYPES.get(bases.pop(), texts) if len(bases) == 1 else texts
+            values = [fact[i] if i < len(fact) else None for _, _, fact in facts]
+            if kind == "String":
+                values = [v if v is None or isinstance(v, str) else repr(v) for v in values]
+            elif not is_polars and (None not in values or kind == "Float64"):
+                kind = kind.lower()  # those in capitals can say that a whole number is missing
+            columns[f"a{i + 1}"] = frames.Series(values, dtype=getattr(frames, kind, kind))
+        return frames.DataFrame(columns)
 
     def _repr_html_(self) -> str:
         rows = [(name, f"+{len(came):,}", f"-{len(went):,}") for name, (came, went) in self._listed.items()]

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
-from elastalog.backends.protocol import GONE, Backend, ChangedWords, Matrix, StateChanges, Vector
+from elastalog.backends.protocol import GONE, Backend, ChangedWords, Matrix, Vector
 from elastalog.backends.rows import places_in
 from elastalog.diagnostics.display import html_table
 from elastalog.diagnostics.messages import counted
-from elastalog.evaluation.changes import Changes, InOneFrame, RelationChanges
+from elastalog.evaluation.changes import Changes, RelationChanges
 from elastalog.late import dataclass
 from elastalog.pipeline.spark.for_sessions import make_frame
 from elastalog.relations.facts import Relation
 from elastalog.relations.pairs import Rows
-from elastalog.relations.schema import Schema, schema_named
+from elastalog.relations.schema import Schema
 from elastalog.relations.tables import to_table, to_words
 from elastalog.relations.words import Dictionary
 from elastalog.storage.history import ever_equivalences, net_changes, pairs_between, visible
 from elastalog.storage.store import Store
+
+NOTHING: Final[Mapping[str, Any]] = {}
 
 
 class Difference(RelationChanges):
@@ -38,115 +41,90 @@ class Difference(RelationChanges):
         return f"{super().__repr__()}{moved}"
 
 
-class Differences(InOneFrame[Difference]):
-    """How relations differ between two epochs: like `Changes`, with the facts that have other levels besides. Every
-    declared relation has an entry; those without any difference are left out of iteration. Asking for another raises
-    ElastalogError. `added_rules`, `removed_rules` and `added_declarations`: how the program changed, printed."""
+Moved: TypeAlias = Mapping[str, tuple[Matrix, Mapping[str, Vector]]]
+"""Facts with other levels by relation, and their levels before and after, as `Difference` has them."""
+
+
+class Differences(Changes):
+    """How relations differ between two epochs: like `Changes`, with the facts that have other levels besides.
+    `added_rules`, `removed_rules` and `added_declarations`: how the program changed, printed."""
 
     added_rules: tuple[str, ...] = ()
     removed_rules: tuple[str, ...] = ()
     added_declarations: tuple[str, ...] = ()
 
-    def __init__(self, found: Mapping[str, Difference], nothing: Callable[[str], Difference]) -> None:
-        """`nothing` makes the entry of a relation that is not different."""
-        self._found = found
-        self._nothing = nothing
+    def __init__(
+        self, words: ChangedWords, schemas: Mapping[str, Schema], dictionary: Dictionary, moved: Moved = NOTHING
+    ) -> None:
+        super().__init__(words, schemas, dictionary, make_frame)
+        self._moved = moved
 
     def __getitem__(self, relation: str) -> Difference:
-        found = self._found.get(relation)
-        return self._nothing(relation) if found is None else found
-
-    def __contains__(self, relation: object) -> bool:
-        return relation in self._found
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._found)
-
-    def __len__(self) -> int:
-        return len(self._found)
+        changed = super().__getitem__(relation)
+        schema = changed.inserted.schema
+        words, levels = self._moved.get(schema.name, (np.empty((0, schema.arity), np.int32), NOTHING))
+        return Difference(changed.inserted, changed.deleted, to_table(schema, words, self._dictionary, levels))
 
     def among(self, changes: Changes) -> Differences:
         """With other changes of facts, and none of levels."""
-        parts = {n: Difference(c.inserted, c.deleted, self._nothing(n).moved) for n, c in changes.items()}
-        found = Differences(parts, self._nothing)
+        found = Differences(dict(changes._listed), self.schemas, self._dictionary)
         found.added_rules, found.removed_rules = self.added_rules, self.removed_rules
         found.added_declarations = self.added_declarations
         return found
 
-    @property
-    def impact(self) -> int:
-        """How many facts came or went."""
-        return sum(map(len, self._found.values()))
+    def _numbers(self) -> list[tuple[str, str, str, int]]:
+        moved = {name: len(words) for name, (words, _) in self._moved.items()}
+        return [(n, f"+{len(came):,}", f"-{len(went):,}", moved.get(n, 0)) for n, (came, went) in self._listed.items()]
 
     def _repr_html_(self) -> str:
-        rows = [(n, f"+{len(d.inserted):,}", f"-{len(d.deleted):,}", f"{d.moved.num_rows:,}") for n, d in self.items()]
+        rows = [(name, came, went, f"{moved:,}") for name, came, went, moved in self._numbers()]
         return html_table(counted(self.impact, "change"), ("relation", "inserted", "deleted", "other levels"), rows)
 
     def __repr__(self) -> str:
         lines = [counted(self.impact, "change")]
-        for name, found in self._found.items():
-            moved = f" ~{found.moved.num_rows:,}" if found.moved.num_rows else ""
-            lines.append(f"  {name}: +{len(found.inserted):,} -{len(found.deleted):,}{moved}")
+        lines += [
+            f"  {n}: {came} {went}" + (f" ~{moved:,}" if moved else "") for n, came, went, moved in self._numbers()
+        ]
         lines += [f"  rule added: {rule}" for rule in self.added_rules]
         lines += [f"  rule removed: {rule}" for rule in self.removed_rules]
         return "\n".join(lines)
 
 
 def net_words(store: Store, first: int, last: int, schemas: Mapping[str, Schema]) -> ChangedWords:
-    """The facts of declared relations that came and went from one epoch to a later one."""
-    store.require(first)
-    store.require(last)
-    found: dict[str, tuple[Rows, Rows]] = {}
-    for name in ever_equivalences(store, first, last) & schemas.keys():
-        pairs = pairs_between(store, name, first, last)
-        if any(map(len, pairs)):
-            found[name] = pairs
-    for name, changed in _stored(store, first, last, schemas).items():
-        came = changed.words[(changed.was == GONE) & (changed.level != GONE)]
-        went = changed.words[(changed.was != GONE) & (changed.level == GONE)]
-        if len(came) or len(went):
-            found[name] = came, went
-    return found
-
-
-def _stored(store: Store, first: int, last: int, schemas: Mapping[str, Schema]) -> dict[str, StateChanges]:
-    """What is stored otherwise of declared relations, but for those that are kept as classes."""
-    changes = visible(net_changes(store.turned(first, last)), schemas)
-    by_classes = ever_equivalences(store, first, last)
-    return {name: changed for name, changed in changes.items() if name not in by_classes}
+    """The facts of declared relations that came and went from one epoch to another."""
+    return {name: sides for name, sides in _between(store, first, last, schemas)[0].items() if any(map(len, sides))}
 
 
 def difference(
     store: Store, first: int, last: int, schemas: Mapping[str, Schema], dictionary: Dictionary
 ) -> Differences:
     """The net difference of declared relations from one epoch to another; those without any are left out."""
+    words, moved = _between(store, first, last, schemas)
+    return Differences(words, schemas, dictionary, moved)
+
+
+def _between(
+    store: Store, first: int, last: int, schemas: Mapping[str, Schema]
+) -> tuple[dict[str, tuple[Rows, Rows]], Moved]:
+    """What came and went, and what has other levels. Of what is kept as classes the pairs count, which have none."""
     store.require(first)
     store.require(last)
-
-    def entry(
-        name: str, came: Rows, went: Rows, moved: Matrix | None = None, levels: Mapping[str, Vector] | None = None
-    ) -> Difference:
-        schema = schema_named(schemas, name)
-        moved = np.empty((0, schema.arity), np.int32) if moved is None else moved
-        inserted, deleted = (Relation.of(schema, dictionary, rows, make_frame) for rows in (came, went))
-        return Difference(inserted, deleted, to_table(schema, moved, dictionary, levels or {}))
-
-    def nothing(name: str) -> Difference:
-        words = np.empty((0, schema_named(schemas, name).arity), np.int32)
-        return entry(name, words, words)
-
-    found = {}
-    for name in ever_equivalences(store, first, last) & schemas.keys():
-        came, went = pairs_between(store, name, first, last)
-        if len(came) or len(went):
-            found[name] = entry(name, came, went)
-    for name, changed in _stored(store, min(first, last), max(first, last), schemas).items():
-        before, after = (changed.was, changed.level) if first <= last else (changed.level, changed.was)
-        is_moved = (before != GONE) & (after != GONE)
-        levels = {"@was": before[is_moved], "@level": after[is_moved]}
-        words = changed.words
-        found[name] = entry(name, words[before == GONE], words[after == GONE], words[is_moved], levels)
-    return Differences(found, nothing)
+    by_classes = ever_equivalences(store, first, last)
+    found: dict[str, tuple[Rows, Rows]] = {}
+    for name in by_classes & schemas.keys():
+        pairs = pairs_between(store, name, first, last)
+        if any(map(len, pairs)):
+            found[name] = pairs
+    moved = {}
+    for name, changed in visible(net_changes(store.turned(*sorted((first, last)))), schemas).items():
+        if name not in by_classes:
+            words, before, after = changed.words, changed.was, changed.level
+            if last < first:
+                before, after = after, before
+            found[name] = words[before == GONE], words[after == GONE]
+            is_moved = (before != GONE) & (after != GONE)
+            moved[name] = words[is_moved], {"@was": before[is_moved], "@level": after[is_moved]}
+    return found, moved
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ from elastalog.web.pages.markup import SHORT, Address, cell, fact_html, html, li
 
 if TYPE_CHECKING:
     from elastalog.evaluation.changes import RelationChanges
-    from elastalog.evaluation.differences import Difference
     from elastalog.relations.facts import Relation
     from elastalog.web.pages.window import Window
     from elastalog.web.paging import Page
@@ -87,7 +86,7 @@ FEW = 12
 
 def changes_html(
     window: Window,
-    changes: Mapping[str, RelationChanges | Difference],
+    changes: Mapping[str, RelationChanges],
     *,
     nothing: str,
     after: int | None = None,
