@@ -66,8 +66,8 @@ class Setting:
 
 class Explainer:
     """Answers why and why not about the present epoch, whose number `epoch` gives. `asking` makes the block in which a
-    proof or an absence is expanded later: no update must come between, and its time is limited. Callers of the
-    explainer itself see to that. Raises LimitReached when the time of the backend's watch is over."""
+    proof or an absence is expanded later: no update must come between, and its time is limited. Who asks for something
+    else sees to that. `touched_since`: what updates since an epoch have touched, None if that is not known."""
 
     def __init__(
         self,
@@ -76,42 +76,16 @@ class Explainer:
         asking: Asking = nullcontext,
         touched_since: Callable[[int], Touched | None] = lambda epoch: None,
     ) -> None:
-        """`touched_since`: what updates since an epoch have touched, None if that is not known."""
         self._setting = setting
         self._epoch = epoch
         self._asking = asking
         self._touched_since = touched_since
         self._reading: Reading | None = None
-        self._of_epoch: _OfEpoch | None = None
+        self._known: Explanations | None = None
 
-    def explain(self, fact: Fact, depth: int | None = None) -> Proof:
-        """The best proof of a fact, to a depth. Raises E0701 if the fact does not hold."""
-        return self._now().proof(fact, depth)
-
-    def derivations(self, fact: Fact) -> tuple[Proof, ...]:
-        """Every derivation of a fact that holds, as proofs of one level: by rule, then by the facts used."""
-        return self._now().derivations(fact)
-
-    def proofs(self, fact: Fact, limit: int) -> Iterator[Proof]:
-        """Distinct proofs of a fact, lowest first, no fact below itself; at most `limit`."""
-        require_number("limit", limit, 0, whole=True)
-        return islice(self._now().proofs(fact), limit)
-
-    def explain_absence(
-        self, fact: Fact, limit: int = 5, rule: int | None = None, bindings: Mapping[str, Value] | None = None
-    ) -> Absence:
-        """The nearest failing derivations of a fact. Raises E0702 if it holds. `rule`, by its number in the relation,
-        and `bindings` restrict the search."""
-        return self._now().absence(fact, *_asked(limit, rule, bindings))
-
-    def explain_pattern(
-        self, pattern: FactPattern, written: str, limit: int, rule: int | None, bindings: Mapping[str, Value] | None
-    ) -> PatternAbsence:
-        """Why no further fact fits a pattern."""
-        return self._now().pattern(pattern, written, *_asked(limit, rule, bindings))
-
-    def _now(self) -> _OfEpoch:
-        before, number = self._of_epoch, self._epoch()
+    def now(self) -> Explanations:
+        """What answers questions about the present epoch; it has what was found for it before."""
+        before, number = self._known, self._epoch()
         if before is not None and before.number == number:
             return before
         setting, reading = self._setting, self._reading
@@ -119,25 +93,15 @@ class Explainer:
             reading, before = Reading(setting.backend, setting.dictionary), None
             self._reading = reading
         touched = self._touched_since(number if before is None else before.number)
-        self._of_epoch = now = _OfEpoch(setting, reading, number, self._epoch, self._asking)
+        self._known = now = Explanations(setting, reading, number, self._epoch, self._asking)
         if before is not None and touched is not None:
             now.take_over(before, touched)
         return now
 
 
-Restriction: TypeAlias = tuple[int, int | None, Mapping[str, Value]]
-"""How many derivations are asked for, by which rule, and with which values of variables."""
-
-
-def _asked(limit: int, rule: int | None, bindings: Mapping[str, Value] | None) -> Restriction:
-    require_number("limit", limit, 1, whole=True, or_none=False)
-    require_number("rule", rule, 1, whole=True)
-    require_mapping("`bindings` are values by variable", bindings, 'give a mapping, such as `{"y": 3}`')
-    return limit, rule, bindings or {}
-
-
-class _OfEpoch:
-    """What is known about one epoch; the source of further levels of its proofs."""
+class Explanations:
+    """What is known about one epoch; the source of further levels of its proofs. Raises LimitReached when the time of
+    the backend's watch is over."""
 
     def __init__(
         self, setting: Setting, reading: Reading, number: int, epoch: Callable[[], int], asking: Asking
@@ -151,7 +115,7 @@ class _OfEpoch:
         self._is_annotated = setting.is_annotated
         self._assembly = self._assemble()
 
-    def take_over(self, before: _OfEpoch, touched: Touched) -> None:
+    def take_over(self, before: Explanations, touched: Touched) -> None:
         """Knows what was known before, and is not asked any more; updates have touched some facts since."""
         facts = {(name, tuple(row)) for each in touched for name in each for row in each[name].tolist()}
         self._assembly = before._assembly.after(facts, self, self._chosen_among) or self._assembly
@@ -181,8 +145,8 @@ class _OfEpoch:
         with self._asking():
             return self.proof(fact, depth)
 
-    def proof(self, fact: Fact, depth: int | None) -> Proof:
-        """The proof of a fact, within a question that is being answered."""
+    def proof(self, fact: Fact, depth: int | None = None) -> Proof:
+        """The best proof of a fact, to a depth. Raises E0701 if the fact does not hold."""
         if depth is not None and not (is_whole(depth) and depth >= 0):
             raise error("E0708", depth=depth)
         root = self._present(fact)
@@ -201,20 +165,19 @@ class _OfEpoch:
         return self.prove(fact, None)
 
     def derivations(self, fact: Fact) -> tuple[Proof, ...]:
-        around = self._one_level(self._present(fact))
+        """Every derivation of a fact that holds, as proofs of one level: by rule, then by the facts used."""
+        around = Neighbourhood(self._setting.backend, self._reading, "all", self._superseded)
+        around.collect_derivations(self._present(fact))
         found = sorted(range(len(around.heads)), key=around.sort_key)
         return tuple(self._assembly.by_step(around.facts[0], around.step(derivation)) for derivation in found)
 
-    def _one_level(self, fact: WordFact) -> Neighbourhood:
-        around = Neighbourhood(self._setting.backend, self._reading, "all", self._superseded)
-        around.collect_derivations(fact)
-        return around
-
-    def proofs(self, fact: Fact) -> Iterator[Proof]:
+    def proofs(self, fact: Fact, limit: int) -> Iterator[Proof]:
+        """Distinct proofs of a fact, lowest first, no fact below itself; at most `limit`."""
+        require_number("limit", limit, 0, whole=True)
         root = self._present(fact)
         around = Neighbourhood(self._setting.backend, self._reading, "all", self._superseded)
         around.collect([root])
-        return Alternatives(around, self._reading, self._assembly.aggregate).of(root)
+        return islice(Alternatives(around, self._reading, self._assembly.aggregate).of(root), limit)
 
     def _present(self, fact: Fact) -> WordFact:
         self._require_epoch()
@@ -231,7 +194,11 @@ class _OfEpoch:
 
     # --- absence ---------------------------------------------------------------------------------------------------
 
-    def absence(self, fact: Fact, limit: int, rule: int | None, bindings: Mapping[str, Value]) -> Absence:
+    def absence(
+        self, fact: Fact, limit: int = 5, rule: int | None = None, bindings: Mapping[str, Value] | None = None
+    ) -> Absence:
+        """The nearest failing derivations of a fact. Raises E0702 if it holds. `rule`, by its number in the relation,
+        and `bindings` restrict the search."""
         self._require_epoch()
         if self._reading.is_present(fact.relation, fact.values):
             raise error("E0702", fact=fact)
@@ -250,17 +217,21 @@ class _OfEpoch:
         return replace(found, notes=notes, is_given=is_given)
 
     def pattern(
-        self, pattern: FactPattern, written: str, limit: int, rule: int | None, bindings: Mapping[str, Value]
+        self, pattern: FactPattern, written: str, limit: int, rule: int | None, bindings: Mapping[str, Value] | None
     ) -> PatternAbsence:
+        """Why no further fact fits a pattern."""
         self._require_epoch()
         asked = self._why_not(pattern.relation, limit, rule, bindings)
         return asked.pattern(pattern, written, self._reading.count(pattern))
 
-    def _why_not(self, relation: str, limit: int, rule: int | None, bindings: Mapping[str, Value]) -> WhyNot:
+    def _why_not(self, relation: str, limit: int, rule: int | None, bindings: Mapping[str, Value] | None) -> WhyNot:
         """Asks the rules of a relation, or one of them, with values of variables as facts have them."""
+        require_number("limit", limit, 1, whole=True, or_none=False)
+        require_number("rule", rule, 1, whole=True)
+        require_mapping("`bindings` are values by variable", bindings, 'give a mapping, such as `{"y": 3}`')
         rules = tuple(r for r in self._setting.program.rules if r.head.relation == relation)
         rules = tuple(r for r in rules if not r.is_closure) if rule is None else (_chosen(relation, rules, rule),)
-        given = {name: value_of_variable(rules, name, value) for name, value in bindings.items()}
+        given = {name: value_of_variable(rules, name, value) for name, value in (bindings or {}).items()}
         return WhyNot(rules, self._look_up, self._reading.ordinal, limit, given, self)
 
     def _notes(self, fact: Fact, is_given: bool) -> Iterator[str]:
@@ -298,7 +269,7 @@ class _OfEpoch:
 
     def explain_absence(self, fact: Fact) -> Absence:
         with self._asking():
-            return self.absence(fact, 5, None, {})
+            return self.absence(fact)
 
     def _look_up(self, relation: str, pattern: Pattern) -> Iterator[tuple[Value, ...]]:
         return self._reading.select(relation, pattern)

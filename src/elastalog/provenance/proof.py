@@ -308,17 +308,9 @@ def clipped(root: Proof, most: int, deepest: int = 200) -> Proof:
 
 
 def _cut(node: Node) -> Node:
-    match node:
-        case Proof():
-            return replace(node, rule=None, children=(), is_expanded=False) if node.children else node
-        case AggregatePremise():
-            return replace(node, members=())
-        case Member():
-            return replace(node, children=())
-        case Condition():
-            return node
-        case _:
-            assert_never(node)
+    if not isinstance(node, Proof):
+        return _with_children(node, ())
+    return replace(node, rule=None, children=(), is_expanded=False) if node.children else node
 
 
 def _with_child(parent: Node, position: int, child: Node) -> Node:

@@ -244,24 +244,29 @@ class WhyNot:
     source: AbsenceSource | None
 
     def fact(self, fact: Fact, is_fixpoint: bool = True, competes: bool = False) -> Absence:
-        """Why a fact is absent: the best of every rule in any case. Without a fixpoint a rule may derive the fact after
-        all: E0615. It may, too, where the fact `competes` with others, and one of these has won."""
+        """Why a fact is absent. Without a fixpoint a rule may derive the fact after all: E0615. It may, too, where the
+        fact `competes` with others, and one of these has won."""
         pattern = Pattern(fact.relation, fact.values)
-        searches, impossible = self._searched(pattern, "fact", least=1 if is_fixpoint and not competes else 0)
-        ranked = [sorted(search.found.values(), key=lambda found: found.rank) for search in searches]
-        best = [found for of_rule in ranked for found in of_rule[:1]]
-        others = [found for of_rule in ranked for found in of_rule[1 : self.limit]]
-        if not competes and any(not found.failing for found in best):
+        shown, impossible, is_whole = self._nearest(pattern, least=1 if is_fixpoint and not competes else 0)
+        if not competes and any(not found.failing for found, _ in shown):
             raise error("E0615.absent", fact=fact)
-        others.sort(key=lambda found: found.rank)
-        shown = sorted(best + others[: max(0, self.limit - len(best))], key=lambda found: found.rank)
-        is_exhaustive = not any(search.is_cut for search in searches)
-        return Absence(fact, tuple(shown), impossible, is_exhaustive, self.source)
+        return Absence(fact, tuple(found for found, _ in shown), impossible, is_whole, self.source)
 
     def pattern(self, pattern: Pattern, written: str, present: int) -> PatternAbsence:
-        """Why no further fact fits a pattern: what would derive one that does not hold, one for each such fact first,
-        and the best of every rule in any case. `present`: how many hold."""
-        searches, impossible = self._searched(pattern, "pattern", least=1)
+        """Why no further fact fits a pattern. `present`: how many hold."""
+        shown, impossible, is_whole = self._nearest(pattern, least=1)
+        fact = Fact(pattern.relation, tuple(NIL if isinstance(term, Free) else term for term in pattern.terms))
+        return PatternAbsence(
+            fact, tuple(one for one, _ in shown), impossible, is_whole, self.source,
+            pattern=written, present=present, conclusions=tuple(conclusion for _, conclusion in shown),
+        )  # fmt: skip
+
+    def _nearest(
+        self, pattern: Pattern, least: int
+    ) -> tuple[list[tuple[Instantiation, str]], tuple[tuple[Rule, str], ...], bool]:
+        """What would derive a fact that fits and does not hold, with that fact, one for each such fact first, and the
+        best of every rule in any case; why the other rules cannot; and whether nothing nearer exists."""
+        searches, impossible = self._searched(pattern, least)
         found = [
             (one, show(_wanted(search.rule.head, pattern), one.bindings))
             for search in searches
@@ -272,13 +277,9 @@ class WhyNot:
         best = [min(s.found.values(), key=lambda one: one.rank) for s in searches if s.found]
         others = [pair for pair in ordered if pair[0] not in best][: max(0, self.limit - len(best))]
         shown = [pair for pair in ordered if pair[0] in best or pair in others]
-        fact = Fact(pattern.relation, tuple(NIL if isinstance(term, Free) else term for term in pattern.terms))
-        return PatternAbsence(
-            fact, tuple(one for one, _ in shown), impossible, not any(s.is_cut for s in searches), self.source,
-            pattern=written, present=present, conclusions=tuple(conclusion for _, conclusion in shown),
-        )  # fmt: skip
+        return shown, impossible, not any(search.is_cut for search in searches)
 
-    def _searched(self, pattern: Pattern, what: str, least: int) -> tuple[list[Search], tuple[tuple[Rule, str], ...]]:
+    def _searched(self, pattern: Pattern, least: int) -> tuple[list[Search], tuple[tuple[Rule, str], ...]]:
         """The searches for the rules that may derive what fits a pattern, and why the others cannot."""
         searches: list[Search] = []
         impossible: list[tuple[Rule, str]] = []
@@ -291,6 +292,7 @@ class WhyNot:
                 impossible.append((rule, f"its head is `{show(rule.head, {})}`"))
                 continue
             if any(not compare("=", bindings.setdefault(name, value), value) for name, value in self.given.items()):
+                what = "fact" if pattern.is_fact else "pattern"
                 impossible.append((rule, f"the values given for its variables do not fit the {what}"))
                 continue
             literals = [*rule.body, *equations_of(deferred), *_same(rule.head, pattern), *_computed(rule.head, pattern)]

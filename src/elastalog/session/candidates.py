@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from elastalog.analysis.program import CheckedProgram, Expression, Rule, Value, Wildcard
     from elastalog.debugging.history import Past
     from elastalog.provenance.absence import Absence, Instantiation
-    from elastalog.provenance.explain import Explainer
+    from elastalog.provenance.explain import Explanations
     from elastalog.session.materialisation import Materialisation
 
 FACT_SIZE = 500
@@ -86,7 +86,7 @@ def deleted_lately(missing: Sequence[Fact], now: Materialisation, past: Past) ->
 
 
 def candidates_by_why_not(
-    missing: Sequence[Fact], now: Materialisation, explainer: Explainer, likely: Likely
+    missing: Sequence[Fact], now: Materialisation, known: Explanations, likely: Likely
 ) -> tuple[list[Element], list[tuple[str, Fact]]]:
     """The explicit facts that the nearest failing derivations lack, at any depth, and those that block them; and the
     facts that the nearest one lacks with columns left open, each with an example that fits."""
@@ -103,14 +103,14 @@ def candidates_by_why_not(
         if program.is_given(fact.relation):  # a fact that only rules derive is not mended by asserting it
             found[Element("+", fact)] = None
         if fact.relation in derived:
-            absence = explainer.explain_absence(fact, NEAREST)
+            absence = known.absence(fact, NEAREST)
             if not left_open and absence.instantiations:
                 left_open += _left_open(absence.instantiations[0], program)
             for kind, other in _in_the_way(absence, now):
                 if kind == "atom":
                     pending.append(other)
                 else:
-                    found.update({Element("-", leaf): None for leaf in explainer.explain(other).explicit_facts})
+                    found.update({Element("-", leaf): None for leaf in known.proof(other).explicit_facts})
     return sorted(
         found,
         key=lambda element: element.sign == "+" and not likely.is_one(element.fact),  # type: ignore[arg-type]

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from elastalog.debugging.history import Past
     from elastalog.evaluation.epochs import Epochs
     from elastalog.program import Program
-    from elastalog.provenance.explain import Explainer, Setting, Uses
+    from elastalog.provenance.explain import Explainer, Explanations, Setting, Uses
     from elastalog.provenance.fact import Written
     from elastalog.session.history import History
     from elastalog.session.materialisation import Materialisation
@@ -310,7 +310,7 @@ class Answerers:
         self._is_written_out = False
 
     @property
-    def explainer(self) -> Explainer:
+    def explanations(self) -> Explanations:
         """Answers why and why not."""
         self._follow()
         now = self._materialisation
@@ -320,7 +320,7 @@ class Answerers:
             with memory_as_limit():
                 self._explainer = self._explaining(now.with_levels())
             self._explained = now.epoch
-        return self._explainer
+        return self._explainer.now()
 
     @property
     def uses(self) -> Uses:

@@ -250,7 +250,7 @@ class RepairSearch:
         absent = [fact for fact in missing if not now.backend.contains(fact.relation, _words(now, fact))[0]]
         if not absent:
             return [], []
-        return candidates_by_why_not(absent, now, self.answerers.explainer, self.likely)
+        return candidates_by_why_not(absent, now, self.answerers.explanations, self.likely)
 
     def _none_does(
         self, missing: Sequence[Fact], candidates: Sequence[Element], rejected: Sequence[Any]

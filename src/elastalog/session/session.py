@@ -190,17 +190,17 @@ class Session(Renamed):
         """Why a fact holds: its best proof, to a depth (completely by default), as a tree that can be expanded. A
         pattern such as `path(1, _)` stands for the fact that matches it; if several do, the error lists some."""
         with self._materialisation.asking(fact):
-            return self._answerers.explainer.explain(self._reader.only(fact), depth)
+            return self._answerers.explanations.proof(self._reader.only(fact), depth)
 
     def derivations(self, fact: Written) -> tuple[Proof, ...]:
         """Every derivation of a fact that holds, as proofs of one level."""
         with self._materialisation.asking(fact):
-            return self._answerers.explainer.derivations(self._reader.only(fact))
+            return self._answerers.explanations.derivations(self._reader.only(fact))
 
     def proofs(self, fact: Written, limit: int = 10) -> Iterator[Proof]:
         """Distinct proofs of a fact, lowest first, found on demand. No fact occurs below itself."""
         with self._materialisation.asking():
-            found = self._answerers.explainer.proofs(self._reader.only(fact), limit)
+            found = self._answerers.explanations.proofs(self._reader.only(fact), limit)
         return self._one_by_one(found)
 
     def _one_by_one(self, proofs: Iterator[Proof]) -> Iterator[Proof]:
@@ -226,24 +226,24 @@ class Session(Renamed):
         `PatternAbsence`."""
         now = self._materialisation
         with now.asking(fact):
-            explainer = self._answerers.explainer
+            known = self._answerers.explanations
             pattern = parse_pattern(fact, now.program.checked) if isinstance(fact, str) else None
             if pattern is not None and not pattern.is_fact:
                 warn_of_terms(pattern.terms, now.dictionary)
-                return explainer.explain_pattern(pattern, str(fact).strip().rstrip("."), limit, rule, bindings)
+                return known.pattern(pattern, str(fact).strip().rstrip("."), limit, rule, bindings)
             wanted = now.fact(fact)
             warn_of_terms(wanted.values, now.dictionary)
-            return explainer.explain_absence(wanted, limit, rule, bindings)
+            return known.absence(wanted, limit, rule, bindings)
 
     def uses(self, fact: Written, all: bool = False) -> tuple[Fact, ...]:  # noqa: A002  # its public name
         """The facts that follow directly from a fact: rules derive them from it and others. With `all`, those that
         would disappear with it, because they could not be derived any more. Nothing is changed."""
         with self._materialisation.asking(fact):
-            explainer = self._answerers.explainer
-            known = explainer.explain(self._reader.only(fact), 0).fact
+            explanations = self._answerers.explanations
+            known = explanations.proof(self._reader.only(fact), 0).fact
             if all:
                 return tuple(self._gone_with(known))
-            return tuple(self._answerers.uses.direct(known, self._reader.ask, explainer.derivations))
+            return tuple(self._answerers.uses.direct(known, self._reader.ask, explanations.derivations))
 
     def _gone_with(self, known: Fact) -> list[Fact]:
         from elastalog.provenance.explain import world_without
