@@ -215,6 +215,20 @@ def test_bad_tables_of_changes(tmp_path, name, content, code, message, place):
     assert (diagnostic.code, diagnostic.message, diagnostic.location) == (code, message, f"{tmp_path / name}{place}")
 
 
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("egde.csv", "call the file after its relation, as `edge.csv`"),
+        ("may.csv", f"call the file after its relation ({', '.join(SCHEMAS)}), as `{next(iter(SCHEMAS))}.csv`"),
+    ],
+)
+def test_a_file_of_changes_that_is_called_otherwise_is_told_how(tmp_path, name, advice):
+    (tmp_path / name).write_text("op,x,y\n")
+    with refused("E0521") as told:
+        read_diff(tmp_path / name, SCHEMAS)
+    assert told.value.diagnostics[0].help == advice
+
+
 @pytest.mark.parametrize("mark", ",;|\t")
 def test_facts_become_an_update_as_is_advised(tmp_path, mark):
     file = tmp_path / "edge.csv"

@@ -83,6 +83,45 @@ def test_one_known_name_requires_them_all(names):
     )
 
 
+@pytest.mark.parametrize(
+    ("names", "advice"),
+    [
+        (("to", "form"), "rename `form` to `from`, or rename the attribute:"),
+        (("to", "fr"), "name a column `from`, or rename the attribute:"),
+        (("to", "From_Node"), "rename `From_Node` to `from`, or rename the attribute:"),
+        (("to", "weight"), "name a column `from`, or rename the attribute:"),
+    ],
+)
+def test_only_a_column_that_is_called_much_alike_is_to_be_renamed(names, advice):
+    with refused("E0518") as raised:
+        column_order(EDGE, names)
+    assert raised.value.diagnostics[0].help.startswith(advice)
+
+
+@pytest.mark.parametrize(
+    ("names", "code", "message"),
+    [
+        (("op", "to", "src"), "E0518", "the table has no column `from` of relation `edge`"),
+        (("op", "a"), "E0501", "relation `edge` has 2 columns, the table has 1"),
+    ],
+)
+def test_columns_apart_are_not_among_those_declared(names, code, message):
+    changes = Schema("edge", (Column("op", Base.SYMBOL), *EDGE.columns))
+    with refused(code, match=message) as raised:
+        column_order(changes, names, apart=("op",))
+    assert raised.value.diagnostics[0].notes[0] == "declared as edge(from: number, to: number)"
+
+
+def test_columns_apart_are_not_told_as_taken_by_position():
+    changes = Schema("edge", (Column("op", Base.SYMBOL), *EDGE.columns))
+    with pytest.warns(UserWarning, match="taken by position") as told:
+        assert column_order(changes, ("a", "op", "b"), apart=("op",)) == [1, 0, 2]
+    assert told[0].message.diagnostic.notes == (
+        "declared as edge(from: number, to: number)",
+        "`a` as `from`, `b` as `to`",
+    )
+
+
 def test_a_column_that_is_there_twice():
     with pytest.raises(ElastalogError, match="the table has column `from` more than once") as raised:
         column_order(EDGE, ("from", "from"))

@@ -220,11 +220,15 @@ def test_what_is_probably_not_meant_is_warned_of(tmp_path: Path) -> None:
     assert not told(lambda: elastalog.open(two, {"a": [("ada",)], "b": []}))
     assert not told(lambda: elastalog.open(two, {}))
     assert not told(lambda: elastalog.query(two, {"b": [("ada",)]}, "b(X)"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # nothing is said before
+        with pytest.raises(elastalog.ElastalogError, match="E0606"):
+            elastalog.open(two, {"aa": [("ada",)]})
     for name in "ab":
         (tmp_path / f"{name}.facts").write_text("ada\n")
     assert not told(lambda: elastalog.query(two, tmp_path, "a(X)"))  # nothing of `b` is asked
     with elastalog.open(two, {"a": [("ada",), ("bea",)], "b": []}) as db:
-        text = "warning[E0618]: `ada` is a variable here, for any text"
+        text = "warning[E0618]: `ada` is a variable here, and stands for any text"
         assert told(lambda: db.query("a(ada)")) == told(lambda: db.query("a(ada), c(ada)")) == [text]
         assert told(lambda: db.query("a(Ada)")) == [text.replace("`ada`", "`Ada`")]
         assert told(lambda: db.why_not("b(ADA)")) == [text.replace("`ada`", "`ADA`")]
@@ -551,7 +555,7 @@ def test_a_file_with_a_header_that_half_fits_is_told_of_the_header(tmp_path: Pat
     found = CliRunner().invoke(cli, ["run", str(tmp_path / "p.dl"), "-F", str(tmp_path), "-D", str(tmp_path)])
     assert '`.input user(filename="users.csv", rfc4180=true, headers=true)`' in found.output
     (tmp_path / "p.dl").write_text(PROGRAM_SHOWN + '.input user(filename="users.csv", rfc4180=true, headers=true)\n')
-    with pytest.raises(elastalog.ElastalogError, match="rename column `grp`, or the attribute"):
+    with pytest.raises(elastalog.ElastalogError, match="rename `grp` to `group`, or rename the attribute"):
         elastalog.open(tmp_path / "p.dl")
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from elastalog.analysis.program import Attribute, Base, CheckedProgram, Relation
 from elastalog.diagnostics.arguments import require_text
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, error, finding, warn_of
-from elastalog.diagnostics.nearest import did_you_mean
+from elastalog.diagnostics.nearest import did_you_mean, nearest
 from elastalog.late import dataclass
 from elastalog.relations import faults
 from elastalog.relations.faults import Fault, shown
@@ -144,24 +144,26 @@ def column_order(
         return list(range(len(names)))
     places = places_by_name(schema.names, names)
     open_columns = [i for i, name in enumerate(schema.names) if name not in apart]
-    if not goes_by_name([schema.names[i] for i in open_columns], names):
+    own = Schema(schema.name, tuple([schema.columns[i] for i in open_columns]))
+    if not goes_by_name(own.names, names):
         if len(names) != schema.arity:
+            given = len(names) - schema.arity + own.arity
             raise error(
-                "E0501", location=location, relation=schema.name, arity=schema.arity, what=what, given=len(names),
-                schema=schema, columns=columns_given(names), few=max(0, schema.arity - len(names)) or None,
+                "E0501", location=location, relation=schema.name, arity=own.arity, what=what, given=given,
+                schema=own, columns=columns_given(names), few=max(0, own.arity - given) or None,
             )  # fmt: skip
         taken = {places[i] for i in range(schema.arity) if i not in open_columns}
         rest = (place for place in range(len(names)) if place not in taken)
         places = [places[i] if i not in open_columns else next(rest, None) for i in range(schema.arity)]
-        texts = [column.base is Base.SYMBOL for column in schema.columns]
+        texts = [column.base is Base.SYMBOL for column in own.columns]
         if warns and _are_chosen(names) and (sum(texts) > 1 or len(texts) - sum(texts) > 1):  # else none can be swapped
-            pairs = zip((names[place] for place in places if place is not None), schema.names, strict=False)
-            told = ", ".join(f"{shown(given)} as `{declared}`" for given, declared in pairs)
-            where = _whole(location)
-            warn_of(finding("E0518.position", severity="warning", location=where, what=what, pairs=told, schema=schema))
+            pairs = zip(places, schema.names, strict=True)
+            taken_as = [(names[at], name) for at, name in pairs if at is not None and name not in apart]
+            told, where = ", ".join(f"{shown(given)} as `{name}`" for given, name in taken_as), _whole(location)
+            warn_of(finding("E0518.position", severity="warning", location=where, what=what, pairs=told, schema=own))
     found = [place for place in places if place is not None]
     if len(found) < schema.arity:
-        raise ElastalogError([_unmatched(schema, names, places, what, location, index)])
+        raise ElastalogError([_unmatched(schema, own, names, places, what, location, index)])
     if warns and len(names) > schema.arity:
         left_out = {name: place for place, name in enumerate(names) if place not in found}
         warn_of_left_out(schema, left_out, location, values(left_out["op"]) if "op" in left_out else ())
@@ -247,6 +249,7 @@ def columns_given(names: Sequence[str]) -> str:
 
 def _unmatched(
     schema: Schema,
+    own: Schema,
     names: Sequence[str],
     places: Sequence[int | None],
     what: str,
@@ -261,14 +264,27 @@ def _unmatched(
     else:
         found = f"{_listed('no column', missing)} of relation `{schema.name}`"
         unknown = [name for place, name in enumerate(names) if place not in places]
-        wanted = f"name {'a column' if len(missing) == 1 else 'columns'} {', '.join(map(shown, missing))}, or rename"
-        renamed = f"rename {_listed('column', unknown)}, or" if len(unknown) == len(missing) else wanted
+        meant = {near: name for name in missing if (near := _like(name, unknown)) is not None}
+        renamed = f"name {'a column' if len(missing) == 1 else 'columns'} {', '.join(map(shown, missing))}"
+        if len(meant) == len(missing):
+            renamed = "rename " + ", ".join(f"{shown(near)} to {shown(name)}" for near, name in meant.items())
         attributes = "attribute" if len(missing) == 1 else "attributes"
-        advice = f"{renamed} the {attributes}: once one name matches, every attribute needs its column"
+        advice = f"{renamed}, or rename the {attributes}: once one name matches, every attribute needs its column"
     if set(missing) <= set(index):
         advice = f"give `frame.reset_index()`: the index has {_listed('column', missing)}"
     columns = columns_given(names)
-    return finding("E0518", location=location, what=what, found=found, schema=schema, columns=columns, advice=advice)
+    return finding("E0518", location=location, what=what, found=found, schema=own, columns=columns, advice=advice)
+
+
+def _like(name: str, others: Sequence[str]) -> str | None:
+    """The one among others that is called much alike, or is an abbreviation: "grp" of "group"."""
+    return nearest(name, others) or next((one for one in others if _are_one_shortened(one, name)), None)
+
+
+def _are_one_shortened(one: str, other: str) -> bool:
+    short, long = sorted((one.casefold(), other.casefold()), key=len)
+    letters = iter(long)
+    return len(short) > 2 and short[0] == long[0] and all(letter in letters for letter in short)
 
 
 def _listed(what: str, names: Sequence[str]) -> str:

@@ -327,7 +327,7 @@ def _warn_of_missing(program: Program, facts: Mapping[str, Rows]) -> None:
     """Warns of relations with `.input` for which no facts are given, nor in the text."""
     checked = program.checked
     needed = program.once("needs facts", lambda: {each.name: None for each in inputs_of(checked)})
-    if needed.keys() <= facts.keys():
+    if needed.keys() <= facts.keys() or not facts.keys() <= checked.relations.keys():  # which is an error
         return
     written = {fact.relation for fact in checked.facts}
     names = [name for name in needed if name not in facts and name not in written]

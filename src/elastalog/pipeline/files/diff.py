@@ -22,7 +22,7 @@ import pyarrow as pa
 from elastalog import late
 from elastalog.analysis.program import Base
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, error, noted
-from elastalog.diagnostics.nearest import did_you_mean
+from elastalog.diagnostics.nearest import did_you_mean, nearest
 from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import allowance, file_bytes
 from elastalog.pipeline.files.format import BYTE_ORDER_MARK, CERTAIN, Format, Kind, bare, first_record, parser_of
@@ -150,9 +150,10 @@ def parse_diff(
 def _read_tabular(path: Path, data: bytes, form: Format, schemas: Mapping[str, Schema], keep_bad: bool) -> Diff:
     relation = re.sub(r"^[0-9]+[-_.]", "", path.name.split(_suffix(path))[0])
     if relation not in schemas:
-        fault = unknown_relation(relation, schemas).fault
-        advice = f"{fault.help}; call the file after its relation, as `{next(iter(schemas), 'edge')}{_suffix(path)}`"
-        raise ElastalogError([Diagnostic(fault.code, fault.reason, help=advice, location=str(path))])
+        near = nearest(relation, schemas)
+        listed = "" if near else f" ({', '.join(schemas) or 'the program declares none'})"
+        advice = f"call the file after its relation{listed}, as `{near or next(iter(schemas), 'edge')}{_suffix(path)}`"
+        raise ElastalogError([Diagnostic(faults.UNKNOWN, f"no relation `{relation}`", help=advice, location=str(path))])
     schema = schemas[relation]
     if form.kind is Kind.PARQUET:
         return changes_of_table(schema, parquet_table(data, str(path)), str(path), keep_bad)
