@@ -83,8 +83,8 @@ def test_a_variable_that_is_called_like_a_text_is_told_of(tmp_path: Path) -> Non
     program.write_text('.decl may(who: symbol, what: symbol)\nmay("ann", "read"). may("eve", "write").\n')
     asked = run("query", program, 'may(eve, "read")')
     assert (asked.stdout, asked.exit_code) == ('"ann"\n', 0)
-    assert "warning[E0618]: `eve` is a variable here, for any text" in asked.stderr
-    assert '= help: the text itself is `"eve"`' in asked.stderr
+    assert "warning[E0618]: `eve` is a variable here, and stands for any text" in asked.stderr
+    assert '= help: if the text itself is meant, write `"eve"`' in asked.stderr
     assert "warning" not in run("query", program, 'may(Who, "read")').stderr
     assert "`ann` is a variable here" in run("explain", program, 'may(ann, "read")').stderr
     assert "no answers" in run("query", program, 'may("zoe", What)').stderr

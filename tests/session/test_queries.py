@@ -295,6 +295,8 @@ def test_a_text_that_no_fact_has_is_named_where_nothing_answers(wanted: str, is_
     (warned,) = answers(wanted)
     assert 'E0618]: no fact mentions "raed"' in warned
     assert 'did you mean `"read"`?' in warned
+    assert 'did you mean `"bob"`?' in answers('can("Bob", X)')[0]
+    assert answers('can("rob", X)') == [], "codes of a few letters are much alike, and mean different things"
     assert answers('can(X, "read")') == answers('can("bob", "read")') == answers('can(X, Y), Y != "raed"') == []
     assert answers("can(X, ?what)", what="raed") == []
     assert answers(wanted.replace("raed", "zzz")) == [], "nothing is like it: it may well be asked for"

@@ -174,6 +174,7 @@ def test_aggregates_nest() -> None:
         ("p(count).", ("E0121", "the aggregate `count` has no body", "count")),
         ("p() :- x = count { q(x) }.", ("E0121", "the aggregate `count` is not written like this", "count")),
         ("p() :- x = sum y.", ("E0121", "the aggregate `sum` has no body", "sum")),
+        ("p() :- x = sum(y, q(y)).", ("E0121", "the aggregate `sum` is not written like this", "sum")),
         ("p() :- x = min(y).", ("E0121", "the aggregate `min` has no body", "min")),
         ("p() :- x = count : { }.", ("E0121", "the body of an aggregate is empty", "{ }")),
         ("p() :- x = count : 5.", ("E0110", "expected `{` after `:` of `count`, found `5`", "5")),

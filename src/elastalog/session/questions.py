@@ -20,7 +20,7 @@ from elastalog.backends.watch import memory_as_limit
 from elastalog.diagnostics.arguments import require_text
 from elastalog.diagnostics.diagnostic import error, finding, warn_of
 from elastalog.diagnostics.display import html_table
-from elastalog.diagnostics.nearest import did_you_mean
+from elastalog.diagnostics.nearest import nearest
 from elastalog.evaluation.changes import Changes, net_of
 from elastalog.evaluation.queries import PatternQuery, ask, asking, derived_by, planned_pattern
 from elastalog.late import dataclass
@@ -74,12 +74,18 @@ def _unknown(values: Iterable[object], dictionary: Dictionary) -> list[str]:
     return [value for value in values if isinstance(value, str) and find(value) is None]
 
 
+def _are_codes(one: str, other: str) -> bool:
+    """Whether two texts are different codes of a few letters, which are much alike and mean different things."""
+    return len(one) == len(other) <= 3 and one.casefold() != other.casefold()
+
+
 def _warn_of_unknown(texts: Collection[str], dictionary: Dictionary, is_query: bool = True) -> None:
     """A query may well ask whether a text exists: only a probable typo is worth a warning."""
     symbols = dictionary.symbols
     for text in texts:
         known = () if symbols.are_many else symbols.strings_from(0)
-        advice = did_you_mean(show_value(text), (show_value(one) for one in known if one not in texts))
+        near = nearest(text, (one for one in known if one not in texts and not _are_codes(one, text)))
+        advice = None if near is None else f"did you mean `{show_value(near)}`?"
         if advice or not is_query:
             warn_of(finding("E0618.unknown", severity="warning", value=show_value(text), advice=advice))
 

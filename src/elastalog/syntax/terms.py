@@ -23,10 +23,10 @@ from elastalog.syntax.tree import Aggregate, Atom, Body, Call, Cast, Float, Inte
 _ATOM = r"[A-Za-z]\w*\([^(){}]*\)"
 _MORE = rf"(?:\s*,\s*(?:{_ATOM}|[^(){{}},.]+))*"
 _ELSEWHERE = re.compile(
-    r"\s*(?P<opened>[({]\s*)?(?P<distinct>distinct\s+)?(?P<target>[^:(){},.]*?)\s*(?:\)\s*)?(?::\s*)?(?P<braced>\{\s*)?"
+    r"\s*(?P<opened>[({]\s*)?(?P<distinct>distinct\s+)?(?P<target>[^:(){},.]*?)\s*(?:\)\s*)?(?:[:,]\s*)?(?P<braced>\{\s*)?"
     rf"(?P<body>{_ATOM}(?(opened){_MORE}|(?(braced){_MORE})))(?!\s*[:\w])"
 )
-"""What follows the word in aggregates of other languages: `(y : q(y))`, `{ q(y) }`, ` distinct y : { q(y) }`."""
+"""What follows the word in aggregates of other languages: `(y : q(y))`, `(y, q(y))`, `{ q(y) }`, ` distinct y : …`."""
 
 
 def _shape(word: str, target: str, body: str) -> str:
@@ -274,7 +274,7 @@ class TermParser(Cursor):
 
     def close_target(self, opened: int, where: str) -> None:
         """Behind what is in parentheses, which may be all of an aggregate."""
-        if self.texts[self.position] == ":" and opened and self.texts[opened - 1] in AGGREGATES:
+        if self.texts[self.position] in (":", ",") and opened and self.texts[opened - 1] in AGGREGATES:
             raise self.without_body(opened - 1)
         self.expect_close(")", opened, where)
 
