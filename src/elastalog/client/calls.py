@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 from elastalog.analysis.query import parameter_from_json
 from elastalog.client.encoding import columns_as_json, difference_as_json, rows_from_json, undo_as_json
-from elastalog.diagnostics.diagnostic import ElastalogError, error, render_json
+from elastalog.diagnostics.diagnostic import ElastalogError, error
 from elastalog.pipeline.files.policy import Mode
 from elastalog.program import rule_texts
 from elastalog.provenance.rendering.markup import as_json, fact_as_json
@@ -43,7 +43,7 @@ class Within:
 Name: TypeAlias = Annotated[str, Within(max_length=1000)]
 FactText: TypeAlias = Annotated[str, Within("path(1, 3)", min_length=1, max_length=1 << 20)]
 Facts: TypeAlias = list[FactText]
-Rows: TypeAlias = list[list[Any]]
+Rows: TypeAlias = list[list[Any] | dict[str, Any]]
 RowsBy: TypeAlias = Annotated[dict[str, Rows], Within({"edge": [[1, 2], [2, 3]]})]
 ProgramText: TypeAlias = Annotated[str, Within(max_length=1 << 24)]
 Order: TypeAlias = Annotated[str, Within("-from,to", max_length=10_000)]
@@ -287,7 +287,7 @@ def program(context: Context) -> Any:
 async def check(context: Context, program: ProgramText) -> Any:
     """The diagnostics of a whole program that might take the place of the present one, as `--format json` has them."""
     found = await context.service.call(context.reading.check_program, program)
-    return {"is_correct": all(one.severity != "error" for one in found), "diagnostics": json.loads(render_json(found))}
+    return {"is_correct": all(one.severity != "error" for one in found), "diagnostics": context.diagnostics(found)}
 
 
 @call("PATCH /program", "program", at_any_epoch=False, writes=True, headers=KEY)

@@ -16,7 +16,7 @@ from elastalog.debugging.answers import Suggestion
 from elastalog.evaluation.changes import Changes, RelationChanges
 from elastalog.evaluation.differences import Difference
 from elastalog.relations.facts import Relation
-from elastalog.relations.rows import row_from_json
+from elastalog.relations.rows import object_from_json, row_from_json
 from elastalog.relations.schema import Schema
 from elastalog.relations.tables import to_words
 
@@ -29,12 +29,12 @@ def rows_as_json(facts: Iterable[tuple[Value, ...]]) -> list[list[Any]]:
     return [[json_value(value) for value in fact] for fact in facts]
 
 
-def rows_from_json(schema: Schema | None, rows: Iterable[list[Any]]) -> list[Any]:
-    """The facts of a relation, from lists; unchanged if the relation is not known. Only floats and records need
-    decoding."""
+def rows_from_json(schema: Schema | None, rows: Iterable[list[Any] | dict[str, Any]]) -> list[Any]:
+    """The facts of a relation, from lists, or from objects by attribute name; unchanged if the relation is not known.
+    Only floats and records need decoding."""
     if schema is None or all(column.base not in (Base.FLOAT, Base.RECORD) for column in schema.columns):
-        return list(map(tuple, rows))
-    return [row_from_json(schema, row) for row in rows]
+        return [row if isinstance(row, dict) else tuple(row) for row in rows]
+    return [object_from_json(schema, row) if isinstance(row, dict) else row_from_json(schema, row) for row in rows]
 
 
 def columns_as_json(schema: Schema) -> list[dict[str, str]]:

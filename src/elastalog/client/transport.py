@@ -209,8 +209,8 @@ def diagnostic_of(told: Mapping[str, Any]) -> Diagnostic:
     label = next((one for one in told["labels"] if one["primary"]), None)
     place = None if label is None else f"{label['file']}:{label['line']}:{label['column']}"
     return Diagnostic(
-        told["code"], told["message"], notes=tuple(told["notes"]), help=told["help"], severity=told["severity"],
-        location=told["location"] or place,
+        told["code"], told["message"], notes=tuple(told["notes"]), severity=told["severity"],
+        help=told.get("help_in_python", told["help"]), location=told["location"] or place,
     )  # fmt: skip
 
 

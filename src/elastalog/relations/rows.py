@@ -21,7 +21,7 @@ from elastalog.relations.arrays import array_of_numbers, array_of_texts
 from elastalog.relations.faults import Fault, shown
 from elastalog.relations.limits import LEAST_NUMBER, MOST_EXACT_INTEGER_IN_FLOAT, MOST_NUMBER, MOST_UNSIGNED
 from elastalog.relations.records import MOST_NESTED, NotOfType, RecordType
-from elastalog.relations.schema import Column, Schema, values_by_name, warn_of_left_out
+from elastalog.relations.schema import Column, Schema, places_by_name, values_by_name, warn_of_left_out
 from elastalog.relations.words import ARROW_TYPES
 
 
@@ -313,6 +313,13 @@ def row_from_json(schema: Schema, row: Sequence[Any]) -> tuple[Any, ...]:
     if len(row) != schema.arity:
         return tuple(row)
     return tuple([_value(column, given) for column, given in zip(schema.columns, row, strict=True)])
+
+
+def object_from_json(schema: Schema, row: dict[str, Any]) -> dict[str, Any]:
+    """The same of a row by attribute name."""
+    names = list(row)
+    places = zip(schema.columns, places_by_name(schema.names, names), strict=True)
+    return row | {names[at]: _value(column, row[names[at]]) for column, at in places if at is not None}
 
 
 def _value(column: Column, given: Any) -> Any:

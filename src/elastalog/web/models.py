@@ -11,11 +11,11 @@ from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
 from pydantic import Field, create_model
 
-from elastalog.diagnostics.diagnostic import Diagnostic, collecting_warnings, error, render_json
+from elastalog.diagnostics.diagnostic import Diagnostic, collecting_warnings, error
 from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.relations.faults import Fault
 from elastalog.relations.rows import JsonValues
-from elastalog.web.problems import PROBLEM
+from elastalog.web.problems import PROBLEM, diagnostics_told
 
 
 def _model(name: str, about: str, /, **fields: Any) -> Any:
@@ -124,7 +124,7 @@ class ExactRoute(APIRoute):
 
 def _add_warnings(response: Response, found: list[Diagnostic]) -> None:
     """Adds warnings to an answer."""
-    told = json.loads(render_json(found))
+    told = diagnostics_told(found)
     if response.media_type == "application/json":
         response.body = json.dumps({**json.loads(bytes(response.body)), "warnings": told}).encode()
         response.headers["Content-Length"] = str(len(response.body))

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
+from starlette.routing import compile_path
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached, finding, render_json
 from elastalog.diagnostics.nearest import did_you_mean
@@ -48,23 +49,32 @@ STATUS: Final[Mapping[str, int]] = {
 """The HTTP status by code of the diagnostic; 422 for all others."""
 
 
+_OF_STORE: Final = "E08"
+"""How the codes begin that tell of the store, and where it is."""
+
 _HERE: Final = (
     (r"give it a value: `db\.query.*", 'its value stands in the body of `POST /query`: `"parameters": {"name": 1}`'),
-    (r"`missing=\[…\]`, `--missing`, .*", "put it into `missing`"),
-    (r"`unwanted=\[…\]`, .*", "put it into `unwanted`"),
-    (r"`why_not`(?: \(as a command: `whynot`\))?", "`GET /why-not?fact=…`"),
-    (r"`explain`", "`GET /proof?fact=…`"),
-    (r" \(as (?:an option|options): [^)]*\)", ""),
-    (r"; on the command line `[^`]*`, in Python `str\(…\)`", ""),
+    (r"(`missing|`unwanted)=\[…\]`, `--.*", r"put it into \1`"),
     (
         r"allow more: `--timeout`, of a service `--question-time`, in Python .*",
         "allow more: `seconds` in the body, up to `--question-time` of the service",
     ),
-    (r"`query` finds", "`POST /query` finds"),
-    (r"`elastalog show` lists", "`GET /program` lists"),
     (r"`elastalog log`, in Python `db\.log\(\)`,|`db\.log\(\)`|`elastalog log`", "`GET /epochs`"),
+    (r"`elastalog query [^`]*`", "`POST /query`"),
+    (r"`elastalog show`", "`GET /program`"),
+    (r"apart: `db\.apply\(.*", "apart, as `inserted` and `deleted`"),
+    (r"; only `removerule` and Python.*", ", or its number as a number: `[1]`"),
+    (r"`batch=`, `--batch`, ", ""),
+    (r" \((?:as an option|as options|as a command|on the command line)\b[^)]*\)| \(`(?:--|elastalog )[^)]*\)", ""),
+    (r", `--[^`]*`(?=\))|[,;:] (?:on the command line|in Python),? `[^`]*`(?: gives the values)?", ""),
+    (r"`why_not`", "`GET /why-not?fact=…`"),
+    (r"`explain`", "`GET /proof?fact=…`"),
+    (r"`query`(?= finds| shows)", "`POST /query`"),
+    (r"`(suggest|blame)`", r"`POST /\1`"),
+    (r"`epochs=\(n - 1, n\)`", '`"epochs": [n - 1, n]`'),
+    (r"`(over|candidates)=", r'`"\1": '),
 )
-"""What advice of other interfaces is called over HTTP. The diagnostics of an answer keep theirs, for the client."""
+"""What advice of other interfaces is called over HTTP."""
 
 _EXPECTED: Final[Mapping[str, str]] = {
     "bool": "`true` or `false`",
@@ -109,7 +119,7 @@ def problem(diagnostics: tuple[Diagnostic, ...], status: int | None = None) -> R
         "detail": first.message,
         "code": first.code,
         "help": _advice(first.help),
-        "diagnostics": json.loads(render_json(diagnostics)),
+        "diagnostics": diagnostics_told(diagnostics),
     }
     headers = {}
     if number == 401:
@@ -117,6 +127,18 @@ def problem(diagnostics: tuple[Diagnostic, ...], status: int | None = None) -> R
     if number == 503:
         headers["Retry-After"] = RETRY_AFTER
     return Response(json.dumps(body), number, headers, PROBLEM)  # in ASCII: a name may hold what UTF-8 cannot
+
+
+def diagnostics_told(diagnostics: Iterable[Diagnostic]) -> list[dict[str, Any]]:
+    """Diagnostics for clients: the help says what to do over HTTP, and our client for Python has that for Python too.
+    Where the store lies is none of theirs."""
+    found: list[dict[str, Any]] = json.loads(render_json(diagnostics))
+    for one in found:
+        if (advice := _advice(one["help"])) != one["help"]:
+            one["help"], one["help_in_python"] = advice, one["help"]
+        if one["code"].startswith(_OF_STORE):
+            one["location"] = None
+    return found
 
 
 def _advice(text: str | None) -> str | None:
@@ -141,15 +163,17 @@ async def of_refusal(request: Request, error: Exception) -> Response:
         return problem((error.diagnostic,), error.status_code)
     code = {404: "E0930", 405: "E0930"}.get(error.status_code, "E0926")
     told = "there is no such call" if error.status_code == 404 else str(error.detail).lower()
-    allowed = (error.headers or {}).get("Allow")
-    advice = f"call it with {allowed}; see /api/docs" if allowed else "see /api/docs"
+    described = request.app.openapi()["paths"].items()
+    fitting = [calls for path, calls in described if compile_path(path)[0].match(request.url.path)]
+    allowed = sorted(method.upper() for calls in fitting for method in calls) if error.status_code == 405 else []
+    advice = f"call it with {' or '.join(allowed)}; see /api/docs" if allowed else "see /api/docs"
     if error.status_code == 404:
         *above, last = request.url.path.split("/")
         paths = (path.split("/") for path in request.app.openapi()["paths"])
         known = {path[len(above)] for path in paths if len(path) > len(above)}
         advice = did_you_mean(last, (name for name in known if "{" not in name)) or advice
     found = problem((Diagnostic(code, told, help=advice),), error.status_code)
-    found.headers.update(error.headers or {})
+    found.headers.update({"Allow": ", ".join(allowed)} if allowed else error.headers or {})
     return found
 
 
@@ -188,8 +212,9 @@ def _malformed(fault: Mapping[str, Any], kind: str, fields: Sequence[str]) -> Di
         told = "an object is expected" if where == "body" else "this is missing"
     elif fault["loc"][:2] in (("query", "epoch"), ("path", "epoch")):  # whichever of its kinds it was tried as
         where, told = "epoch", "an epoch is a number, or the one in force at a time, such as `2026-11-18T09:30`"
-    elif fault["type"] == "list_type" and fault["loc"][1:2] in (("inserted",), ("deleted",)):
-        told = "facts are lists of values: `[[1, 2], [2, 3]]`"
+    elif fault["type"] in ("list_type", "dict_type") and fault["loc"][1:2] in (("inserted",), ("deleted",)):
+        where = ".".join(str(part) for part in fault["loc"][:4])
+        told = 'facts are a list of lists, `[[1, 2]]`, or of objects, `[{"from": 1, "to": 2}]`'
     return finding("E0926.malformed", where=where, fault=told)
 
 

@@ -23,6 +23,7 @@ from elastalog.session import Session
 from elastalog.web import forms, models, writing
 from elastalog.web.auth import may_write
 from elastalog.web.paging import Page
+from elastalog.web.problems import diagnostics_told
 from elastalog.web.reading import Reading
 from elastalog.web.service import Service
 from elastalog.web.settings import Busy, Limits
@@ -45,6 +46,7 @@ class Context:
 
     becoming = staticmethod(writing.becoming)
     undoing = staticmethod(writing.undoing)
+    diagnostics = staticmethod(diagnostics_told)
 
     @staticmethod
     def edits(added_rules: str = "", removed_rules: Sequence[int | str] = (), **facts: Any) -> writing.Edit:

@@ -22,14 +22,18 @@ import pytest
 import elastalog
 from elastalog import ElastalogError
 from elastalog.client.calls import CALLS, proof
+from elastalog.diagnostics.diagnostic import Diagnostic
+from elastalog.diagnostics.messages import messages
 from elastalog.diagnostics.quota import Quota
 from elastalog.web.metrics import HELP
-from elastalog.web.problems import problem
+from elastalog.web.problems import diagnostics_told, problem
 from elastalog.web.settings import Limits
 from tests.storage.scripted import write_snapshot
 from tests.web.api.conftest import FACTS, PROGRAM, READ_TOKEN, TOKEN, Running
 
 AS_WRITER = {"Authorization": f"Bearer {TOKEN}"}
+ABOUT_SESSIONS = ("E0604", "E0607", "E0620", "E0641", "E0642", "E0670", "E0705")
+"""What no request over HTTP can be at fault for."""
 AS_READER = {"Authorization": f"Bearer {READ_TOKEN}"}
 
 
@@ -504,9 +508,10 @@ def test_advice_speaks_of_calls_over_http(http: httpx.Client, call: str, told: s
     method, path = call.split()
     body = {"/query": {"query": "path(?a, X)"}, "/suggest": {"unwanted": ["path(9, 9)"]}}.get(path)
     problem = http.request(method, path, json=body).json()
-    assert told in problem["help"]
     others = ("`db.", "--", "(as a command", "elastalog log", "in the shell", "`query`", "`explain`")
-    assert not any(other in problem["help"] for other in others)
+    for help_ in (problem["help"], problem["diagnostics"][0]["help"]):
+        assert told in help_
+        assert not any(other in help_ for other in others)
 
 
 @pytest.mark.parametrize(
@@ -522,6 +527,53 @@ def test_what_a_body_may_hold_is_told(http: httpx.Client, call: str, body: Any, 
     answer = http.post(call, json=body)
     refused(answer, 400, "E0926")
     assert (answer.json()["detail"], answer.json()["help"]) == (detail, advice)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [key for key in messages() if key[:3] in ("E06", "E07", "E10") and key.partition(".")[0] not in ABOUT_SESSIONS],
+)
+def test_no_advice_that_an_answer_may_have_speaks_of_python_or_of_commands(key: str) -> None:
+    for advice in messages()[key].helps:
+        (told,) = diagnostics_told([Diagnostic(key[:5], "", help=advice)])
+        assert not re.search(r"db\.\w|`--(?!question)|elastalog |Python", told["help"]), told["help"]
+        assert told.get("help_in_python", advice) == advice
+
+
+def test_warnings_have_advice_for_http_and_our_client_has_its_own(running: Running, http: httpx.Client) -> None:
+    (warned,) = http.post("/updates", json={"deleted": {"path": [[1, 4]]}}).json()["warnings"]
+    assert warned["help"] == "`GET /proof?fact=…` shows from what; `POST /suggest` finds which facts to delete"
+    with running.connect() as db:
+        with pytest.warns(UserWarning, match=r"`suggest` \(on the command line `debug --unwanted`\)"):
+            db.apply(deleted={"path": [(1, 4)]})
+        with pytest.raises(ElastalogError, match="= help: `explain` says why"):
+            db.why_not("path(1, 2)")
+
+
+def test_where_the_store_lies_is_not_told(running: Running, http: httpx.Client) -> None:
+    told = refused(http.get("/at/9/relations"), 404, "E0813")
+    assert running.session.engine.store is not None
+    assert running.session.engine.store.name not in json.dumps(told)
+
+
+def test_facts_may_be_objects(http: httpx.Client) -> None:
+    rows = [{"from": 4, "to": 5}, {"TO": 7, "from": 6, "weight": 1}, [8, 9]]
+    answer = http.post("/updates", json={"inserted": {"edge": rows}}).json()
+    assert answer["relations"]["edge"]["inserted"] == [[4, 5], [6, 7], [8, 9]]
+    assert [(one["code"], "`weight`" in one["message"]) for one in answer["warnings"]] == [("E0535", True)]
+    told = refused(http.post("/updates", json={"inserted": {"edge": [{"from": 4}]}}), 422, "E0501")
+    assert told["detail"] == "row 1 given for `edge`: the row has no value for `to`"
+    for rows in ([1, 2], {"from": 1, "to": 2}, ["edge(1, 2)"]):
+        told = refused(http.post("/updates", json={"inserted": {"edge": rows}}), 400, "E0926")
+        assert 'facts are a list of lists, `[[1, 2]]`, or of objects, `[{"from": 1, "to": 2}]`' in told["detail"]
+
+
+def test_values_in_objects_are_read_as_those_in_lists(start: Callable[..., Running]) -> None:
+    program = ".type P = [x: number, y: float]\n.decl at(name: symbol, place: P, weight: float)\n.input at"
+    running = start(program, {"at": []}, store=None)
+    row = {"weight": "NaN", "place": [1, "inf"], "name": "NaN"}
+    answer = httpx.post(f"{running.url}/api/v1/updates", json={"inserted": {"at": [row]}}, headers=AS_WRITER).json()
+    assert answer["relations"]["at"]["inserted"] == [["NaN", [1, "inf"], "nan"]]
 
 
 @pytest.mark.parametrize("path", ["/at/9/relations", "/relations?epoch=9", "/diff?from=1&to=9", "/changes?since=9"])
@@ -617,6 +669,9 @@ def test_calls_that_there_are_not(http: httpx.Client) -> None:
     refused(http.get("/nothing"), 404, "E0930")
     refused(http.delete("/relations/path"), 405, "E0930")
     assert http.get("/query").json()["help"] == "call it with POST; see /api/docs"
+    answer = http.put("/program", json={"program": ""})
+    assert answer.json()["help"] == "call it with GET or PATCH; see /api/docs"
+    assert answer.headers["allow"] == "GET, PATCH"
     assert http.get("/query").json()["title"] == "no such call"
     for wrong, right in (("/relatons", "relations"), ("/whynot?fact=path(4,1)", "why-not"), ("/at/1/proofs", "proof")):
         told = refused(http.get(wrong), 404, "E0930")
