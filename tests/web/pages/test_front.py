@@ -126,16 +126,28 @@ def test_a_program_begins_with_nothing(empty: Windows, keep: Any) -> None:
     page.click("text=Begin on the page Program")
     page.wait_for_selector(".cm-content")
     page.get_by_label("relation").fill("calls")
-    page.get_by_label("facts", exact=True).fill("caller,callee,times\nweb,cart,3\ncart,prices,2")
+    page.get_by_label("facts", exact=True).fill("caller,callee\nweb,cart\ncart,prices")
+    action(page, "paste").click()
+    page.wait_for_selector("text=may be a fact, or the names of the columns")
+    page.locator(".q-select", has_text="header: detected").click()
+    page.click("text=first line: names of columns")
     action(page, "paste").click()
     wait_for_epoch(page, 2)
-    page.wait_for_selector(".cm-content >> text=.decl calls(caller: symbol, callee: symbol, times: number)")
+    page.wait_for_selector(".cm-content >> text=.decl calls(caller: symbol, callee: symbol)")
+    page.wait_for_selector("text=header: detected")
     page.click(".cm-content")
     page.keyboard.press("Control+End")
+    page.keyboard.insert_text("\nreaches(x, y) :- calls(x, y).\n")
+    action(page, "preview").click()
+    page.wait_for_selector(".wb-card:has-text('What would change') >> text=unknown relation")
+    page.click(".cm-content")
+    page.keyboard.press("Control+a")
     page.keyboard.insert_text(
-        "\n.decl reaches(x: symbol, y: symbol)\nreaches(x, y) :- calls(x, y, _).\n"
-        "reaches(x, z) :- reaches(x, y), calls(y, z, _).\n"
+        ".decl calls(caller: symbol, callee: symbol)\n"
+        ".decl reaches(x: symbol, y: symbol)\nreaches(x, y) :- calls(x, y).\n"
+        "reaches(x, z) :- reaches(x, y), calls(y, z).\n"
     )
+    page.wait_for_selector(".wb-card:has-text('What would change') >> text=press Preview")
     action(page, "commit").click()
     wait_for_epoch(page, 3)
     keep(page, "from-nothing")

@@ -10,6 +10,8 @@ import pytest
 pytest.importorskip("nicegui", reason="the pages need the extra `web`")
 
 import elastalog
+from elastalog.analysis.program import Base
+from elastalog.relations.schema import Column, Schema
 from elastalog.web.pages.markup import prose
 from elastalog.web.pages.program import read_pasted
 
@@ -41,6 +43,23 @@ def test_facts_are_read_as_they_are_pasted(text: str, declared: str, rows: list[
 def test_the_user_says_whether_there_is_a_header() -> None:
     assert read_pasted("a,b\nc,d", True).rows == (("c", "d"),)
     assert read_pasted("a,b\n1,2", False).rows == (("a", "b"), ("1", "2"))
+
+
+def test_where_all_are_texts_the_user_says_it_or_the_declaration_or_the_facts() -> None:
+    text = "caller,callee\nweb,cart\ncart,prices"  # as the empty field shows it
+    with pytest.raises(elastalog.ElastalogError, match=r"E0956\]: the first line, `caller, callee`, may be a fact"):
+        read_pasted(text)
+    assert read_pasted(text, True).columns == ("caller", "callee")
+    assert read_pasted(text, None, ("Callee", "caller")).rows == (("web", "cart"), ("cart", "prices"))
+    assert len(read_pasted(text, None, ("c1", "c2")).rows) == 3
+    assert read_pasted("web,cart").rows == (("web", "cart"),)
+
+
+@pytest.mark.parametrize("text", ["callee,caller\ncart,web", '[{"callee": "cart", "caller": "web"}]'])
+def test_named_columns_are_never_swapped(text: str) -> None:
+    calls = Schema("calls", (Column("caller", Base.SYMBOL), Column("callee", Base.SYMBOL)))
+    assert read_pasted(text, None, calls.names).in_order_of(calls) == [("web", "cart")]
+    assert read_pasted("web,cart\ncart,prices", None, calls.names).in_order_of(calls)[0] == ("web", "cart")
 
 
 @pytest.mark.parametrize(

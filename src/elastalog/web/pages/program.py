@@ -16,6 +16,7 @@ from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, error
 from elastalog.diagnostics.messages import counted
 from elastalog.evaluation.changes import Changes
 from elastalog.program import Program
+from elastalog.relations.schema import Schema, column_order, goes_by_name
 from elastalog.session.questions import Statistics
 from elastalog.syntax.keywords import RESERVED
 from elastalog.web.calls import asks, commits
@@ -52,6 +53,7 @@ class _Program:
         self._held = _held(statistics)
         self._is_begun = bool(program.checked.relations)
         self._line = line
+        self._tried: str | None = None
         self._name = program.tree.source.name
 
     async def build(self) -> None:
@@ -70,9 +72,7 @@ class _Program:
                 self._paste_card()
             with card("What would change", "before it is committed"):
                 self._result = box("wb-stack")
-                with self._result:
-                    shown = "Change a rule and press Preview, or <kbd>Ctrl</kbd> <kbd>Enter</kbd> in the text."
-                    raw(shown, "wb-note", tag="p")
+                self._clear_result()
             if self._is_begun:
                 self._paste_card()
             self._news = box()
@@ -85,21 +85,31 @@ class _Program:
         # What holds facts here may have them from an update, of which the text knows nothing.
         findings = tuple(each for each in found if each.code != "E0223" or not self._held & {*each.message.split("`")})
         self._findings.content = _summary(findings)
+        if self._tried not in (None, text):
+            self._clear_result()
         line = self._line if text == self._text else None
         return marks_of(text, findings, line), hints_of(findings, self._notes if text == self._text else {})
 
     async def _reset(self) -> None:
         await self._editor.show(self._text)
+        self._clear_result()
+
+    def _clear_result(self) -> None:
+        """What was said of a text is not true of another."""
+        self._tried = None
         self._result.clear()
+        with self._result:
+            shown = "Change a rule and press Preview, or <kbd>Ctrl</kbd> <kbd>Enter</kbd> in the text."
+            raw(shown, "wb-note", tag="p")
 
     async def _preview(self) -> None:
-        text = self._editor.text
+        text = self._tried = self._editor.text
         await preview(self._window, lambda: becoming(text), self._result)
 
     async def _commit(self) -> None:
-        text = self._editor.text
+        text = self._tried = self._editor.text
         if await commit(self._window, lambda: becoming(text), self._result):
-            self._text = text
+            self._text, self._tried = text, None
 
     # --- facts that are pasted -------------------------------------------------------------------------------------
 
@@ -127,12 +137,14 @@ class _Program:
         def edit() -> Edit:
             if not name:
                 raise error("E0955")
-            pasted, program = read_pasted(text, has_header), reading.look(lambda session: session.program)
-            added = "" if name in program.checked.relations else pasted.declaration(name)
-            return edits({name: list(pasted.rows)}, added=added)
+            schema = reading.look(lambda session: session.schemas.get(name))
+            pasted = read_pasted(text, has_header, () if schema is None else schema.names)
+            if schema is None:
+                return edits({name: list(pasted.rows)}, added=pasted.declaration(name))
+            return edits({name: pasted.in_order_of(schema)})
 
         if await commit(self._window, edit, self._pasted):
-            self._facts.value = ""
+            self._facts.value = self._header.value = ""
 
     async def committed(self) -> None:
         """Called after a commit: the text follows the program unless the user has edited it here."""
@@ -249,22 +261,31 @@ _LARGEST = 1 << 63
 
 @dataclass(frozen=True, slots=True)
 class Pasted:
-    """Facts of a relation, the names of their columns, and the type that fits all values of each column."""
+    """Facts of a relation, the names of their columns, which have come with them or are made up, and the type that
+    fits all values of each column."""
 
     columns: tuple[str, ...]
     types: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
+    has_names: bool
 
     def declaration(self, relation: str) -> str:
         """The declaration of their relation."""
         columns = ", ".join(f"{name}: {kind}" for name, kind in zip(self.columns, self.types, strict=True))
         return f".decl {relation}({columns})"
 
+    def in_order_of(self, schema: Schema) -> list[tuple[Any, ...]]:
+        """The facts with their values as a relation has its columns, which names decide."""
+        if not self.has_names:
+            return list(self.rows)
+        order = column_order(schema, self.columns, what="what was pasted")
+        return [tuple([row[place] for place in order]) for row in self.rows]
 
-def read_pasted(text: str, has_header: bool | None = None) -> Pasted:
-    """The facts in a text. `has_header`: whether the first line names the columns; None to find out from the text.
-    Raises ElastalogError."""
-    names, rows = _json(text) if text.lstrip()[:1] in ("[", "{") else _lines(text, has_header)
+
+def read_pasted(text: str, has_header: bool | None = None, declared: Sequence[str] = ()) -> Pasted:
+    """The facts in a text. `has_header`: whether the first line names the columns; None to find out from the text and
+    the names of the columns `declared`, if the relation is. Raises ElastalogError, also where that is not clear."""
+    names, rows = _json(text) if text.lstrip()[:1] in ("[", "{") else _lines(text, has_header, declared)
     if not rows:
         raise _unreadable("there are no facts in it")
     widths = {len(row) for row in rows}
@@ -275,10 +296,10 @@ def read_pasted(text: str, has_header: bool | None = None) -> Pasted:
     columns = tuple(_column(name, i) for i, name in enumerate(names or [""] * len(rows[0])))
     made = [_typed([row[i] for row in rows]) for i in range(len(columns))]
     values = tuple(zip(*(column for _, column in made), strict=True))
-    return Pasted(columns, tuple(kind for kind, _ in made), values)
+    return Pasted(columns, tuple(kind for kind, _ in made), values, bool(names))
 
 
-def _lines(text: str, has_header: bool | None) -> tuple[Sequence[str], list[Sequence[Any]]]:
+def _lines(text: str, has_header: bool | None, declared: Sequence[str]) -> tuple[Sequence[str], list[Sequence[Any]]]:
     lines = [line for line in text.splitlines() if line.strip()]
 
     def often(delimiter: str) -> tuple[int, int]:
@@ -288,18 +309,22 @@ def _lines(text: str, has_header: bool | None) -> tuple[Sequence[str], list[Sequ
     delimiter = max(_DELIMITERS, key=often)
     rows: list[Sequence[Any]] = [[value.strip() for value in row] for row in csv.reader(lines, delimiter=delimiter)]
     if has_header is None:
-        has_header = len(rows) > 1 and _is_header(rows)
+        has_header = len(rows) > 1 and _is_header(rows, declared)
     return (rows[0], rows[1:]) if has_header and rows else ((), rows)
 
 
-def _is_header(rows: list[Sequence[Any]]) -> bool:
+def _is_header(rows: list[Sequence[Any]], declared: Sequence[str]) -> bool:
     """Whether a first line looks like a header: all its values are names, and none are numbers where other lines have
-    numbers."""
+    numbers. Where all are texts, only names that are declared, or stand below too, tell."""
     first, others = rows[0], rows[1:]
     if not all(_NAME.fullmatch(name) for name in first) or len(set(first)) < len(first):
         return False
     kinds = [_typed([row[i] for row in others if i < len(row)])[0] for i in range(len(first))]
-    return any(kind != "symbol" for kind in kinds)
+    if any(kind != "symbol" for kind in kinds):
+        return True
+    if declared or not {value for row in others for value in row}.isdisjoint(first):
+        return goes_by_name(declared, first)
+    raise error("E0956.header", line=", ".join(first))
 
 
 def _json(text: str) -> tuple[Sequence[str], list[Sequence[Any]]]:
