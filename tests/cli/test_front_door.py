@@ -104,8 +104,10 @@ def test_a_store_goes_over_to_another_program(store: Path, tmp_path: Path) -> No
     assert "+rule: far(x) :- path(1, x), !edge(1, x)." in told.stderr
     done = run("upgrade", store, tmp_path / "next.dl")
     assert (done.exit_code, done.stdout) == (0, "")
-    assert "epoch 2: 1 fact" in done.stderr
+    assert "epoch 2: changes 1 fact" in done.stderr
     assert run("query", store, "far(X)").stdout == "3\n"
+    again = run("upgrade", store, tmp_path / "next.dl")
+    assert "epoch 2: changes nothing" in again.stderr
 
 
 def test_a_shell_on_a_store_changes_it(store: Path) -> None:

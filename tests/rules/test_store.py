@@ -181,6 +181,22 @@ def test_the_program_that_a_store_was_made_for_opens_it_with_the_changed_rules(f
         elastalog.open(PROGRAM, store=path)
 
 
+def test_an_upgrade_to_what_the_rules_have_become_is_noted(folder: Path) -> None:
+    """Once they have changed again, a store opens with the program that it was last upgraded to."""
+    path, rule = folder / "store", "label(10, t) :- label(9, t).\n"
+    with create(path) as session:
+        session.change_rules(rule)
+    with elastalog.open(store=path) as session:
+        session.upgrade(PROGRAM + rule)
+        assert session.epoch == 3
+        session.upgrade(PROGRAM + rule)
+        assert session.epoch == 3
+    with elastalog.open(store=path) as session:
+        session.change_rules("label(11, t) :- label(9, t).")
+    with pytest.warns(FindingWarning, match="E0810"):
+        elastalog.open(PROGRAM + rule, store=path).close()
+
+
 def test_rules_that_an_earlier_version_changed_may_be_those_of_another_program(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -774,9 +774,9 @@ def test_an_update_says_whether_it_is_committed() -> None:
     with elastalog.open(PROGRAM, EDGES) as db:
         db.apply({"edge": [(3, 4)]})
         update = db.engine.undoing(2)
-        assert repr(update) == "<PendingUpdate: to be committed>"
+        assert repr(update) == "<update: to be committed>"
         update.commit()
-        assert repr(update) == "<PendingUpdate: committed>"
+        assert repr(update) == "<update: committed>"
 
 
 def test_changes_as_polars_frames(tmp_path: Path) -> None:

@@ -472,3 +472,20 @@ def test_a_bare_name_in_what_selects_facts_is_refused_and_the_advice_holds(asked
         followed = json.loads(json.dumps(asked).replace(f"({bare},", f"({json.dumps(advice)[1:-1]},"))
         (element,) = db.suggest(**followed, over="facts").elements
         assert element.fact.relation == found
+
+
+def test_where_a_rule_was_replaced_the_old_one_is_told() -> None:
+    with elastalog.open(REPLACED, {"edge": [(1, 2), (2, 3)]}) as db:
+        db.change_rules("path(x, y) :- edge(y, x).", [1])
+        told = str(db.suggest(unwanted=["path(2, 1)"]))
+        assert "undo 1 of 2 elements of epoch 2 (verified, minimum):\n  remove rule path(x, y) :- edge(y, x).\n" in told
+        assert told.endswith(
+            "\nundoing all of epoch 2 also brings back what it replaced (`undo 2`, in Python "
+            "`db.engine.undoing(2).commit()`):\n  add rule path(x, y) :- edge(x, y)."
+        )
+        assert "undoing all" not in str(db.suggest(missing=["path(1, 2)"]))
+        db.change_rules("path(x, x) :- edge(x, _).")
+        assert "undoing all" not in str(db.suggest(unwanted=["path(1, 1)"]))
+
+
+REPLACED = ".decl edge, path(x: number, y: number)\n.input edge\npath(x, y) :- edge(x, y).\n"

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -78,3 +81,22 @@ def test_an_update_whose_commit_failed_may_be_committed_again() -> None:
         with pytest.raises(ElastalogError, match="E0640"), update:
             update.insert("a", [(1,)])
         assert sorted(update.commit()["b"].inserted) == [(1,)]
+
+
+def test_an_update_that_nobody_commits_is_told_of(tmp_path: Path) -> None:
+    """What is only asked about, left by an exception or empty may go in silence; the rest warns, at the end too."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        f"import elastalog\n\ndb = elastalog.open({PROGRAM!r})\nleft = db.update()\nleft.insert('edge', [(1, 2)])\n"
+        "def forget(used):\n    update = db.update()\n    update.add_rules('path(x, x) :- edge(x, _).')\n"
+        "    used or db.preview(update)\nforget(1)\nforget(0)\ndb.update()\n"
+        "try:\n    with db.update() as failing:\n        failing.insert('edge', [(5, 6)])\n"
+        "        failing.insert('edges', [(5, 6)])\nexcept elastalog.ElastalogError:\n    pass\n"
+        "with db.update() as done:\n    done.insert('edge', [(7, 8)])\nprint(len(db['edge']))\n"
+    )
+    found = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+    assert found.stdout == "1\n"
+    assert found.stderr.count("E0626") == 2
+    assert "script.py:10: FindingWarning" in found.stderr
+    assert "nothing of it happened (`path(x, x) :- edge(x, _).`)" in found.stderr
+    assert "nothing of it happened (`edge`)\n  = help: write `with db.update() as u:`" in found.stderr

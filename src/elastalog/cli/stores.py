@@ -352,11 +352,14 @@ def upgrade(
         loaded = load_program(program, console)
         with writing(store, console, functors) as session:
             found = difference(session.program, loaded)
-            changes = session.upgrade(loaded, preview=preview)
+            before, changes = session.epoch, session.upgrade(loaded, preview=preview)
             for sign, texts in (("-", found.removed), ("+", (*found.declarations, *found.rules, *found.facts))):
                 for text in texts:
                     console.say(f"{sign}rule: {text}")
-            console.say(f"{'would change' if preview else f'epoch {session.epoch}'}: {counted(changes.impact, 'fact')}")
+            told = f"changes {counted(changes.impact, 'fact')}" if session.epoch > before else "changes nothing"
+            console.say(
+                f"would change: {counted(changes.impact, 'fact')}" if preview else f"epoch {session.epoch}: {told}"
+            )
             if show_changes or preview:
                 print_changed(changes.values(), is_whole=show_changes)
 

@@ -182,6 +182,8 @@ class Suggestion(Answer):
     side_effects: SideEffects | None = field(default=None, compare=False)
     """What else applying it changes; None for an earlier epoch, and where finding out would take longer than the
     search. `preview` of the same changes tells all of it."""
+    replaced: tuple[str, ...] = field(default=(), repr=False, compare=False)
+    """Where rules are to be removed: those that their epoch removed, which undoing all of it brings back."""
 
     @property
     def delete(self) -> tuple[Fact, ...]:
@@ -221,7 +223,13 @@ class Suggestion(Answer):
         what = self._part() if self.over == "update" else counted(len(self.elements), "explicit fact")
         heading = f"{'undo' if self.over == 'update' else 'change'} {what}"
         said = self._headed(heading, (f"{element.undoing} {element.fact}" for element in self.elements))
-        return said if self.side_effects is None else f"{said}\n{self.side_effects}"
+        if self.side_effects is not None:
+            said = f"{said}\n{self.side_effects}"
+        if self.replaced:
+            epoch, rules = self.epochs[1], "".join(f"\n  add rule {rule}" for rule in self.replaced)
+            how = f"`undo {epoch}`, in Python `db.engine.undoing({epoch}).commit()`"
+            said = f"{said}\nundoing all of epoch {epoch} also brings back what it replaced ({how}):{rules}"
+        return said
 
     def __repr__(self) -> str:
         return cut(str(self))

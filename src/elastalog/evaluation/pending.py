@@ -71,7 +71,7 @@ class DraftUpdate(ABC):
             self._end = "dropped"
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {self._end or 'to be committed'}>"
+        return f"<update: {self._end or 'to be committed'}>"
 
     def require_open(self) -> None:
         """Raises ElastalogError once the update has been committed or dropped."""

@@ -169,10 +169,16 @@ def stored_program(
 
 def _require_made_for(program: Program, state: StoredState) -> None:
     """Raises ElastalogError unless the store was made for the program, or last upgraded to it."""
-    known, text = state.made_for, program.tree.source.text
-    if known is None or (known != text and _differ(Program.reopen(known, state.program_name), program)):
-        since = state.changed_in if known is None else None
+    if not is_made_for(state.made_for, program):
+        since = state.changed_in if state.made_for is None else None
         raise ElastalogError.of("E0810", location=state.root, path=state.root, since=since)
+
+
+def is_made_for(known: str | None, program: Program) -> bool:
+    """Whether the text that a store was made for, or last upgraded to, means the program."""
+    return known is not None and (
+        known == program.tree.source.text or not _differ(Program.reopen(known, "<made for>"), program)
+    )
 
 
 def _differ(stored: Program, given: Program) -> bool:

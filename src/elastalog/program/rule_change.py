@@ -59,8 +59,10 @@ class RuleChange:
 
     @property
     def is_effective(self) -> bool:
-        """Whether it changes anything: rules, or which relations there are."""
-        return bool(self.added or self.removed) or len(self.after.tree.items) != len(self.before.tree.items)
+        """Whether it changes anything: rules, which relations there are, or what program a store was made for."""
+        return bool(self.added or self.removed or self.made_for) or len(self.after.tree.items) != len(
+            self.before.tree.items
+        )
 
     @property
     def kept(self) -> int:

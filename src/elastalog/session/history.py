@@ -119,6 +119,10 @@ class History:
             self.store.note_batch(BatchNote(update.source, update.batch, update.digest))
         self.batches.add(update.source, update.batch, update.digest)
 
+    def is_made_for(self, program: Program) -> bool:
+        """Whether the store, if there is one, takes a program for its own."""
+        return self.store is None or stored.is_made_for(self.store.made_for, program)
+
     def close(self) -> None:
         """Releases the store, if there is one."""
         if self.store is not None:

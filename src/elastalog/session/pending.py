@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import os
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -14,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 from elastalog.diagnostics.arguments import listed, require_place, wrong_kind
-from elastalog.diagnostics.diagnostic import noted
+from elastalog.diagnostics.diagnostic import finding, noted, warn_of
 from elastalog.evaluation.changes import Changes, RuleTexts, Update
 from elastalog.evaluation.epochs import EpochRecord
 from elastalog.evaluation.pending import DraftUpdate, once_committed
@@ -62,6 +65,8 @@ class PendingUpdate(DraftUpdate):
     _record: EpochRecord | None = None
     _further: list[tuple[Sides, str, np.ndarray]] | None = None
     """Rows of relations that have some on the same side already."""
+    is_unused = False
+    """Whether nothing has been done with it, though it was given to someone."""
 
     @cached_property
     def _bad(self) -> BadChanges:
@@ -127,13 +132,13 @@ class PendingUpdate(DraftUpdate):
         self._asked = asked  # whatever is there by now
 
     def become(self, program: Program) -> None:
-        """Another program: the difference of the two, in rules, declarations and facts of the text."""
+        """Another program: the difference of the two, in rules, declarations and facts of the text. Without any, it is
+        an epoch where a store has to learn that it is of this program now."""
         self.stands_for = "program", program.tree.source.text
         found = difference(self._now.program, program)
-        self._edits = replace(self._edits, made_for=program.tree.source.text)
-        if found.removed:
+        if found.removed or found.added or not self._updates.is_made_for(program):
+            self._edits = replace(self._edits, made_for=program.tree.source.text)
             self.remove_rules(found.removed)
-        if found.added:
             self.add_rules(found.added)
         for name, rows in found.deleted.items():
             self.delete(name, rows)
@@ -201,6 +206,7 @@ class PendingUpdate(DraftUpdate):
 
     def as_update(self) -> Update:
         """The update as it stands."""
+        self.is_unused = False
         facts, change = self._facts, self._change
         if self._further is not None:
             self._join()
@@ -284,6 +290,29 @@ class PendingUpdate(DraftUpdate):
     def stats(self) -> EpochRecord:
         """What the update did and cost, once committed."""
         return once_committed(self._record)
+
+
+class GivenUpdate(PendingUpdate):
+    """An update that warns when it is thrown away with something in it, neither committed nor asked about."""
+
+    is_unused = True
+
+    def __del__(self) -> None:
+        if self.is_unused and self._end is None:
+            self.is_unused = False
+            held = dict.fromkeys([*self._deleted, *self._inserted, *(rule for _, rule in self._asked)])
+            frame = sys._getframe().f_back
+            at = {} if frame is None or frame.f_globals is globals() else frame.f_globals
+            if held and not at.get("__name__", "").startswith("elastalog."):
+                warn_of(finding("E0626", severity="warning", held=", ".join(f"`{one}`" for one in held)))
+
+
+@atexit.register
+def _tell_of_unused() -> None:
+    """Has those that are left warn while there are modules: a finalizer may come after them."""
+    for one in gc.get_referrers(GivenUpdate):
+        if isinstance(one, GivenUpdate):
+            one.__del__()
 
 
 def _rules_in(told: str, given: Any, kinds: tuple[type, ...]) -> tuple[Any, ...]:

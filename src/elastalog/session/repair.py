@@ -93,7 +93,15 @@ class RepairSearch:
         found = self._leaving_nothing(asked, patterns)
         spent = time.monotonic() - begun
         left = min(max(A_MOMENT, spent), _seconds(asked) - spent)
-        return self._with_fewest_side_effects(found, asked, patterns, left)
+        return self._with_replaced(self._with_fewest_side_effects(found, asked, patterns, left))
+
+    def _with_replaced(self, found: Suggestion) -> Suggestion:
+        """Where a rule is to go, those that its epoch removed are told too: often it stood for one of them."""
+        first, last = found.epochs
+        if not found.rules_to_remove or last > first + 1:
+            return found
+        gone = map(shown_rule, self.history.changed_rules(first, last).removed)
+        return replace(found, replaced=tuple(rule for rule in gone if rule not in found.rules_to_add))
 
     def _with_fewest_side_effects(
         self, found: Suggestion, asked: Inquiry, patterns: Sequence[Pattern], seconds: float

@@ -19,6 +19,7 @@ from elastalog.folders.addresses import is_address
 from elastalog.pipeline.files.policy import FAIL, BadRows
 from elastalog.program import as_program
 from elastalog.provenance.fact import Fact
+from elastalog.session.pending import GivenUpdate
 from elastalog.session.questions import Answerers, Reader, warn_of_terms
 from elastalog.session.updating import Updates
 
@@ -367,7 +368,7 @@ class Session(Renamed):
         An update that changes neither explicit facts nor rules makes no epoch, unless the session keeps heartbeats.
         `bad_rows`: how to handle invalid rows, by default as the session does; the `reports` of the update say what was
         skipped."""
-        return self._updates.begin(source, batch, bad_rows)
+        return self._updates.begin(source, batch, bad_rows, GivenUpdate)
 
     def apply(
         self,

@@ -24,6 +24,7 @@ from elastalog.evaluation.strategies.look_ahead import Marks
 from elastalog.evaluation.strategies.protocol import Work
 from elastalog.pipeline.files.policy import FAIL, MODES, BadRows, Mode
 from elastalog.pipeline.spark.for_sessions import make_frame
+from elastalog.program import Program
 from elastalog.provenance.fact import Fact
 from elastalog.relations.facts import Relation
 from elastalog.relations.schema import Schema
@@ -63,7 +64,11 @@ class Updates:
     # --- making updates --------------------------------------------------------------------------------------------
 
     def begin(
-        self, source: str | None = None, batch: str | int | None = None, bad_rows: Mode | None = None
+        self,
+        source: str | None = None,
+        batch: str | int | None = None,
+        bad_rows: Mode | None = None,
+        kind: type[PendingUpdate] = PendingUpdate,
     ) -> PendingUpdate:
         """An update to fill. Bad rows are treated as the session says, unless it is said otherwise."""
         policy = self._policy
@@ -72,7 +77,7 @@ class Updates:
             policy = replace(policy, policy=bad_rows)
         if source is not None or batch is not None:
             batch = _batch_id(source, batch)
-        return PendingUpdate(self, source, batch, policy)
+        return kind(self, source, batch, policy)
 
     def apply(
         self,
@@ -228,6 +233,10 @@ class Updates:
     def is_applied(self, source: str | None, batch: str | int | None) -> bool:
         """Whether a batch of a source has been applied before."""
         return (source, _batch_id(source, batch)) in self._history.batches
+
+    def is_made_for(self, program: Program) -> bool:
+        """Whether the store, if there is one, takes a program for its own."""
+        return self._history.is_made_for(program)
 
     def changes_of(self, record: EpochRecord) -> Changes:
         """What an epoch changed, as relations."""
