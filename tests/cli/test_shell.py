@@ -153,7 +153,7 @@ SIGNS = "write `+` (or `unwanted`) before facts that should not hold, `-` (or `m
         ("load", "E0652", "1:1", "write `load update.diff`"),
         ("insert edge(1, 2); undo", "E0652", "1:20", "end it with `commit`, or drop it with `rollback`"),
         ("undo last", "E0652", "1:6", "write `undo 3`; `log` lists the epochs"),
-        ("insert edge(1, 3); commit; undo 7", "E1004", "1:33", "give the number of one from 2 to 2"),
+        ("insert edge(1, 3); commit; undo 7", "E1004", "1:33", "give the number of one from 2 to 2; `log` lists them"),
         ("suggest path(1, 2)", "E0652", "1:9", SIGNS),
         ("delete edge(7, _)", "E0652", "1:8", NO_FIT),
         ("delete edge(X, 2)", "E0608", "1:13", message("E0608.once").helps[1]),

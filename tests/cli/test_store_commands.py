@@ -150,6 +150,19 @@ def test_verify(store: Path) -> None:
     ill = run("verify", store)
     assert ill.exit_code == 1
     assert f"error[E0805]: `{file.name}` is damaged" in ill.stderr
+    assert "= help: take the whole store from a copy" in ill.stderr
+
+
+def test_the_log_of_a_fact_that_has_always_held_says_so(store: Path) -> None:
+    told = run("log", store, "--fact", "edge(2, 3)")
+    assert (told.stdout, told.stderr) == ("", "note: edge(2, 3) has held since epoch 1, the earliest that is known\n")
+    assert "path(9, 9) does not hold, and never did" in run("log", store, "--fact", "path(9, 9)").stderr
+    assert run("log", store, "--fact", "edge(1, 2)").stdout.endswith("disappeared\n")
+
+
+def test_what_is_no_number_is_told_what_is_wanted(store: Path) -> None:
+    assert "'x' is not a number: give a whole one from 1 on." in run("undo", store, "x").stderr
+    assert "'x' is not a number: give a whole one from 0 to 65535." in run("serve", store, "--port", "x").stderr
 
 
 def test_export(store: Path, tmp_path: Path) -> None:

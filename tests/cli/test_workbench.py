@@ -64,6 +64,14 @@ def test_another_address_needs_a_token_or_a_word():
     assert "E0935" in result.output
 
 
+def test_what_everyone_may_reach_is_told_of(monkeypatch):
+    monkeypatch.setattr("elastalog.web.app.serve", lambda app, service, listening, started: None)
+    monkeypatch.setattr("elastalog.web.pages.frame.mount_pages", lambda app, service, *, title, is_demo: None)
+    for host, told in (("0.0.0.0", 1), ("127.0.0.1", 0)):
+        result = CliRunner().invoke(workbench, ["--port", "0", "--no-token", "--host", host])
+        assert result.output.count(f"E0935]: whoever can reach {host} may read and write") == told
+
+
 @pytest.mark.parametrize("option", ["--token", "--read-token"])
 @pytest.mark.parametrize("blank", ["", " "])
 def test_a_blank_token_starts_nothing(tmp_path, option, blank):

@@ -266,7 +266,7 @@ def test_bad_rows_of_lists_of_json(tmp_path, bad_fact, code, reason):
     with pytest.raises(ElastalogError) as error:
         read_input(found, tmp_path, BadRows())
     assert [(d.code, d.message, d.location) for d in error.value.diagnostics] == [
-        (code, f"bad row for `r`: {reason}", f"{tmp_path / 'r.json'}:2")
+        (code, f"bad row for `r`: {reason}", f"{tmp_path / 'r.json'}, element 2")
     ]
     result = read_input(found, tmp_path, BadRows("quarantine", folder=tmp_path))
     assert result.table.column(0).to_pylist() == [1.5, math.inf]

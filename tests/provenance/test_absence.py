@@ -464,3 +464,13 @@ def test_negative_numbers_that_facts_have_are_plausible() -> None:
     with elastalog.open(program, {"cold": [("ulm", -3)], "open": [("ulm",), ("bonn",)]}) as db:
         found = db.why_not('warned("bonn", -3)').instantiations
         assert [str(one.failing[0].fact) for one in found] == ['cold("bonn", -3)', 'cold("bonn", 97)']
+
+
+def test_a_misspelt_text_is_told_of_where_a_proof_is_asked_for() -> None:
+    program = '.decl may(who: symbol, what: symbol)\nmay("ann", "read").\n'
+    with (
+        elastalog.open(program) as db,
+        pytest.warns(UserWarning, match='no fact mentions "raed"\n.*did you mean `"read"`'),
+        refused("E0701"),
+    ):
+        db.explain('may("ann", "raed")')

@@ -260,7 +260,9 @@ def test_an_epoch_is_undone_by_its_number() -> None:
             with pytest.raises(TypeError, match="an epoch to undo is given by its number, not"):
                 db.engine.undoing(wrong)
         for unknown in (1, 7):
-            with pytest.raises(elastalog.ElastalogError, match=f"epoch {unknown} cannot be undone\n.* one from 2 to 4"):
+            with pytest.raises(
+                elastalog.ElastalogError, match=f"epoch {unknown} cannot be undone: .*\n.* one from 2 to 4"
+            ):
                 db.engine.undoing(unknown)
         with pytest.raises(AttributeError, match=r"db\.engine\.undoing\(db\.epoch\)\.commit\(\)"):
             db.undo()
@@ -688,6 +690,12 @@ def test_how_a_file_is_given_is_said(tmp_path: Path, facts: Callable[[Path], Any
     assert told in str(raised.value)
 
 
+def test_a_mapping_of_one_attribute_to_the_other_is_known_as_such() -> None:
+    with refused("E0502") as raised:
+        elastalog.open(".decl price(of: symbol, euros: float)", {"price": {"tea": 3.9}})
+    assert (raised.value.diagnostics[0].help or "").endswith('give the pairs: `{"price": list(mapping.items())}`')
+
+
 def test_a_file_that_is_there_and_is_not_read_is_told_of(tmp_path: Path) -> None:
     (tmp_path / "road.csv").write_text("from,to,km\nA,B,4\n")
     (found,) = told(lambda: elastalog.open(ROADS, tmp_path))
@@ -759,6 +767,8 @@ def test_what_is_no_function_does_not_filter() -> None:
     with elastalog.open(PROGRAM, EDGES) as db:
         with pytest.raises(TypeError, match=r"relation\.filter\(lambda .*: …\)"):
             db["edge"].filter("x = 1")
+        with pytest.raises(TypeError, match=r"is a function of their 2 values, not <function .*\n.*lambda x, y: …"):
+            db["edge"].filter(lambda row: row[0] == 1)
         with pytest.raises(TypeError, match=r"relation\.filter\(lambda x, y: x == 1 and y == 'a'\)"):
             db["edge"].filter(x=1, y="a")
         with refused("E0612", match="`yy` is not a known column") as raised:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from elastalog.cli.exits import AT_FAULT, Console
-from elastalog.cli.options import duration, preprocessing_given, program_argument, report_options
+from elastalog.cli.options import Whole, duration, preprocessing_given, program_argument, report_options
 from elastalog.cli.reports import aligned
 from elastalog.diagnostics.diagnostic import collecting_warnings, warn_of
 from elastalog.program.preprocessing import Preprocessing
@@ -44,8 +44,8 @@ _PHASES = (
     "--strategies", metavar="A,B,…",
     help="Strategies to run, as `elastic,dredc,bfc+linked`.  [default: all that can run the program]",
 )  # fmt: skip
-@click.option("-j", "--jobs", default=1, type=click.IntRange(1, 1024), metavar="N", help="Number of threads.")
-@click.option("--most-updates", type=click.IntRange(1), metavar="N", help="Only the first N updates.")
+@click.option("-j", "--jobs", default=1, type=Whole(1, 1024), metavar="N", help="Number of threads.")
+@click.option("--most-updates", type=Whole(1), metavar="N", help="Only the first N updates.")
 @click.option(
     "--timeout", callback=duration, metavar="TIME", help="Time limit of each evaluation or update, such as 30s or 5m."
 )

@@ -34,6 +34,19 @@ def together(*options: Callable[[Any], Any]) -> Callable[[_Command], _Command]:
     return decorate
 
 
+class Whole(click.IntRange):
+    """A whole number; what is none is told what is wanted, and not of an `integer range`."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            int(value)
+        except ValueError:
+            least = "" if self.min is None else f" from {self.min}"
+            most = f" to {self.max}" if self.max is not None else " on" * bool(least)
+            self.fail(f"'{value}' is not a number: give a whole one{least}{most}.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 format_option: Final = click.option(
     "--format",
     "form",

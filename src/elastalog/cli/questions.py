@@ -22,6 +22,7 @@ from elastalog.analysis.pattern import parse_pattern
 from elastalog.analysis.values import Base, sort_key
 from elastalog.cli.exits import Console
 from elastalog.cli.options import (
+    Whole,
     click_option,
     duration,
     option,
@@ -208,7 +209,7 @@ def _parameter(written: str) -> tuple[str, int | float | str]:
 class ProofOptions:
     """The options of a proof."""
 
-    depth: int | None = option("--depth", type=click.IntRange(0), metavar="N", help="Levels to show.  [default: all]")
+    depth: int | None = option("--depth", type=Whole(0), metavar="N", help="Levels to show.  [default: all]")
     uses: str | None = option(
         "--uses", type=click.Choice(["direct", "all"]), is_flag=False, flag_value="direct",
         help="Show what follows from the fact instead: in one step, or everything that would disappear with it.",
@@ -256,11 +257,9 @@ class AbsenceOptions:
     """The options of an absence."""
 
     limit: int = option(
-        "--limit", type=click.IntRange(1), default=5, show_default=True, metavar="N", help="Derivations to show."
+        "--limit", type=Whole(1), default=5, show_default=True, metavar="N", help="Derivations to show."
     )
-    rule: int | None = option(
-        "--rule", type=click.IntRange(1), metavar="N", help="Only this rule of the fact's relation."
-    )
+    rule: int | None = option("--rule", type=Whole(1), metavar="N", help="Only this rule of the fact's relation.")
     bind: tuple[str, ...] = option(
         "--bind", multiple=True, metavar="NAME=VALUE", help="A value for a variable of the rule; may be repeated."
     )
@@ -352,7 +351,7 @@ class Search:
         "--blame", metavar="FACT", help="Show in which epoch a fact last appeared or disappeared, and why."
     )
     epochs: tuple[int, int] | None = option(
-        "--epochs", nargs=2, type=click.IntRange(1), metavar="A B",
+        "--epochs", nargs=2, type=Whole(1), metavar="A B",
         help="Between these epochs.  [default: the last update]",
     )  # fmt: skip
     time_limit: float = option(

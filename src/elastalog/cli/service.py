@@ -18,6 +18,7 @@ import click
 
 from elastalog.cli.exits import Console
 from elastalog.cli.options import (
+    Whole,
     duration,
     memory_size,
     option,
@@ -36,7 +37,7 @@ from elastalog.cli.session_options import (
     tell_unread_facts,
     writing,
 )
-from elastalog.diagnostics.diagnostic import error
+from elastalog.diagnostics.diagnostic import error, finding, warn_of
 from elastalog.session.settings import Store
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class ServiceOptions:
 
     host: str = option("--host", default="127.0.0.1", show_default=True, metavar="H", help="Address to listen at.")
     port: int = option(
-        "--port", default=PORT, show_default=True, type=click.IntRange(0, 65535), metavar="N",
+        "--port", default=PORT, show_default=True, type=Whole(0, 65535), metavar="N",
         help="Port to listen at; 0 for any that is free.",
     )  # fmt: skip
     token: str | None = option(
@@ -74,9 +75,7 @@ class ServiceOptions:
         "--store", type=click.Path(), metavar="DIR",
         help="Store for the epochs of a PROGRAM.  [default: a temporary one]",
     )  # fmt: skip
-    retention: int | None = option(
-        "--retention", type=click.IntRange(1), metavar="N", help="Number of past epochs to keep."
-    )
+    retention: int | None = option("--retention", type=Whole(1), metavar="N", help="Number of past epochs to keep.")
     question_time: float | None = option(
         "--question-time", callback=duration, metavar="TIME", help="Time limit of a question, as 30s.  [default: 10s]"
     )
@@ -85,14 +84,14 @@ class ServiceOptions:
         help="Memory that a question may allocate.  [default: 512M]",
     )  # fmt: skip
     replicas: int | None = option(
-        "--replicas", type=click.IntRange(1), metavar="N",
+        "--replicas", type=Whole(1), metavar="N",
         help="Number of concurrent previews and repairs, each on a copy of the facts.  [default: 1]",
     )  # fmt: skip
     max_body: int | None = option(
         "--max-body", callback=memory_size, metavar="SIZE", help="Largest request.  [default: 64M]"
     )
     max_rows: int | None = option(
-        "--max-rows", type=click.IntRange(1), metavar="N", help="Most rows of a page.  [default: 10000]"
+        "--max-rows", type=Whole(1), metavar="N", help="Most rows of a page.  [default: 10000]"
     )
     readers_wait: bool = option(
         "--readers-wait", is_flag=True,
@@ -146,7 +145,9 @@ def settings_of(wanted: ServiceOptions) -> Settings:
         raise click.UsageError("--no-token and a token exclude each other")
     is_own = _is_own(wanted.host)
     token = None if wanted.no_token else wanted.token
-    if token is None and not wanted.no_token:
+    if wanted.no_token and not is_own:
+        warn_of(finding("E0935.everyone", severity="warning", host=wanted.host))
+    elif token is None and not wanted.no_token:
         if not is_own:
             raise error("E0935", host=wanted.host)
         token = secrets.token_urlsafe(24)

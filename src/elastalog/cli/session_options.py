@@ -14,7 +14,7 @@ import click
 from click.core import ParameterSource
 
 from elastalog.cli.exits import Console
-from elastalog.cli.options import click_option, duration, memory_size, option, options_of, read_program, together
+from elastalog.cli.options import Whole, click_option, duration, memory_size, option, options_of, read_program, together
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.diagnostics.messages import counted
 from elastalog.folders.addresses import is_address
@@ -83,7 +83,7 @@ def libraries_asked_for() -> tuple[str, ...]:
     return tuple(files)
 
 
-class Jobs(click.IntRange):
+class Jobs(Whole):
     """A number of threads, or `auto`."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
@@ -102,7 +102,7 @@ BAD_ROWS: Final = option(
     help="How to handle invalid rows.",
 )  # fmt: skip
 MAX_BAD_ROWS: Final = option(
-    "--max-bad-rows", default=1000, show_default=True, type=click.IntRange(0), metavar="N",
+    "--max-bad-rows", default=1000, show_default=True, type=Whole(0), metavar="N",
     help="Maximum number of rows to skip per relation.",
 )  # fmt: skip
 
@@ -148,7 +148,7 @@ class SessionOptions:
         "--timeout", callback=duration, metavar="TIME", help="Time limit of an evaluation, such as 30s or 5m."
     )
     max_expansion: int = option(
-        "--max-expansion", default=200, show_default=True, type=click.IntRange(1), metavar="N",
+        "--max-expansion", default=200, show_default=True, type=Whole(1), metavar="N",
         help="Maximum expansion of a compressed fact file, as a multiple of its size.",
     )  # fmt: skip
 
@@ -249,7 +249,7 @@ def tell_facts(session: Session, console: Console) -> None:
 store_argument: Final = click.argument("store", type=click.Path(), metavar="STORE")
 
 
-class Moment(click.IntRange):
+class Moment(Whole):
     """The number of an epoch, or a time at which it was current, as text."""
 
     name = "epoch"

@@ -15,6 +15,7 @@ import click
 from elastalog.cli.exits import AT_FAULT, Console
 from elastalog.cli.options import (
     NAME,
+    Whole,
     click_option,
     option,
     options_of,
@@ -65,7 +66,7 @@ if TYPE_CHECKING:
 @program_argument
 @session_options
 @click.option(
-    "--retention", default=1000, show_default=True, type=click.IntRange(1), metavar="N",
+    "--retention", default=1000, show_default=True, type=Whole(1), metavar="N",
     help="Number of past epochs to keep.",
 )  # fmt: skip
 @report_options
@@ -175,7 +176,7 @@ def _commit(
 
 @click.command()
 @store_argument
-@click.argument("epoch", type=click.IntRange(1), required=False, metavar="[EPOCH]")
+@click.argument("epoch", type=Whole(1), required=False, metavar="[EPOCH]")
 @click_option(SHOW_CHANGES, "show_changes")
 @click_option(PREVIEW, "preview")
 @functors_option
@@ -209,7 +210,7 @@ def _diff(pending: PendingUpdate, path: str) -> Diff:
 
 @click.command()
 @store_argument
-@click.option("-n", "--last", type=click.IntRange(1), metavar="N", help="Only the last N epochs.")
+@click.option("-n", "--last", type=Whole(1), metavar="N", help="Only the last N epochs.")
 @click.option(
     "--fact", metavar="FACT", help="Only the epochs in which FACT appeared, disappeared or changed its level."
 )
@@ -232,7 +233,10 @@ def log(store: str, last: int | None, fact: str | None, console: Console) -> Non
 
     if fact is not None:
         with reading(store) as session:
-            for turn in session.history(fact)[::-1][:last]:
+            turns = session.history(fact)
+            if not turns:  # it has always held, or never
+                console.say(f"note: {session.blame(fact)}")
+            for turn in turns[::-1][:last]:
                 level = "" if turn.level < 0 else f" at level {turn.level}"
                 line = f"{turn.epoch:>6}  {turn.entry.shown_time}  {turn.what}{level}"
                 click.echo(json.dumps(asdict(turn), ensure_ascii=False) if console.form == "json" else line)

@@ -18,6 +18,7 @@ from elastalog.diagnostics import quota
 from elastalog.diagnostics.arguments import require_number, require_one_of, require_package, stays_here, wrong_kind
 from elastalog.diagnostics.diagnostic import InternalError, finding, warn_of
 from elastalog.diagnostics.display import html_table
+from elastalog.diagnostics.messages import counted
 from elastalog.late import dataclass
 from elastalog.relations.limits import WORD, Words
 from elastalog.relations.pairs import Pairs, Rows, written_out
@@ -221,13 +222,14 @@ class Relation(Renamed):
 
     def filter(self, keep: Callable[..., object] | None = None, /, **columns: Never) -> Relation:
         """The facts for which a function is true, which is called with their values: `lambda x, y: x < y`."""
-        if not callable(keep) or columns:
+        if not callable(keep) or columns or not _takes(keep, self.schema.arity):
             for column in columns:
                 require_one_of("column", column, self.schema.names)
             names = {name: name + "_" * iskeyword(name) for name in self.schema.names}
             wanted = " and ".join(f"{names[name]} == {value!r}" for name, value in dict[str, object](columns).items())
             advice = f"write `relation.filter(lambda {', '.join(names.values())}: {wanted or '…'})`, or ask `db.query`"
-            raise wrong_kind("what facts are filtered by is a function of their values", columns or keep, advice)
+            what = f"what facts are filtered by is a function of their {counted(self.schema.arity, 'value')}"
+            raise wrong_kind(what, columns or keep, advice)
         words = self._fetch().words
         kept = np.fromiter((bool(keep(*fact)) for fact in self._of(words)), np.bool_, len(words))
         return self._of(words[kept])
@@ -263,6 +265,19 @@ class Relation(Renamed):
 
 
 # Functions, since to find an attribute of what is `Renamed` takes longer.
+
+
+def _takes(function: Callable[..., object], number: int) -> bool:
+    """Whether a function can be called with so many values."""
+    from inspect import signature
+
+    try:
+        signature(function).bind(*range(number))
+    except TypeError:
+        return False
+    except ValueError:  # it does not say
+        return True
+    return True
 
 
 def _facts(words: Words, schema: Schema, dictionary: Dictionary) -> Iterator[tuple[Value, ...]]:

@@ -235,13 +235,18 @@ def _words_of_numpy(schema: Schema, rows: np.ndarray, dictionary: Dictionary) ->
 def _not_rows(schema: Schema, rows: Any) -> ElastalogError:
     shape = f" with {rows.ndim} dimensions" if isinstance(rows, np.ndarray) else ""
     given, name = f"{type(rows).__name__}{shape}", schema.name
-    is_row = isinstance(rows, Mapping) and not any(isinstance(value, list | tuple) for value in rows.values())
-    frame = "pandas.DataFrame(…)" if isinstance(rows, Mapping) and not is_row else None
+    is_mapping = isinstance(rows, Mapping)
+    has_lists = is_mapping and any(isinstance(value, list | tuple) for value in rows.values())
+    is_paired = is_mapping and not has_lists and schema.arity == 2 and set(rows).isdisjoint(schema.names)
+    is_row = is_mapping and not has_lists and not is_paired
+    frame = "pandas.DataFrame(…)" if has_lists else None
+    pairs = f'{{"{name}": list(mapping.items())}}' if is_paired else None
     row = f"[{rows!r:.60}]" if is_row and len(repr(rows)) <= 60 else "[{…}]" if is_row else None
     path = str(getattr(rows, "name", "PATH")) if isinstance(rows, IOBase) else None
     return error(
-        "E0502.rows", location=name, relation=name, given=given, schema=schema, frame=frame, row=row, path=path
-    )
+        "E0502.rows", location=name, relation=name, given=given, schema=schema, frame=frame, row=row, path=path,
+        pairs=pairs,
+    )  # fmt: skip
 
 
 def words_of_few_tuples(schema: Schema, rows: list[Any], dictionary: Dictionary) -> Words | None:

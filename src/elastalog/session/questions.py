@@ -188,9 +188,10 @@ class Reader:
         under the lock."""
         now = self._materialisation
         pattern = parse_pattern(written, now.program.checked) if isinstance(written, str) else None
+        if pattern is not None:
+            warn_of_terms(pattern.terms, now.dictionary)
         if pattern is None or pattern.is_fact:
             return now.fact(written)
-        warn_of_terms(pattern.terms, now.dictionary)
         from elastalog.provenance.reading import Reading
 
         found = list(islice(Reading(now.backend, now.dictionary).fitting(pattern), _FEW + 1))

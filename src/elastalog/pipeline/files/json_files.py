@@ -38,11 +38,12 @@ def read_json_lines(schema: Schema, data: bytes, file: str) -> tuple[pa.Table, l
 
 def read_json_list(schema: Schema, data: bytes, file: str) -> tuple[pa.Table, list[BadRow]]:
     """The good facts of a list and the bad ones, which count from 1."""
-    return _read(schema, ((number, *found) for number, found in enumerate(_elements(data, file), 1)), file)
+    found = ((number, *element) for number, element in enumerate(_elements(data, file), 1))
+    return _read(schema, found, file, "element")
 
 
 def _read(
-    schema: Schema, found: Iterable[tuple[int, Any | Fault, bytes | str]], file: str
+    schema: Schema, found: Iterable[tuple[int, Any | Fault, bytes | str]], file: str, unit: str = ""
 ) -> tuple[pa.Table, list[BadRow]]:
     """The good and the bad ones of values with their numbers and texts."""
     rows, numbers, texts, bad = list[list[Any]](), list[int](), list[bytes | str](), list[BadRow]()
@@ -52,13 +53,13 @@ def _read(
             allowance().check()
         row = row_of_json(schema, value, left_out)
         if isinstance(row, Fault):
-            bad.append(_bad_row(file, number, row, text))
+            bad.append(_bad_row(file, number, row, text, unit))
         else:
             rows.append(row)
             numbers.append(number)
             texts.append(text)
     warn_of_left_out(schema, left_out, file, [left_out.get("op")])
-    return table_of_rows(schema, rows, bad, lambda i, fault: _bad_row(file, numbers[i], fault, texts[i]))
+    return table_of_rows(schema, rows, bad, lambda i, fault: _bad_row(file, numbers[i], fault, texts[i], unit))
 
 
 def table_of_rows(
@@ -72,10 +73,10 @@ def table_of_rows(
     return table_of_columns(schema.arrow(), count, columns), bad
 
 
-def _bad_row(file: str, number: int, fault: Fault, text: bytes | str) -> BadRow:
+def _bad_row(file: str, number: int, fault: Fault, text: bytes | str, unit: str) -> BadRow:
     if isinstance(text, bytes):
         text = text.removesuffix(b"\r").decode("utf-8", "backslashreplace")
-    return BadRow(file, number, fault, text)
+    return BadRow(file, number, fault, text, unit)
 
 
 def json_lines_bytes(schema: Schema, table: pa.Table) -> bytes:

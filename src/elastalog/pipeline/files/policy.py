@@ -63,12 +63,13 @@ def as_bad_rows(given: Mode | BadRows | None) -> BadRows:
 @dataclass(frozen=True, slots=True)
 class BadRow:
     """A row that cannot be a fact. `line` counts from 1: the line of a text file, the row of a Parquet file; 0 if it is
-    not known."""
+    not known. `unit`: what it counts where that is not lines."""
 
     file: str
     line: int
     fault: Fault
     text: str
+    unit: str = ""
 
     def as_json(self) -> dict[str, Any]:
         """It as a quarantine holds it, and as a service reports it."""
@@ -77,7 +78,9 @@ class BadRow:
 
     @property
     def location(self) -> str:
-        return f"{self.file}:{self.line}" if self.line else self.file
+        if not self.line:
+            return self.file
+        return f"{self.file}, {self.unit} {self.line}" if self.unit else f"{self.file}:{self.line}"
 
 
 @dataclass(frozen=True, slots=True)
