@@ -11,7 +11,6 @@ import os
 import shlex
 import shutil
 import stat
-import subprocess
 import sys
 import zlib
 from collections.abc import Mapping
@@ -151,6 +150,8 @@ def _system_java() -> Path | None:
 
 def _version(java: Path) -> int:
     """The major version of a Java, 0 if it does not start."""
+    import subprocess  # which few sessions need
+
     try:
         told = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=False).stderr
         return int(told.split('"')[1].split(".")[0].split("-")[0])
