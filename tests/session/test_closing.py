@@ -69,3 +69,40 @@ def test_what_a_session_held_is_given_back_at_once(
         assert [one() for one in kept] == [None] * len(kept)
     finally:
         gc.enable()
+
+
+def test_what_was_asked_leaves_nothing_behind_either() -> None:
+    questions = [
+        lambda db: str(db.explain('p("a", "c")')),
+        lambda db: str(db.why_not('p("c", "a")')),
+        lambda db: str(db.why_not('p("c", X)')),
+        lambda db: str(db.explain('same("a", "c")')),
+        lambda db: db.derivations('p("a", "c")'),
+        lambda db: list(db.proofs('p("a", "c")')),
+        lambda db: db.uses('e("a", "b")', all=True),
+        lambda db: str(db.suggest(unwanted=['p("a", "c")'])),
+        lambda db: str(db.blame('p("a", "c")')),
+        lambda db: db.prepare("p(?x, ?y)")("a", "c", explain=True),
+    ]
+    gc.collect()
+    gc.disable()
+    try:
+        for number, ask in enumerate(questions):
+            with elastalog.open(MANY_KINDS, {"e": [("a", "b")]}, strategy="elastic") as db:
+                db.apply({"e": [("b", "c")]})
+                ask(db)
+                db.apply({"e": [("c", "d")]})
+                ask(db)
+                held = weakref.ref(db._materialisation)
+            del db
+            assert held() is None, number
+    finally:
+        gc.enable()
+
+
+def test_a_proof_can_be_expanded_when_its_session_is_no_longer_referred_to() -> None:
+    with elastalog.open(MANY_KINDS, {"e": [("a", "b"), ("b", "c")]}) as db:
+        proof = db.explain('p("a", "c")', depth=1)
+    whole = str(db.explain('p("a", "c")'))
+    del db
+    assert str(proof.expand()) == whole

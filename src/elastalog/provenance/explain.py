@@ -13,6 +13,7 @@ from itertools import islice
 from numbers import Real
 from operator import index
 from typing import Any, TypeAlias, assert_never
+from weakref import ref
 
 import numpy as np
 
@@ -82,6 +83,7 @@ class Explainer:
         self._touched_since = touched_since
         self._reading: Reading | None = None
         self._known: Explanations | None = None
+        self._proofs: _Proofs | None = None
 
     def now(self) -> Explanations:
         """What answers questions about the present epoch; it has what was found for it before."""
@@ -93,10 +95,18 @@ class Explainer:
             reading, before = Reading(setting.backend, setting.dictionary), None
             self._reading = reading
         touched = self._touched_since(number if before is None else before.number)
-        self._known = now = Explanations(setting, reading, number, self._epoch, self._asking)
+        proofs = _Proofs()
+        now = Explanations(setting, reading, number, self._epoch, self._asking, proofs)
         if before is not None and touched is not None:
-            now.take_over(before, touched)
+            proofs.assembly = now.taken_over(before, touched)
+        self._known, self._proofs = now, proofs
         return now
+
+
+class _Proofs:
+    """The proofs that are known. Only the explainer has them: each refers to its source, which must not lead back."""
+
+    assembly: Assembly | None = None
 
 
 class Explanations:
@@ -104,7 +114,7 @@ class Explanations:
     the backend's watch is over."""
 
     def __init__(
-        self, setting: Setting, reading: Reading, number: int, epoch: Callable[[], int], asking: Asking
+        self, setting: Setting, reading: Reading, number: int, epoch: Callable[[], int], asking: Asking, proofs: _Proofs
     ) -> None:
         self.number = number
         self._epoch = epoch
@@ -113,16 +123,20 @@ class Explanations:
         self._reading = reading
         self._superseded = Superseded(setting.backend, self._reading)
         self._is_annotated = setting.is_annotated
-        self._assembly = self._assemble()
+        self._proofs = ref(proofs)
 
-    def take_over(self, before: Explanations, touched: Touched) -> None:
-        """Knows what was known before, and is not asked any more; updates have touched some facts since."""
+    def taken_over(self, before: Explanations, touched: Touched) -> Assembly | None:
+        """What was known before, which is not asked any more; updates have touched some facts since."""
         facts = {(name, tuple(row)) for each in touched for name in each for row in each[name].tolist()}
-        self._assembly = before._assembly.after(facts, self, self._chosen_among) or self._assembly
+        return before._assembly.after(facts, self, self._chosen_among)
 
-    def _assemble(self) -> Assembly:
-        steps, claim = self._steps()
-        return Assembly(self._reading, steps, claim, self, self._chosen_among)
+    @property
+    def _assembly(self) -> Assembly:
+        proofs = self._proofs() or _Proofs()  # a proof may outlive its session
+        if proofs.assembly is None:
+            steps, claim = self._steps()
+            proofs.assembly = Assembly(self._reading, steps, claim, self, self._chosen_among)
+        return proofs.assembly
 
     def _steps(self) -> tuple[Steps, str]:
         setting = self._setting
@@ -158,7 +172,8 @@ class Explanations:
         # The levels of facts that subsumption leaves say when they came, and what they came from may be gone in a way
         # that evaluating anew does not show: their heights are found from all derivations then.
         self._is_annotated = False
-        self._assembly = self._assemble()
+        if (proofs := self._proofs()) is not None:
+            proofs.assembly = None
         return self._assembly.prove(root, depth)
 
     def explain(self, fact: Fact) -> Proof:

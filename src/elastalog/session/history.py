@@ -6,7 +6,6 @@ from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import date
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -85,7 +84,7 @@ class History:
             stored.create_store(path, now.program, now.epochs, now.backend, now.dictionary, options, first, files)
         )
 
-    @cached_property
+    @property
     def past(self) -> Past:
         """The past epochs, in the form that questions about them and `undoing` need."""
         from elastalog.debugging.history import Past  # most sessions are never asked
@@ -100,16 +99,14 @@ class History:
         """Adds an epoch that has just been committed."""
         if update.batch is not None:
             self.batches.add(update.source, update.batch, update.digest)
-        records = self.records
+        records, size = self.records, record.deleted + record.inserted + record.impact
         records.append(record)
+        self._remembered += size
         most = 1 if self.durable is not None else self._retention + 1  # the store has the others
-        held = self._remembered
-        self._remembered = held + record.deleted + record.inserted + record.impact
-        while len(records) > most or (held > MOST_FACTS and len(records) > 1):
+        while len(records) > most or self._remembered - size > MOST_FACTS:
             gone = records.popleft()
-            size = 0 if gone.update is None else gone.deleted + gone.inserted + gone.impact
-            held -= size
-            self._remembered -= size
+            if gone.update is not None:
+                self._remembered -= gone.deleted + gone.inserted + gone.impact
 
     def note_batch(self, update: Update) -> None:
         """Notes a batch that changed nothing: there is no epoch, but the batch is known from now on."""
