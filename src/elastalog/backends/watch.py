@@ -207,10 +207,10 @@ _BETWEEN_LOOKS = 0.001
 
 
 class Within:
-    """See `Watch.within`; `on_long` is called once if the block takes long. A class, as below, since every update has
-    such a block."""
+    """See `Watch.within`; `on_long` is called once if the block takes long. It may be entered again, once it was left:
+    every update has such a block."""
 
-    __slots__ = ("_on_long", "_process", "_quota", "_usual", "_watch")
+    __slots__ = ("_on_long", "_own", "_process", "_quota", "_usual", "_watch")
 
     def __init__(
         self,
@@ -222,15 +222,15 @@ class Within:
     ) -> None:
         self._watch = watch
         self._on_long = on_long
-        self._quota = None if seconds is memory is asked is None else within(seconds, memory, asked)
+        self._own = None if seconds is memory is asked is None else (seconds, memory, asked)
 
     def __enter__(self) -> None:
-        watch, own = self._watch, self._quota
+        watch = self._watch
         self._usual = watch.quota, watch.long
         if self._on_long is not None:
             watch.long = time.monotonic() + LONG, self._on_long
-        if own is not None:
-            own.__enter__()
+        if self._own is not None:
+            self._quota = within(*self._own).__enter__()
         self._process = _LIMIT.set(watch.memory)
         if (quota := CURRENT.get()) is not None:
             watch.quota = quota
@@ -240,7 +240,7 @@ class Within:
     ) -> None:
         self._watch.quota, self._watch.long = self._usual
         _LIMIT.reset(self._process)
-        if self._quota is not None:
+        if self._own is not None:
             self._quota.__exit__()
         if kind is not None and issubclass(kind, MemoryError):
             raise _no_memory() from None

@@ -125,7 +125,9 @@ class CostModel:
     _strata: dict[int, Experience] = field(default_factory=dict)
     _in_vain: set[int] = field(default_factory=set)
     """The few strata some updates of which were in vain."""
-    _small_updates: int = 0
+    small_updates: int = 0
+    next_to_learn: int = 1
+    """The updates that were too small to be chosen, and the one to be told of next."""
     _small: Small = field(default_factory=lambda: Small(0))
 
     def known(self, stratum: LogicalStratum) -> Experience:
@@ -157,14 +159,11 @@ class CostModel:
         if derivations > SETTINGS.least_budget and known.weight * derivations > cost_anew(known, features):
             self._give_credit(stratum, features, derivations)
 
-    def is_to_learn(self, effort: int) -> bool:
-        """Whether to be told of a further update that was too small to be chosen (see `small`); of many a sample."""
-        self._small_updates = number = self._small_updates + 1
-        is_sample = number <= SETTINGS.many_small_updates or not number % SETTINGS.small_update_sample
-        return is_sample or effort >= LEAST_TO_WEIGH
-
     def driven(self, done: Driven, is_loss: bool) -> None:
-        """Remembers what updates cost that were too small to be chosen one by one."""
+        """Remembers what updates cost that were too small to be chosen one by one; of many a sample is enough."""
+        number = self.small_updates
+        sample = 1 if number < SETTINGS.many_small_updates else SETTINGS.small_update_sample
+        self.next_to_learn = number - number % sample + sample
         for place, changes, derivations, rows, effort, touched in costs_of(done):
             stratum = done[0][place]
             if not stratum.clauses:

@@ -21,11 +21,11 @@ from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, error
 from elastalog.relations import faults
 from elastalog.relations.arrays import array_of_numbers
 from elastalog.relations.checks import INDEX, as_base_column, columns_in_order, faults_of
-from elastalog.relations.limits import WIDE, Words
+from elastalog.relations.limits import WIDE, WORD, Words
 from elastalog.relations.records import as_struct
 from elastalog.relations.rows import columns_of_rows, row_diagnostic
 from elastalog.relations.schema import Column, Schema, column_order
-from elastalog.relations.words import Dictionary, rows_of
+from elastalog.relations.words import Dictionary, packing
 from elastalog.settings import SETTINGS
 
 pc = late.module("pyarrow.compute")
@@ -275,4 +275,6 @@ def words_of_few_tuples(schema: Schema, rows: list[Any], dictionary: Dictionary)
             return None
         for part in texts:
             words[part] = islice(ids, len(given[part]))
-    return rows_of((number, arity), words)
+    found = np.empty((number, arity), WORD)  # in a third of the time that NumPy takes to look at a list
+    packing(number * arity)(found, 0, *words)
+    return found

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from elastalog.diagnostics.arguments import listed, require_place, wrong_kind
+from elastalog.diagnostics.arguments import listed, require_one_of, require_place, require_text, wrong_kind
 from elastalog.diagnostics.diagnostic import finding, noted, warn_of
 from elastalog.evaluation.changes import Changes, RuleTexts, Update
 from elastalog.evaluation.epochs import EpochRecord
 from elastalog.evaluation.pending import DraftUpdate, once_committed
-from elastalog.pipeline.files.policy import FAIL, BadChanges, BadRow, BadRows, Report
+from elastalog.pipeline.files.policy import FAIL, MODES, BadChanges, BadRow, Mode, Report
 from elastalog.pipeline.spark.for_sessions import is_spark_rows, sources
 from elastalog.program import Program, RuleChange, RuleEdits, change_rules, difference, rule_texts
 from elastalog.relations.facts import Relation
@@ -35,17 +35,32 @@ Sides: TypeAlias = "dict[str, np.ndarray]"
 
 _NO_EDITS: Final = RuleEdits()
 _NOTHING: Final = Update()
+_EMPTY: Final[Sides] = {}
+"""What is left to be committed of an update that was; it takes nothing any more."""
 
 
 class PendingUpdate(DraftUpdate):
     """An update of a session: made of words, rules checked as they come. After the commit: `changes`, `stats`."""
 
-    def __init__(self, updates: Updates, source: str | None, batch: str | int | None, policy: BadRows = FAIL) -> None:
+    def __init__(
+        self,
+        updates: Updates,
+        source: str | None = None,
+        batch: str | int | None = None,
+        bad_rows: Mode | None = None,
+    ) -> None:
+        """Bad rows are treated as the session says, unless it is said otherwise."""
+        if source is not None or batch is not None:
+            batch = batch_id(source, batch)
         self._updates = updates
         self._now = updates.now
         self._deleted: Sides = {}
         self._inserted: Sides = {}
         self._facts = Update(self._deleted, self._inserted, source, batch)
+        policy = updates.policy
+        if bad_rows is not None:
+            require_one_of("value of `bad_rows`", bad_rows, MODES)
+            policy = replace(policy, policy=bad_rows)
         if policy is not FAIL:
             self._policy = policy
             self.keeps_bad = policy.lets_pass
@@ -253,8 +268,9 @@ class PendingUpdate(DraftUpdate):
         if self._end is not None:
             self.require_open()
         commit = commit or self._updates.commit
-        if self._change is None and not self.keeps_bad and self._facts.batch is None:
-            commit(self.as_update(), self._committed)
+        facts, self.is_unused = self._facts, False
+        if self._change is None and not self.keeps_bad and facts.batch is None:
+            commit(facts if self._further is None else self.as_update(), self._committed)
             return
         with self._now.lock:  # rules are changed from the program of the moment
             update = self.as_update()
@@ -270,7 +286,8 @@ class PendingUpdate(DraftUpdate):
         """Called even when Ctrl-C, held back until the commit was done, ends the call of it."""
         self._end = "committed"
         self._record = record
-        self._deleted, self._inserted, self._facts = {}, {}, _NOTHING
+        self._facts = _NOTHING
+        self._deleted = self._inserted = _EMPTY
         if self._change is not None:
             self._edits, self._change = _NO_EDITS, None
 
@@ -323,3 +340,17 @@ def _rules_in(told: str, given: Any, kinds: tuple[type, ...]) -> tuple[Any, ...]
         if not isinstance(rule, kinds) or isinstance(rule, bool):
             raise wrong_kind(told, rule, advice)
     return rules
+
+
+def batch_id(source: object, batch: object) -> str | int | None:
+    """A batch, once it and its source are what they must be."""
+    if source is not None:
+        require_text("`source` is a text", source, "give the name of where updates come from")
+    if batch is not None and not isinstance(batch, str | int):
+        raise wrong_kind("`batch` is a text or a number", batch, "give what identifies the update in its source")
+    try:
+        f"{source}{batch}".encode()
+    except ValueError:  # a lone surrogate, or more digits than Python writes
+        advice = "give shorter ones, without lone surrogates"
+        raise wrong_kind("`source` and `batch` are short texts", (source, batch), advice) from None
+    return batch

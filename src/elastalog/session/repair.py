@@ -34,6 +34,7 @@ from elastalog.session.candidates import (
     refuse_patterns,
     warn_of_named,
 )
+from elastalog.session.pending import PendingUpdate
 from elastalog.session.questions import is_mentioned
 
 if TYPE_CHECKING:
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
     from elastalog.provenance.reading import WordFact
     from elastalog.session.history import History
     from elastalog.session.materialisation import Materialisation
-    from elastalog.session.pending import PendingUpdate
     from elastalog.session.questions import Answerers
     from elastalog.session.updating import Updates
     from elastalog.storage.entries import LogEntry
@@ -173,7 +173,7 @@ class RepairSearch:
             found = self._smallest(replace(asked, absent=absent))
             if found.epochs[1] != now.epoch:
                 return found
-            update = self.updates.begin()
+            update = PendingUpdate(self.updates)
             fill_undoing(update, found, now.epoch, self.history.log)
             try:
                 with now.within(None if patterns else max(A_MOMENT, time.monotonic() - begun), None):
@@ -338,7 +338,7 @@ def _words(now: Materialisation, fact: Fact) -> np.ndarray:
 
 def undo(suggestion: Suggestion, updates: Updates, history: History) -> Changes:
     """Applies a suggestion. Raises ElastalogError if there have been other epochs since it was made."""
-    with updates.begin() as update:
+    with PendingUpdate(updates) as update:
         fill_undoing(update, suggestion, updates.now.epoch, history.log)
     return update.changes
 

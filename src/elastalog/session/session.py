@@ -19,7 +19,7 @@ from elastalog.folders.addresses import is_address
 from elastalog.pipeline.files.policy import FAIL, BadRows
 from elastalog.program import as_program
 from elastalog.provenance.fact import Fact
-from elastalog.session.pending import GivenUpdate
+from elastalog.session.pending import GivenUpdate, PendingUpdate
 from elastalog.session.questions import Answerers, Reader, warn_of_terms
 from elastalog.session.updating import Updates
 
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from elastalog.session.engine import Engine
     from elastalog.session.history import History
     from elastalog.session.materialisation import Materialisation, Rows
-    from elastalog.session.pending import PendingUpdate
     from elastalog.session.questions import Statistics
     from elastalog.session.updating import Listener
     from elastalog.storage.entries import LogEntry
@@ -368,7 +367,7 @@ class Session(Renamed):
         An update that changes neither explicit facts nor rules makes no epoch, unless the session keeps heartbeats.
         `bad_rows`: how to handle invalid rows, by default as the session does; the `reports` of the update say what was
         skipped."""
-        return self._updates.begin(source, batch, bad_rows, GivenUpdate)
+        return GivenUpdate(self._updates, source, batch, bad_rows)
 
     def apply(
         self,
@@ -398,7 +397,7 @@ class Session(Renamed):
         `add_rules` and `remove_rules`."""
         if preview:
             return self.preview(added=added, removed=removed)
-        update = self._updates.begin(source, batch)
+        update = PendingUpdate(self._updates, source, batch)
         update.remove_rules(removed)
         update.add_rules(added)
         return update.commit()
@@ -416,7 +415,7 @@ class Session(Renamed):
         `preview`, only returns what that would change."""
         after = as_program(program)
         with self._lock:
-            update = self._updates.begin(*((None, None) if preview else (source, batch)))
+            update = PendingUpdate(self._updates, *((None, None) if preview else (source, batch)))
             update.become(after)
             return self._updates.preview(update) if preview else update.commit()
 

@@ -6,13 +6,12 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from typing import TypeVar
 
 from elastalog.analysis.functor_values import INVALID_DATES
 from elastalog.backends.protocol import ChangedWords
 from elastalog.backends.watch import Within
-from elastalog.diagnostics.arguments import require_one_of, require_text, wrong_kind
+from elastalog.diagnostics.arguments import require_one_of, wrong_kind
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, InternalError, finding, warn_of
 from elastalog.evaluation.changes import Changes, RelationChanges, Update
 from elastalog.evaluation.costs import Forecast
@@ -22,7 +21,7 @@ from elastalog.evaluation.strategies import marks_of
 from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
 from elastalog.evaluation.strategies.look_ahead import Marks
 from elastalog.evaluation.strategies.protocol import Work
-from elastalog.pipeline.files.policy import FAIL, MODES, BadRows, Mode
+from elastalog.pipeline.files.policy import FAIL, BadRows, Mode
 from elastalog.pipeline.spark.for_sessions import make_frame
 from elastalog.program import Program
 from elastalog.provenance.fact import Fact
@@ -30,7 +29,7 @@ from elastalog.relations.facts import Relation
 from elastalog.relations.schema import Schema
 from elastalog.session.history import History
 from elastalog.session.materialisation import Materialisation, Rows
-from elastalog.session.pending import PendingUpdate
+from elastalog.session.pending import PendingUpdate, batch_id
 from elastalog.storage import errors
 
 log = logging.getLogger("elastalog.session")
@@ -49,8 +48,9 @@ class Updates:
         policy: BadRows = FAIL,
     ) -> None:
         self._heartbeats = heartbeats
-        self._policy = policy
-        self.now = materialisation
+        self.policy = policy
+        self.now = now = materialisation
+        self._limits = Within(now.watch, now.timeout, on_long=now.tell_of_growth)
         self._history = history
         self._is_closed = False
         self._inserted_into: set[str] = set()
@@ -63,22 +63,6 @@ class Updates:
 
     # --- making updates --------------------------------------------------------------------------------------------
 
-    def begin(
-        self,
-        source: str | None = None,
-        batch: str | int | None = None,
-        bad_rows: Mode | None = None,
-        kind: type[PendingUpdate] = PendingUpdate,
-    ) -> PendingUpdate:
-        """An update to fill. Bad rows are treated as the session says, unless it is said otherwise."""
-        policy = self._policy
-        if bad_rows is not None:
-            require_one_of("value of `bad_rows`", bad_rows, MODES)
-            policy = replace(policy, policy=bad_rows)
-        if source is not None or batch is not None:
-            batch = _batch_id(source, batch)
-        return kind(self, source, batch, policy)
-
     def apply(
         self,
         inserted: Mapping[str, Rows] | str | os.PathLike[str] | None,
@@ -88,7 +72,7 @@ class Updates:
         bad_rows: Mode | None,
     ) -> Changes:
         """Applies an update, given as rows by relation or as the path of a diff file."""
-        update = self.begin(source, batch, bad_rows)
+        update = PendingUpdate(self, source, batch, bad_rows)
         if inserted is not None and type(inserted) is not dict and isinstance(inserted, _PATHS):
             update.read(inserted)
             inserted = None
@@ -119,7 +103,7 @@ class Updates:
         if isinstance(inserted, PendingUpdate):
             inserted.require_open()
             return inserted
-        update = self.begin()
+        update = PendingUpdate(self)
         if removed not in ((), []):
             update.remove_rules(removed)
         if added not in ("", (), []):
@@ -172,7 +156,7 @@ class Updates:
             before = epochs.number
             INVALID_DATES.clear()  # those that questions have met
             try:
-                with Within(now.watch, now.timeout, on_long=now.tell_of_growth):
+                with self._limits:
                     record = epochs.apply(update, heartbeats=self._heartbeats)
                 if record.is_unchanged:
                     history.note_batch(update)
@@ -232,7 +216,7 @@ class Updates:
 
     def is_applied(self, source: str | None, batch: str | int | None) -> bool:
         """Whether a batch of a source has been applied before."""
-        return (source, _batch_id(source, batch)) in self._history.batches
+        return (source, batch_id(source, batch)) in self._history.batches
 
     def is_made_for(self, program: Program) -> bool:
         """Whether the store, if there is one, takes a program for its own."""
@@ -290,17 +274,3 @@ _LOOKED, _FEW = 100, 3
 _INFO = logging.INFO
 _PATHS = (str, os.PathLike)
 _KINDS_OF_MARKS = tuple(kind.value for kind in Marks)
-
-
-def _batch_id(source: object, batch: object) -> str | int | None:
-    """A batch, once it and its source are what they must be."""
-    if source is not None:
-        require_text("`source` is a text", source, "give the name of where updates come from")
-    if batch is not None and not isinstance(batch, str | int):
-        raise wrong_kind("`batch` is a text or a number", batch, "give what identifies the update in its source")
-    try:
-        f"{source}{batch}".encode()
-    except ValueError:  # a lone surrogate, or more digits than Python writes
-        advice = "give shorter ones, without lone surrogates"
-        raise wrong_kind("`source` and `batch` are short texts", (source, batch), advice) from None
-    return batch

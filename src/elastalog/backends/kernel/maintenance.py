@@ -4,10 +4,9 @@ all that lie between two others in one call; the others are left to the caller."
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, Mapping
 from heapq import heappop, heappush
 from itertools import islice
-from operator import is_
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import numpy as np
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_NO_PLACES: Final = frozenset[int]()
+_NONE_DRIVEN: Final[Mapping[str, int]] = {}
 _NONE: Final[Sides] = {}
 
 
@@ -52,8 +51,12 @@ class KernelMaintenance:
             [kinds[stratum.number] for stratum in program.strata], held.relations, held.homes, self._evaluation.watch,
             held.annotation.is_global, held.vectors, held.crew,
         )  # fmt: skip
-        strata = enumerate(program.strata)
-        self._explicit = frozenset(place for place, stratum in strata if kinds[stratum.number].is_explicit)
+        self._explicit = {
+            name: place
+            for place, stratum in enumerate(program.strata)
+            if kinds[stratum.number].is_explicit
+            for name in stratum.relations
+        }
 
     @property
     def plans(self) -> dict[int, MaintenancePlan]:
@@ -75,8 +78,9 @@ class KernelMaintenance:
         began = time.perf_counter()
         reach, scheduler = self._reach, self.scheduler
         done, given = reach.done, reach.given
-        scheduler.set_out(done.changed, small.derivations, 0, done.asked is not None)
-        self.normalise(_NO_PLACES if done.anew else self._explicit)
+        changed = done.known if done.collect is None else done.changed
+        scheduler.set_out(changed, small.derivations, 0, done.asked is not None)
+        self.normalise(_NONE_DRIVEN if done.anew else self._explicit)
         if given:
             for place in sorted(given):
                 self._give(place, small)
@@ -165,44 +169,50 @@ class KernelMaintenance:
             self._under_way = None
         self.scheduler.end()
 
-    def normalise(self, driven: Set[int] = _NO_PLACES) -> None:
+    def normalise(self, driven: Mapping[str, int] = _NONE_DRIVEN) -> None:
         """Finds out which explicit facts go and come in the update that has begun, and the places of their strata, if
-        that is not known. Those of strata at places that are `driven`, which have no rules, do so at once: all that an
-        update means to them."""
+        that is not known. Those of relations that are `driven`, at a place without rules, do so at once: all that an
+        update means to these."""
         reach = self._reach
-        done, owner = reach.done, reach.owner
+        done = reach.done
         if done.asked is None:
             return
         if not driven:  # otherwise a drive has begun
             self.scheduler.begin_update()
         (deleted, inserted, is_explicit), done.asked = done.asked, None
         done.deleted, done.inserted = deleted, inserted
-        if deleted:
-            done.deleted = self._effective(deleted, inserted, is_explicit, driven, is_present=False)
-        if inserted:
-            done.inserted = self._effective(inserted, _NONE, is_explicit, driven, is_present=True)
+        for side, others, is_present in ((deleted, inserted, False), (inserted, _NONE, True)):
+            if not side:
+                continue
+            found: dict[str, Matrix] = {}
+            is_as_asked = True
+            for name, asked in side.items():
+                facts = np.ascontiguousarray(asked if len(asked) == 1 else distinct(asked), WORD)
+                if name in others:
+                    facts = facts[~are_in(facts, others[name])]
+                if name not in driven:
+                    facts = self._effective(name, facts, is_explicit, is_present)
+                elif len(facts):
+                    facts = self.scheduler.change(driven[name], name, facts, is_present)
+                is_as_asked = is_as_asked and facts is asked
+                if len(facts):
+                    found[name] = facts
+            if not is_as_asked or len(found) < len(side):
+                if is_present:
+                    done.inserted = found
+                else:
+                    done.deleted = found
         if done.anew:
-            reach.given.update(owner[name] for name in done.anew if name in owner)
+            reach.given.update(reach.owner[name] for name in done.anew if name in reach.owner)
 
-    def _effective(
-        self, side: Sides, others: Sides, is_explicit: IsExplicit, driven: Set[int], *, is_present: bool
-    ) -> Sides:
-        """The facts of one side of an update that are not as it wants them, but for `others`."""
-        found: dict[str, Matrix] = {}
-        for name, asked in side.items():
-            facts = np.ascontiguousarray(asked if len(asked) == 1 else distinct(asked), WORD)
-            place = self._reach.owner.get(name)
-            if name in others:
-                facts = facts[~are_in(facts, others[name])]
-            if place is not None and place in driven and len(facts):
-                facts = self.scheduler.change(place, name, facts, is_present)
-            elif not (is_other := is_explicit(name, facts) != is_present).all():
-                facts = facts[is_other]
-            if len(facts):
-                found[name] = facts
-                if place is not None and place not in driven:
-                    self._reach.given.add(place)
-        return side if len(found) == len(side) and all(map(is_, found.values(), side.values())) else found
+    def _effective(self, name: str, facts: Matrix, is_explicit: IsExplicit, is_present: bool) -> Matrix:
+        """Those facts of a relation that do not come, or go, in vain. Its stratum will be told."""
+        reach = self._reach
+        if not (is_other := is_explicit(name, facts) != is_present).all():
+            facts = facts[is_other]
+        if len(facts) and name in reach.owner:
+            reach.given.add(reach.owner[name])
+        return facts
 
     def _change_explicit(self, stratum: LogicalStratum, place: int) -> None:
         """All that an update means to a stratum without rules, which is at a place: explicit facts go and come."""

@@ -165,11 +165,11 @@ class KernelUpdates:
         else:
             for name in done.replaced:
                 held.explicit[name] = self.explicit_after(name)
-        self.reach.given.clear()
+        if self.reach.given:
+            self.reach.given.clear()
         done.end()
-        if sparse:
-            for relation in sparse:
-                self._compact(relation)
+        for relation in sparse:
+            self._compact(relation)
 
     def explicit_after(self, name: str) -> int:
         """The number of explicit facts of a relation after the update under way."""

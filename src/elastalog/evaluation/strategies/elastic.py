@@ -26,7 +26,7 @@ from elastalog.backends.protocol import Backend, Driven, Maintenance, Reach, cos
 from elastalog.backends.watch import BudgetExceeded, Watch
 from elastalog.diagnostics.messages import counted
 from elastalog.evaluation.costs import AUTO, Budget, CostModel, Forecast, How
-from elastalog.evaluation.experience import Bootstrap, Features
+from elastalog.evaluation.experience import LEAST_TO_WEIGH, Bootstrap, Features
 from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
 from elastalog.evaluation.strategies.protocol import Counters, StratumWork, Work, evaluate_all, rebuilt
 from elastalog.planning.logical import LogicalStratum
@@ -62,8 +62,10 @@ class Elastic:
         for stratum, reach in backend.changes.affected(costs.small(done)):
             done.append(self.update_stratum(backend, stratum, reach))
         for part in done:
-            if type(part) is tuple and costs.is_to_learn(part[2]):
-                costs.driven(part, is_mostly_loss(backend))
+            if type(part) is tuple:
+                costs.small_updates += 1
+                if costs.small_updates >= costs.next_to_learn or part[2] >= LEAST_TO_WEIGH:
+                    costs.driven(part, is_mostly_loss(backend))
         return Work(done, write=self._write)
 
     def forecast(self, backend: Backend, stratum: LogicalStratum, changes: int, *, is_loss: bool) -> Forecast:

@@ -212,20 +212,18 @@ class UpdateScheduler:
             self._take_list(2 * entries)
         self._look_again()
 
-    def go_on(self, *, is_single: bool = False) -> int | None:
-        """Drives on until all strata that are reached have been left, or one if it `is_single` (None); or to the place
-        of one that is barred, or has cost what is allowed."""
+    def go_on(self) -> int | None:
+        """Drives on until one stratum that is reached has been left (None), or to the place of one that is barred, or
+        has cost what is allowed."""
+        self._record.is_single = self._is_single = True
+        return self._advance()
+
+    def _advance(self) -> int | None:
+        """Drives on, with what the machine wishes in between."""
         record = self._record
-        if is_single != self._is_single:
-            record.is_single = self._is_single = is_single
         if STAMPS.last != self._stamp:
             self._look_again()
-        while True:
-            reason = stratum_update.advance(self._machine_at)
-            if reason == _DONE:
-                if record.grown:
-                    self.collect(self.changed)
-                return None
+        while (reason := stratum_update.advance(self._machine_at)) != _DONE:
             match reason:
                 case layout.OTHERWISE if not self._barred[record.at]:
                     self._lay_out(record.at)
@@ -237,10 +235,13 @@ class UpdateScheduler:
                     self._take_list(max(2 * len(self._list), self._workspace.machine.highest))
                     self._look_again()
                 case layout.LARGE:
-                    if is_single:
+                    if self._is_single:
                         self._workspace.machine.work_allowed = UNTIL_GATHERED
                 case _:
                     self._serve(reason)
+        if record.grown:
+            self.collect(self.changed)
+        return None
 
     def is_at(self, place: int) -> bool:
         """Whether a drive under way has come to a stratum."""
@@ -261,9 +262,12 @@ class UpdateScheduler:
         self._workspace.machine.part = layout.TO_ENTER
 
     def drive(self, strata: Sequence[LogicalStratum], done: list[Driven], began: float) -> int | None:
-        """Drives on as `go_on` does, and tells what was `done` in strata that were driven through since the drive set
-        out, or this was called, if anything; it `began` at a time."""
-        at = self.go_on()
+        """Drives on until all strata that are reached have been left (None), or to where `go_on` would stop. Tells what
+        was `done` in those driven through since the drive set out, or this was called, if anything; it `began` at a
+        time."""
+        if self._is_single:
+            self._record.is_single = self._is_single = False
+        at = self._advance()
         number, derivations, rows, effort, touched = self._counted.tolist()
         if number:
             watch = self._watch
@@ -398,7 +402,7 @@ class StratumUpdate:
         drive = self._drive
         if drive.is_within:
             drive.check()
-        while drive.go_on(is_single=True) is not None:
+        while drive.go_on() is not None:
             drive.check()
         drive.count()
 

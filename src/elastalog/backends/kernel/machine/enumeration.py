@@ -122,7 +122,7 @@ class Setting:
     watch: Watch
 
 
-class Enumerator:
+class Enumerator(MachineRun):
     """One variant of a clause, whose derivations are handed on. `own`: the relations of its stratum, where these are
     seen otherwise. `carried`: how many words bindings carry; without any, relations need no annotations."""
 
@@ -130,8 +130,11 @@ class Enumerator:
         self.variant = variant
         self._own = own
         self._task = EnumerationTask(carried=carried)
-        self._handing_on: _HandingOn | None = None
+        self._setting: Setting | None = None
         self._phase: Phase | None = None
+        self._sink: Sink | None = None
+        self._left = 0
+        self._stamp = -1
 
     def of_entries(self, setting: Setting, entries: Vector, phase: Phase, sink: Sink, most: int = _NO_LIMIT) -> int:
         """Enumerates the derivations in which the start is one of the touched entries. Returns through how many rows it
@@ -140,7 +143,7 @@ class Enumerator:
         relation.reserve_touched(len(entries) - relation.touched_used)  # some may be listed twice
         relation.touched[: len(entries), DELTA_LIST] = entries
         self._task.is_of_rows = False
-        return self._run(setting, (0, len(entries)), phase, sink, most)
+        return self._enumerate(setting, (0, len(entries)), phase, sink, most)
 
     def of_rows(
         self, setting: Setting, rows: tuple[int, int], sink: Sink, phase: Phase = GAINS, most: int = _NO_LIMIT
@@ -148,61 +151,41 @@ class Enumerator:
         """Enumerates the derivations in which the start is one of the visible rows in [start, stop) of its relation;
         for a variant without a start that is [0, 1)."""
         self._task.is_of_rows = True
-        return self._run(setting, rows, phase, sink, most)
+        return self._enumerate(setting, rows, phase, sink, most)
 
-    def _run(self, setting: Setting, delta: tuple[int, int], phase: Phase, sink: Sink, most: int) -> int:
-        task, run = self._task, self._handing_on
-        if run is None or run.setting is not setting:
-            run = self._handing_on = self._begin(setting)
+    def _enumerate(self, setting: Setting, delta: tuple[int, int], phase: Phase, sink: Sink, most: int) -> int:
+        task = self._task
+        if self._setting is not setting:
+            self._begin(setting)
         if self._phase is not phase:
             task.is_loss = phase.is_loss
             task.sees, task.sees_before, task.lacks, task.lacks_before = phase.views
             task.own_sees, task.own_sees_before = phase.own_views
             self._phase = phase
-        run.refresh()
-        start = run.plan.relations[run.start]
-        start.delta, start.delta_end = delta
-        setting.workspace.attach(run.plan, task)
-        return run.enumerate(sink, most)
-
-    def _begin(self, setting: Setting) -> _HandingOn:
-        """Makes what the variant runs in, for a new setting; the plan is made only once."""
-        if self._handing_on is None:
-            plan = MachinePlan((), frozenset(), MachineVariants([self.variant]), self._task.carried)
-        else:
-            plan = self._handing_on.plan
-        for name, row in zip(plan.names, plan.relations, strict=True):
-            row.is_own, row.is_flat, row.listed_in = name in self._own, name in setting.flat or name == UNIT, DELTA_LIST
-        return _HandingOn(plan, setting, plan.number[start_of(self.variant)])
-
-
-class _HandingOn(MachineRun):
-    """A run whose blocks a sink takes, which counts what it makes of them. `start`: the number of the relation that the
-    variant starts at."""
-
-    def __init__(self, plan: MachinePlan, setting: Setting, start: int) -> None:
-        super().__init__(plan, setting.workspace, setting.relations, setting.watch)
-        self.setting = setting
-        self.start = start
-        self._sink: Sink | None = None
-        self._left = 0
-        self._stamp = -1
-
-    def refresh(self) -> None:
-        """Writes down where relations and indexes are, if anything has moved since, or a relation was replaced."""
-        if self._stamp != STAMPS.last:
+        if self._stamp != STAMPS.last:  # something has moved, or a relation was replaced
             self.plan.refresh_relations(self.relations)
         self.plan.refresh_indexes(self.relations)
         self._stamp = STAMPS.last  # last: a set table may have been made
-
-    def enumerate(self, sink: Sink, most: int) -> int:
-        """Runs to the end, or until it has gone through more than `most` rows. Returns through how many it went."""
+        self._start.delta, self._start.delta_end = delta
+        self.workspace.attach(self.plan, task)
         self._sink, self._left = sink, most
         try:
             self.run(enumerate_derivations)
         finally:
             self._sink = None  # it may keep what keeps this
         return most - self._left
+
+    def _begin(self, setting: Setting) -> None:
+        """What the variant runs in, from now on; the plan is made only once."""
+        if self._setting is None:
+            self.plan = MachinePlan((), frozenset(), MachineVariants([self.variant]), self._task.carried)
+        plan = self.plan
+        super().__init__(plan, setting.workspace, setting.relations, setting.watch)
+        for name, row in zip(plan.names, plan.relations, strict=True):
+            row.is_own, row.is_flat, row.listed_in = name in self._own, name in setting.flat or name == UNIT, DELTA_LIST
+        self._start = plan.relations[plan.number[start_of(self.variant)]]
+        self._stamp = -1
+        self._setting = setting
 
     def _take(self, number: int, block: Matrix, used: int) -> None:
         assert self._sink is not None

@@ -51,27 +51,27 @@ _NONE_ANEW = frozenset[str]()
 class Transaction:
     """`asked`: the explicit facts that are to go and come, and the function that knows which are explicit, until it is
     found out which of them do: those are `deleted` and `inserted`. `changed`: entries of finished relations that strata
-    above must hear of. `replaced`: relations that were evaluated anew, as they were, and `vectors` what was counted
-    for them. `anew`: relations that must be. `shift`: what leads back, to be filled by the commit. `is_told`: the
-    descriptors of all `changed` relations say which entries these are; `collect`, if there is one, adds those that
-    compiled code has noted since, which most updates never ask for."""
+    above must hear of; `known`: those of them that have been collected. `replaced`: relations that were evaluated anew,
+    as they were, and `vectors` what was counted for them. `anew`: relations that must be. `shift`: what leads back, to
+    be filled by the commit. `is_told`: the descriptors of all `changed` relations say which entries these are;
+    `collect`, if there is one, adds those that compiled code has noted since, which most updates never ask for."""
 
     __slots__ = (
-        "_changed", "anew", "asked", "collect", "deleted", "inserted", "is_told", "replaced", "shift", "vectors",
+        "anew", "asked", "collect", "deleted", "inserted", "is_told", "known", "replaced", "shift", "vectors",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.replaced: dict[str, KernelRelation] = {}
         self.vectors: dict[str, Vectors] = {}
-        self._changed: dict[str, Vector] = {}
+        self.known: dict[str, Vector] = {}
         self.end()
 
     def end(self) -> None:
         """There is no update under way."""
         self.asked: tuple[Sides, Sides, IsExplicit] | None = None
         self.deleted = self.inserted = _NO_SIDE
-        if self._changed:
-            self._changed = {}
+        if self.known:
+            self.known = {}
         self.collect: Callable[[dict[str, Vector]], None] | None = None
         if self.replaced:
             self.replaced, self.vectors = {}, {}
@@ -82,8 +82,8 @@ class Transaction:
     @property
     def changed(self) -> dict[str, Vector]:
         if self.collect is not None:
-            self.collect(self._changed)
-        return self._changed
+            self.collect(self.known)
+        return self.known
 
 
 def touch(relation: KernelRelation, rows: Vector, absent: int = ABSENT, other: int = ABSENT) -> Vector:
@@ -357,17 +357,15 @@ class Homes:
         if STAMPS.last != self._stamp:
             self.look_again()
         known = [(self.relations[name], self.relations[name].present) for name in replaced] if replaced else ()
-        if shift is None:
-            number = commit_all(self.addresses, self._fates, -1, NOWHERE, SETTINGS.compact_from)
-        else:
-            number = commit_all(self.addresses, self._fates, shift.most, shift.noted, SETTINGS.compact_from)
+        most, noted = (-1, NOWHERE) if shift is None else (shift.most, shift.noted)
+        number = commit_all(self.addresses, self._fates, most, noted, SETTINGS.compact_from)
+        if shift is not None:
             if number < 0:
                 shift.noted = np.empty((3, -1 - number), np.int32)
-                number = commit_all(self.addresses, self._fates, shift.most, shift.noted, SETTINGS.compact_from)
+                number = commit_all(self.addresses, self._fates, most, shift.noted, SETTINGS.compact_from)
             shift.homes, shift.fates = self, self._fates_said[: number & 0xFFFFFFFF].tobytes()
-        if known:
-            for relation, present in known:
-                relation.present, relation.is_settled = present, present == relation.used
+        for relation, present in known:
+            relation.present, relation.is_settled = present, present == relation.used
         if number < _ONE_SPARSE:
             return ()
         fates = self._fates[: number & 0xFFFFFFFF]
