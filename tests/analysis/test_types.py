@@ -298,7 +298,7 @@ def both_ways(text: str) -> Iterator[tuple[FlatClause, TypedRule | None, TypedRu
     kinds = {name: tuple(types.kind(a.type_name) for a in known.attributes) for name, known in draft.relations.items()}
     for clause in draft.flat_clauses:
         if clause.is_flat:
-            builder = TypedBuilder(draft, kinds, types, infer(clause, kinds, types), Findings(tree.source))
+            builder = TypedBuilder(draft, kinds, infer(clause, kinds, types), Findings(tree.source))
             yield clause, simple_rule(clause, kinds), builder.rule(clause)
 
 

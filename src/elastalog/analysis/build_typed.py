@@ -9,12 +9,10 @@ from typing import Final, assert_never
 from elastalog.analysis.draft import (
     LIMITS,
     Draft,
-    Field,
     FlatClause,
     FlatLiteral,
     Kind,
     SeparatedAggregate,
-    Structure,
     TypedRule,
     base_of,
     constant_value,
@@ -24,7 +22,7 @@ from elastalog.analysis.draft import (
 from elastalog.analysis.findings import Findings
 from elastalog.analysis.functor_values import NotRegular, matcher, moment_of
 from elastalog.analysis.functors import AGGREGATES, BRANCH_NUMBER, BRANCH_WITH_NUMBER, COMPARISONS, DATED, applied_name
-from elastalog.analysis.infer import Environment, Kinds, StructuredTypes
+from elastalog.analysis.infer import Kinds, Solver
 from elastalog.analysis.listing import show_value
 from elastalog.analysis.negation import opposite
 from elastalog.analysis.program import (
@@ -37,6 +35,8 @@ from elastalog.analysis.program import (
     Expression,
     Literal,
     Negation,
+    Part,
+    StructuredType,
     Variable,
     Wildcard,
 )
@@ -63,7 +63,7 @@ _CASTS: Final[dict[tuple[Base, Base], str]] = {
 _INTEGERS: Final = (Base.NUMBER, Base.UNSIGNED)
 
 
-def _names(structure: Structure, span: Span) -> Constant:
+def _names(structure: StructuredType, span: Span) -> Constant:
     """The names of the branches, in their order."""
     return Constant("|".join(sorted(name[1:] for name in structure.branches)), Base.SYMBOL, span)
 
@@ -75,17 +75,17 @@ class TypedBuilder:
         self,
         draft: Draft,
         kinds: Kinds,
-        types: StructuredTypes,
-        environment: Environment,
+        solver: Solver,
         findings: Findings,
     ) -> None:
         self.kinds = kinds
-        self.types = types
-        self.environment = environment
+        self.solver = solver
+        self.types = solver.types
+        self.environment = solver.environment
         # Equations that build or take apart what stands inside the literal at hand, innermost first.
         self.definitions: list[Comparison] = []
-        self.constructed: dict[int, tuple[Expression, Structure]] = {}  # by identity of the expression
-        self.reports = TypeReports(draft.declarations, environment, findings)
+        self.constructed: dict[int, tuple[Expression, StructuredType]] = {}  # by identity of the expression
+        self.reports = TypeReports(draft.declarations, solver.environment, findings)
         self.wildcards: dict[Span, int] = {}
         self.is_sound = True
         self.casts: dict[Span, str] = {}  # the types that variables are taken for, by the place of the cast
@@ -163,12 +163,12 @@ class TypedBuilder:
             if operator.removeprefix(NOT) == "match":
                 self.check_pattern(left)
             return Comparison(operator, base, left, right, comparison.span)
-        hint = self.definite(comparison.left) or self.definite(comparison.right)
+        hint = self.solver.kind_of(comparison.left) or self.solver.kind_of(comparison.right)
         left, right = self.expression(comparison.left, hint), self.expression(comparison.right, hint)
         kind = self.kind(left)
         if kind is not self.kind(right):
             self.reports.comparison(comparison, kind, self.kind(right))
-        if isinstance(kind, Structure):
+        if isinstance(kind, StructuredType):
             if operator == "=":
                 return self.equation(comparison, left, right)
             if operator.removeprefix(NOT) not in ("=", "!=") and not kind.is_ordered:
@@ -225,28 +225,6 @@ class TypedBuilder:
             return self.environment.variables.get(expression.name, expression.base)
         return expression.base
 
-    def definite(self, term: tree.Term) -> Kind | None:
-        """The type of a term whatever stands beside it; None for literals that adapt."""
-        match term:
-            case tree.Variable():
-                return self.environment.variables.get(term.name)
-            case tree.Integer():
-                return Base.UNSIGNED if term.is_unsigned else None
-            case tree.Float():
-                return Base.FLOAT
-            case tree.String():
-                return Base.SYMBOL
-            case tree.Cast():
-                return self.types.kind(term.type_name)
-            case tree.Call():
-                if is_constructor(term.functor):
-                    return self.environment.calls.get(id(term))
-                functor = self.types.functor(term.functor)
-                is_open = functor.is_uniform and len(functor.overloads) > 1
-                return self.environment.calls.get(id(term)) if is_open else functor.overloads[0].result
-            case _:
-                return None
-
     def variable(self, variable: tree.Variable) -> Variable:
         kind = self.environment.variables.get(variable.name, Base.NUMBER)
         return Variable(variable.name, base_of(kind), variable.span)
@@ -275,7 +253,7 @@ class TypedBuilder:
         """A variable for what a constructor builds or takes apart, defined by an equation; a constant where the
         constructor has no parts."""
         structure = self.environment.calls.get(id(call), hint)
-        if not isinstance(structure, Structure):
+        if not isinstance(structure, StructuredType):
             key = "E0340" if structure is None else "E0340.place"
             self.reports.fail(key, call.span, text=self.reports.text(call), expected=structure)
         built: Expression
@@ -301,7 +279,7 @@ class TypedBuilder:
         self.constructed[id(built)] = built, structure
         return built
 
-    def part(self, term: tree.Term, field: Field) -> Expression:
+    def part(self, term: tree.Term, field: Part) -> Expression:
         """A part of a constructor: a variable or a constant."""
         kind = self.types.kind(field.type_name)
         if type(term) is tree.Wildcard:
@@ -335,7 +313,7 @@ class TypedBuilder:
 
     def call(self, call: tree.Call, hint: Kind | None) -> Expression:
         if call.functor == "ord":
-            inner = self.expression(call.arguments[0], self.definite(call.arguments[0]) or Base.NUMBER)
+            inner = self.expression(call.arguments[0], self.solver.kind_of(call.arguments[0]) or Base.NUMBER)
             return self.ordinal(inner, call.span)
         functor = self.types.functor(call.functor)
         expected: list[Kind]
@@ -352,12 +330,12 @@ class TypedBuilder:
             expected = [result] * len(call.arguments)
         else:  # a conversion: takes any type, whichever its argument has
             result = functor.overloads[0].result
-            expected = [self.definite(call.arguments[0]) or Base.NUMBER]
+            expected = [self.solver.kind_of(call.arguments[0]) or Base.NUMBER]
         arguments = []
         for position, (term, base) in enumerate(zip(call.arguments, expected, strict=True)):
             argument = self.expression(term, base)
             is_built_in = call.functor[0] != "@"
-            if self.kind(argument) is not base or (isinstance(base, Structure) and is_built_in):
+            if self.kind(argument) is not base or (isinstance(base, StructuredType) and is_built_in):
                 self.reports.call(call, functor, position, self.kind(argument), base)
             arguments.append(argument)
         if call.functor == "capture":
@@ -365,7 +343,7 @@ class TypedBuilder:
         if call.functor in DATED:
             self.check_dates(call.functor, arguments)
         apply = Apply(applied_name(call.functor, result), tuple(arguments), base_of(result), call.span)
-        if isinstance(result, Structure):
+        if isinstance(result, StructuredType):
             self.constructed[id(apply)] = apply, result
         return apply
 
@@ -373,13 +351,13 @@ class TypedBuilder:
         """The value itself where both types are of one kind, or records alike; a symbol or record as a number is its
         `ord`, and the bits of a number can be those of a float."""
         wanted = self.types.kind(cast.type_name)
-        inner = self.expression(cast.term, self.definite(cast.term) or wanted)
+        inner = self.expression(cast.term, self.solver.kind_of(cast.term) or wanted)
         found = self.kind(inner)
         taken: Expression = inner
         if found is wanted or self.are_alike(found, wanted):
             self.casts[cast.span] = cast.type_name
             taken = replace(inner, span=cast.span) if type(inner) is Variable else inner
-        elif isinstance(wanted, Structure):
+        elif isinstance(wanted, StructuredType):
             if found not in _INTEGERS or not wanted.is_ordered:
                 self.reports.cast(cast, found, wanted)
             number = inner if found is Base.NUMBER else Apply("utoi", (inner,), Base.NUMBER, cast.span)
@@ -391,7 +369,7 @@ class TypedBuilder:
             return number if wanted is Base.NUMBER else Apply("itou", (number,), Base.UNSIGNED, cast.span)
         else:
             self.reports.cast(cast, found, wanted)
-        if isinstance(wanted, Structure):
+        if isinstance(wanted, StructuredType):
             self.constructed[id(taken)] = taken, wanted
         return taken
 
@@ -400,13 +378,13 @@ class TypedBuilder:
         kind = self.kind(inner)
         if kind is Base.NUMBER:
             return inner
-        if isinstance(kind, Structure) and kind.is_ordered:
+        if isinstance(kind, StructuredType) and kind.is_ordered:
             return Apply(BRANCH_NUMBER, (inner, _names(kind, span)), Base.NUMBER, span)
         return Apply(_CASTS.get((base_of(kind), Base.NUMBER), "ord"), (inner,), Base.NUMBER, span)
 
     def are_alike(self, one: Kind, other: Kind) -> bool:
         """Whether two types are of records that are made of parts of the same base types."""
-        if not isinstance(one, Structure) or not isinstance(other, Structure):
+        if not isinstance(one, StructuredType) or not isinstance(other, StructuredType):
             return False
         fields = [structure.branches.get("[]", ()) for structure in (one, other)]
         bases = [[base_of(self.types.kind(field.type_name)) for field in own] for own in fields]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from elastalog.analysis.draft import Draft, Field, Outcome, Structure, TypeMeaning
+from elastalog.analysis.draft import Draft, Outcome, TypeMeaning
 from elastalog.analysis.findings import Findings, secondary
 from elastalog.analysis.program import Base, Part, StructuredType, UserFunctor
 from elastalog.diagnostics.messages import quoted
@@ -35,11 +35,19 @@ def declare_types(draft: Draft) -> Outcome:
     known = _with_known_parents(declared, findings)
     _check_branches(known, findings)
     meanings = dict(BASE_TYPES)
+    inside: dict[str, dict[str, tuple[Part, ...]]] = {n: {} for n, declaration in known.items() if declaration.branches}
     for name in _parents_first(known, findings):
-        _resolve(known[name], meanings, findings)
+        if name in inside:
+            structure = StructuredType(name, MappingProxyType(inside[name]))
+            meanings[name] = TypeMeaning(name, Base.RECORD, (), structure=structure)
+        else:
+            _resolve(known[name], meanings, findings)
     for name in declared:  # a type at fault stays declared, so that one error does not become many
         meanings.setdefault(name, TypeMeaning(name, Base.NUMBER, ()))
-    return replace(draft, types=meanings, structures=_structured_types(meanings)), findings.diagnostics
+    for name, parts in inside.items():  # types may be made of each other
+        parts.update(_parts_by_constructor(known[name], meanings))
+    structures = {name: meaning.structure for name, meaning in meanings.items() if meaning.structure is not None}
+    return replace(draft, types=meanings, structures=MappingProxyType(structures)), findings.diagnostics
 
 
 def _collect(draft: Draft, findings: Findings) -> dict[str, TypeDeclaration]:
@@ -139,22 +147,16 @@ def _report_cycle(cycle: list[TypeDeclaration], findings: Findings) -> None:
     )  # fmt: skip
 
 
-def _structured_types(meanings: dict[str, TypeMeaning]) -> Mapping[str, StructuredType]:
-    """The types made of parts, by every name that leads to one."""
-    names = {name: meaning.structure.name for name, meaning in meanings.items() if meaning.structure is not None}
-    made: dict[str, StructuredType] = {}
-    for name, meaning in meanings.items():
-        structure = meaning.structure
-        if structure is None:
-            continue
-        if structure.name not in made:
-            branches = {
-                functor: tuple([Part(f.name, of := f.type_name, meanings[of].base, names.get(of)) for f in fields])
-                for functor, fields in structure.branches.items()
-            }
-            made[structure.name] = StructuredType(structure.name, MappingProxyType(branches))
-        made[name] = made[structure.name]
-    return MappingProxyType(made)
+def _parts_by_constructor(
+    declaration: TypeDeclaration, meanings: Mapping[str, TypeMeaning]
+) -> Iterator[tuple[str, tuple[Part, ...]]]:
+    for branch in declaration.branches:
+        parts = []
+        for field in branch.fields:
+            of = meanings[field.type_name]
+            structure = None if of.structure is None else of.structure.name
+            parts.append(Part(field.name, field.type_name, of.base, structure))
+        yield f"${branch.name}" if branch.name else "[]", tuple(parts)
 
 
 def _check_branches(known: dict[str, TypeDeclaration], findings: Findings) -> None:
@@ -179,14 +181,6 @@ def report_twice(attributes: Iterable[Attribute], owner: str, kind: str, finding
 
 def _resolve(declaration: TypeDeclaration, meanings: dict[str, TypeMeaning], findings: Findings) -> None:
     findings.instance = declaration.instance
-    if declaration.branches:
-        branches = {
-            f"${branch.name}" if branch.name else "[]": tuple(Field(f.name, f.type_name) for f in branch.fields)
-            for branch in declaration.branches
-        }
-        structure = Structure(declaration.name, MappingProxyType(branches))
-        meanings[declaration.name] = TypeMeaning(declaration.name, Base.RECORD, (), structure=structure)
-        return
     parents = [(meanings[name], span) for name, span in declaration.parents if name in meanings]
     if len(parents) < len(declaration.parents) or not parents:
         return  # a parent is at fault and already reported

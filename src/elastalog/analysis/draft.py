@@ -14,56 +14,17 @@ from typing import Final, TypeAlias
 
 from elastalog.analysis import program as checked
 from elastalog.diagnostics.diagnostic import Diagnostic
-from elastalog.diagnostics.messages import quoted
 from elastalog.diagnostics.source import Span
 from elastalog.late import dataclass
 from elastalog.syntax import tree
 from elastalog.syntax.tree import Clause, RelationDeclaration, Tree
 
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """A part: its name, and its type by the name that was declared."""
-
-    name: str
-    type_name: str
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Structure:
-    """A record type or an algebraic data type. `branches`: the fields by the constructor's functor, `[]` for the only
-    one of a record, `$A` for a branch `A`."""
-
-    name: str
-    branches: Mapping[str, tuple[Field, ...]]
-
-    @property
-    def value(self) -> str:
-        """Its name, as `Base` has one."""
-        return self.name
-
-    @property
-    def article(self) -> str:
-        """What messages call a value of it."""
-        return f"a value of type {quoted(self.name)}"
-
-    @property
-    def is_record(self) -> bool:
-        """Whether it is a record type, to which `nil` belongs."""
-        return "[]" in self.branches
-
-    @property
-    def is_ordered(self) -> bool:
-        """Whether `<` means something: the branches have no fields and go by their names."""
-        return not any(self.branches.values())
-
-
-Kind: TypeAlias = checked.Base | Structure
+Kind: TypeAlias = checked.Base | checked.StructuredType
 
 
 def base_of(kind: Kind) -> checked.Base:
     """What the later passes and packages see of a kind."""
-    return checked.Base.RECORD if isinstance(kind, Structure) else kind
+    return checked.Base.RECORD if isinstance(kind, checked.StructuredType) else kind
 
 
 def is_constructor(functor: str) -> bool:
@@ -80,7 +41,7 @@ class TypeMeaning:
     base: checked.Base
     above: tuple[str, ...]
     same_as: str | None = None
-    structure: Structure | None = None
+    structure: checked.StructuredType | None = None
     members: tuple[str, ...] = ()
 
     @property

@@ -94,12 +94,11 @@ def _fixed(
     compute: Callable[..., Any] | None,
     result: Base,
     *choices: tuple[Base, ...],
-    least: int | None = None,
     inverse: str | None = None,
 ) -> Functor:
     overloads = tuple(Overload(parameters, result) for parameters in choices)
-    most = len(choices[0])
-    return Functor(name, most if least is None else least, most, overloads, False, compute=compute, inverse=inverse)
+    number = len(choices[0])
+    return Functor(name, number, number, overloads, False, compute=compute, inverse=inverse)
 
 
 BRANCH_NUMBER, BRANCH_WITH_NUMBER = "number of branch", "branch with number"

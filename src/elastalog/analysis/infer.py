@@ -13,12 +13,10 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from elastalog.analysis.draft import (
-    Field,
     FlatClause,
     FlatLiteral,
     Kind,
     SeparatedAggregate,
-    Structure,
     TypedRule,
     TypeMeaning,
     base_of,
@@ -36,6 +34,8 @@ from elastalog.analysis.program import (
     Fact,
     Literal,
     Negation,
+    Part,
+    StructuredType,
     UserFunctor,
     Variable,
     Wildcard,
@@ -54,7 +54,7 @@ class StructuredTypes:
     """The declared types, the type of every branch, and the functors of the user."""
 
     meanings: Mapping[str, TypeMeaning]
-    constructors: Mapping[str, Structure]
+    constructors: Mapping[str, StructuredType]
     users: Mapping[str, UserFunctor]
 
     def functor(self, name: str) -> Functor:
@@ -67,10 +67,11 @@ class StructuredTypes:
         kinds = Overload(tuple(map(self.kind, user.parameter_types)), self.kind(user.result_type))
         return replace(found, overloads=(kinds,))
 
-    def folded(self, operator: str) -> Structure:
+    def folded(self, operator: str) -> StructuredType:
         """The type of what an aggregate of the user folds: what it starts with, and a value."""
-        types = self.users[operator[1:]].parameter_types
-        return Structure(operator, {"[]": tuple(map(Field, ("start", "value"), types))})
+        named = zip(("start", "value"), self.users[operator[1:]].parameter_types, strict=False)
+        parts = [Part(name, kind, self.meanings[kind].base, None) for name, kind in named]
+        return StructuredType(operator, {"[]": tuple(parts)})
 
     def kind(self, type_name: str) -> Kind:
         """The kind of a declared type."""
@@ -89,17 +90,17 @@ class Environment:
 _Equation: TypeAlias = tuple[tree.Term, tree.Term | Kind | None]
 
 
-def infer(clause: FlatClause, kinds: Kinds, types: StructuredTypes) -> Environment:
+def infer(clause: FlatClause, kinds: Kinds, types: StructuredTypes) -> Solver:
     """Infer the types of a clause. Contradictions are left for the check to find: the first place in the order body,
     head, equations settles a variable. What nothing settles is what it is taken for, or a number."""
-    solver = _Solver(kinds, types)
+    solver = Solver(kinds, types)
     solver.read(clause.body)
     solver.read_atom(clause.head)
     solver.solve()
-    return solver.environment
+    return solver
 
 
-class _Solver:
+class Solver:
     def __init__(self, kinds: Kinds, types: StructuredTypes) -> None:
         self.kinds = kinds
         self.types = types
@@ -168,7 +169,7 @@ class _Solver:
         watchers: dict[str, list[_Equation]] = {}
         open_variables: list[tree.Variable] = []
         for equation in self.equations:
-            terms = [side for side in equation if side is not None and not isinstance(side, Base | Structure)]
+            terms = [side for side in equation if side is not None and not isinstance(side, Base | StructuredType)]
             for variable in variables_of(terms, is_deep=False):
                 if variable.name not in known:
                     watchers.setdefault(variable.name, []).append(equation)
@@ -195,7 +196,7 @@ class _Solver:
         left, right = equation
         if right is None:
             self.push(left, None)
-        elif isinstance(right, Base | Structure):
+        elif isinstance(right, Base | StructuredType):
             self.push(left, right)
         else:
             base = self.push(left, None)
@@ -225,21 +226,25 @@ class _Solver:
             case tree.Cast():
                 kind = self.types.kind(term.type_name)
                 is_record = type(term.term) is tree.Call and term.term.functor in ("[]", "nil")
-                if type(term.term) is tree.Variable and isinstance(kind, Structure):
+                if type(term.term) is tree.Variable and isinstance(kind, StructuredType):
                     self.casts.setdefault(term.term.name, kind)
                 self.push(term.term, kind if is_record else None)
                 return kind
             case _:
                 return None
 
+    def kind_of(self, term: tree.Term) -> Kind | None:
+        """The type of a term whatever stands beside it; None for literals that adapt."""
+        return self.push(term, None)
+
     def push_constructor(self, call: tree.Call, expected: Kind | None) -> Kind | None:
         """A branch says of what type it is; a record and `nil` are of the type that is expected."""
-        structure = expected if isinstance(expected, Structure) else None
+        structure = expected if isinstance(expected, StructuredType) else None
         if call.functor[0] == "$":
             structure = self.types.constructors.get(call.functor)
         elif structure is None:
             known = self.environment.calls.get(id(call))
-            structure = known if isinstance(known, Structure) else None
+            structure = known if isinstance(known, StructuredType) else None
         if structure is not None:
             self.environment.calls[id(call)] = structure
         fields = () if structure is None else structure.branches.get(call.functor, ())
@@ -260,7 +265,7 @@ class _Solver:
         if not functor.is_uniform:
             return functor.overloads[0].result
         possible = [overload.result for overload in functor.overloads]
-        base = next((b for b in [*found, expected] if b in possible), None)
+        base = next((b for b in [*found, expected, self.environment.calls.get(id(call))] if b in possible), None)
         if base is not None:
             self.environment.calls[id(call)] = base
             for argument, known in zip(call.arguments, found, strict=True):

@@ -12,7 +12,7 @@ from typing import TypeAlias
 from elastalog.analysis import program as checked
 from elastalog.analysis.build_typed import TypedBuilder
 from elastalog.analysis.declare_types import BASE_TYPES
-from elastalog.analysis.draft import Draft, Field, Outcome, TypedRule, is_constructor
+from elastalog.analysis.draft import Draft, Outcome, TypedRule, is_constructor
 from elastalog.analysis.findings import Findings, secondary
 from elastalog.analysis.infer import StructuredTypes, infer, simple_fact, simple_rule
 from elastalog.analysis.resolve_names import constructors_of
@@ -47,7 +47,7 @@ def infer_types(draft: Draft) -> Outcome:
         rule = simple_rule(clause, kinds) if clause.is_flat else None
         casts: dict[Span, str] = {}
         if rule is None:
-            builder = TypedBuilder(draft, kinds, types, infer(clause, kinds, types), findings)
+            builder = TypedBuilder(draft, kinds, infer(clause, kinds, types), findings)
             rule = builder.rule(clause)
             casts = builder.casts
         if rule is None:
@@ -231,7 +231,7 @@ class SubtypeCheck:
                         owners.setdefault(argument.name, field.type_name)
         return found
 
-    def _fields(self, name: str, apply: checked.Apply, owners: Mapping[str, str]) -> tuple[Field, ...]:
+    def _fields(self, name: str, apply: checked.Apply, owners: Mapping[str, str]) -> tuple[checked.Part, ...]:
         """The fields of the type of a constructor: a branch says which it is, a record is of that of its place."""
         structure = self.constructors.get(apply.functor)
         if structure is None and name in owners:

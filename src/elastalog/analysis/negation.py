@@ -86,18 +86,11 @@ def _negate_literal(literal: tree.Literal, span: Span) -> tree.Body:
 
 def _is_single(terms: Iterable[tree.Term]) -> bool:
     """Whether terms have one value at most, which is computed in the literal itself."""
-    pending = list(terms)
-    while pending:
-        term = pending.pop()
-        if type(term) is tree.Aggregate:
-            if term.operator not in ("count", "sum"):
-                return False
-        elif type(term) is tree.Call:
-            if is_generator(term.functor) or has_partial_part(term):
-                return False
-            pending.extend(term.arguments)
-        elif type(term) is tree.Cast:
-            pending.append(term.term)
+    for term in tree.nodes_of(object, tuple(terms), closed=(tree.Aggregate,)):
+        if type(term) is tree.Aggregate and term.operator not in ("count", "sum"):
+            return False
+        if type(term) is tree.Call and (is_generator(term.functor) or has_partial_part(term)):
+            return False
     return True
 
 

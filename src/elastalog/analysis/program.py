@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from elastalog.analysis.values import Base as Base
 from elastalog.analysis.values import Structured
+from elastalog.diagnostics.messages import quoted
 from elastalog.diagnostics.source import Source, Span
 from elastalog.late import dataclass
 
@@ -259,6 +260,26 @@ class StructuredType:
 
     name: str
     branches: Mapping[str, tuple[Part, ...]]
+
+    @property
+    def value(self) -> str:
+        """Its name, as `Base` has one."""
+        return self.name
+
+    @property
+    def article(self) -> str:
+        """What messages call a value of it."""
+        return f"a value of type {quoted(self.name)}"
+
+    @property
+    def is_record(self) -> bool:
+        """Whether it is a record type, to which `nil` belongs."""
+        return "[]" in self.branches
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether `<` means something: the branches have no fields and go by their names."""
+        return not any(self.branches.values())
 
 
 @dataclass(frozen=True, slots=True)

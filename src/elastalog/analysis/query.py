@@ -33,7 +33,6 @@ from elastalog.syntax.tree import mapped, nodes_of
 ANSWER = "answer"
 """The hidden relation that a query defines, unless the program has one of that name."""
 
-_PREFIX = "() :-\n"
 _NOWHERE = Span(0, 0)
 _END = "found the end"
 _TOLD = ("E0310", "E0621")
@@ -61,7 +60,7 @@ def check_clause(clause: syntax.Clause, types: syntax.Tree, program: CheckedProg
     name = free_name(ANSWER, own)
     declared = _declared(name, program.relations[head.relation].attributes)
     asked = replace(clause, heads=(replace(head, relation=name),), plan=None)
-    return Query(name, _checked(declared, asked, Source("<rule>", ""), "", 0, types, own))
+    return Query(name, _checked(declared, asked, None, types, own))
 
 
 def free_name(stem: str, program: CheckedProgram) -> str:
@@ -75,51 +74,45 @@ def check_query(text: str, types: syntax.Tree, program: CheckedProgram, paramete
     """The query that a text spells. `types`: the tree of the program, of which the declarations of types are used.
     Raises ElastalogError with places in the text."""
     name = free_name(ANSWER, program)
-    source, shift = _as_clause(text, name)
-    tree, found = parse(source)
-    _refuse(found, text, shift, program)
-    clause = _only_clause(tree, text)
-    if not shift and clause.heads[0].relation in program.relations and not list(nodes_of(syntax.Atom, clause.body)):
-        raise _wrong(text, "E0618.head", form=", ".join(part.strip() for part in text.split(":-", 1)))
-    clause = _bound(clause, parameters, text, shift, program)
-    if shift:
-        found_names = sorted((v.span.start, v.name) for v in variables_of(clause.body, is_deep=False))
-        columns: tuple[str, ...] = tuple(dict.fromkeys(name for _, name in found_names))
-    else:
+    asked = _Text(text, name)
+    clause = asked.clause(program)
+    has_head = not asked.shift
+    if has_head and clause.heads[0].relation in program.relations and not list(nodes_of(syntax.Atom, clause.body)):
+        raise asked.wrong("E0618.head", form=", ".join(part.strip() for part in text.split(":-", 1)))
+    clause = _bound(clause, parameters, asked, program)
+    if has_head:
         columns, clause = _columns_of_head(clause)
+    else:
+        found_names = sorted((v.span.start, v.name) for v in variables_of(clause.body, is_deep=False))
+        columns = tuple(dict.fromkeys(name for _, name in found_names))
     clause = replace(clause, heads=(syntax.Atom(name, (), _NOWHERE, _NOWHERE),), plan=None)
-    asked = _checked(_declared(name, ()), clause, source, text, shift, types, program)
-    return _with_columns(asked, name, columns, text)
+    return _with_columns(_checked(_declared(name, ()), clause, asked, types, program), name, columns, asked)
 
 
 def require_columns(where: str, relation: str, columns: Collection[str]) -> None:
     """Raises ElastalogError if a filter of a relation compares a variable that is nowhere else: it was meant as a
     column or as a text."""
-    source, shift = _as_clause(where, ANSWER)
-    tree, _ = parse(source)
+    asked = _Text(where, ANSWER)
+    tree, _ = parse(asked.source)
     uses = Counter(variable.name for variable in nodes_of(syntax.Variable, tree))
     for comparison in nodes_of(syntax.Comparison, tree):
         for side in (comparison.left, comparison.right):
             name = side.name if type(side) is syntax.Variable and side.name[0] not in "?_" else None
             if name is not None and uses[name] == 1 and name not in columns:
-                span = Span(side.span.start - shift, side.span.end - shift)
                 listed = ", ".join(f"`{column}`" for column in columns)
                 near = did_you_mean(name, columns)
-                raise _wrong(where, "E0618.column", span, name=name, relation=relation, columns=listed, near=near)
+                raise asked.wrong("E0618.column", side.span, name=name, relation=relation, columns=listed, near=near)
 
 
 def parameters_in(text: str, program: CheckedProgram) -> tuple[str, ...]:
     """The names of a query's parameters, in order. Raises ElastalogError if the text is no query, or asks unknown
     relations."""
-    source, shift = _as_clause(text, free_name(ANSWER, program))
-    tree, found = parse(source)
-    _refuse(found, text, shift, program)
-    clause = _only_clause(tree, text)
+    asked = _Text(text, free_name(ANSWER, program))
+    clause = asked.clause(program)
     for atom in nodes_of(syntax.Atom, clause.body):
         if atom.relation not in program.relations:
-            span = Span(atom.span.start - shift, atom.span.end - shift)
             advice = did_you_mean(atom.relation, program.relations)
-            raise _wrong(text, "E0204.query", span, name=atom.relation, advice=advice)
+            raise asked.wrong("E0204.query", atom.span, name=atom.relation, advice=advice)
     names = (variable.name for variable in nodes_of(syntax.Variable, (*clause.heads, *clause.body)))
     return tuple(dict.fromkeys(name[1:] for name in names if name.startswith("?")))
 
@@ -127,44 +120,52 @@ def parameters_in(text: str, program: CheckedProgram) -> tuple[str, ...]:
 def _checked(
     declared: syntax.RelationDeclaration,
     clause: syntax.Clause,
-    source: Source,
-    text: str,
-    shift: int,
+    asked: _Text | None,
     types: syntax.Tree,
     program: CheckedProgram,
 ) -> CheckedProgram:
-    """A clause as the only one of a program, which defines what is declared."""
+    """A clause as the only one of a program, which defines what is declared. It is a rule of the program where no text
+    is asked."""
     others = (syntax.RelationDeclaration, syntax.Directive, syntax.Pragma, syntax.Clause, syntax.Subsumption)
     items: list[syntax.Item] = [item for item in types.items if not isinstance(item, others)]
     items += [_declared(relation.name, relation.attributes) for relation in program.relations.values()]
-    asked, found = check(syntax.Tree(source, (*items, declared, clause)))
-    _refuse(found, text, shift, program)
-    assert asked is not None
-    return asked
+    source = Source("<rule>", "") if asked is None else asked.source
+    made, found = check(syntax.Tree(source, (*items, declared, clause)))
+    _refuse(found, asked, program)
+    assert made is not None
+    return made
 
 
 # --- what was written ----------------------------------------------------------------------------------------------
 
 
-def _as_clause(text: str, name: str) -> tuple[Source, int]:
-    """The text as a clause, and how far places in it have moved: not at all if it has a head."""
-    body = text.rstrip().removesuffix(".")
-    if not body.strip():
-        raise _wrong(text, "E0618.empty")
-    if body.lstrip().startswith("?-"):
-        raise _wrong(text, "E0618.prompt")
-    tokens, _ = tokenize(Source("<query>", body))
-    if ":-" in tokens.texts:
-        return Source("<query>", f"{body}\n."), 0
-    prefix = f"{name}{_PREFIX}"
-    return Source("<query>", f"{prefix}{body}\n."), len(prefix)
+class _Text:
+    """A query as it is written, and as the clause that `source` has, in which places have moved by `shift`: not at all
+    if it has a head."""
 
+    def __init__(self, text: str, name: str) -> None:
+        self.text = text
+        body = text.rstrip().removesuffix(".")
+        if not body.strip():
+            raise self.wrong("E0618.empty")
+        if body.lstrip().startswith("?-"):
+            raise self.wrong("E0618.prompt")
+        prefix = "" if ":-" in tokenize(Source("<query>", body))[0].texts else f"{name}() :-\n"
+        self.source, self.shift = Source("<query>", f"{prefix}{body}\n."), len(prefix)
 
-def _only_clause(tree: syntax.Tree, text: str) -> syntax.Clause:
-    match tree.items:
-        case (syntax.Clause(heads=(_,)) as clause,):
-            return clause
-    raise _wrong(text, "E0618.several")
+    def wrong(self, key: str, place: Span | None = None, **values: Any) -> ElastalogError:
+        """What is wrong with a place of the clause, or with all of the query."""
+        span = Span(0, len(self.text)) if place is None else Span(*(offset - self.shift for offset in place))
+        return error(key, span, source=Source("<query>", self.text), **values)
+
+    def clause(self, program: CheckedProgram) -> syntax.Clause:
+        """The clause as it can be read. Raises ElastalogError if the text has errors, or is none."""
+        tree, found = parse(self.source)
+        _refuse(found, self, program)
+        match tree.items:
+            case (syntax.Clause(heads=(_,)) as clause,):
+                return clause
+        raise self.wrong("E0618.several")
 
 
 def _columns_of_head(clause: syntax.Clause) -> tuple[tuple[str, ...], syntax.Clause]:
@@ -191,7 +192,7 @@ def _columns_of_head(clause: syntax.Clause) -> tuple[tuple[str, ...], syntax.Cla
 
 
 def _bound(
-    clause: syntax.Clause, parameters: Mapping[str, Value], text: str, shift: int, program: CheckedProgram
+    clause: syntax.Clause, parameters: Mapping[str, Value], asked: _Text, program: CheckedProgram
 ) -> syntax.Clause:
     """The clause with values in the places of parameters. All must be given, and all that are given be used."""
     used: set[str] = set()
@@ -202,14 +203,12 @@ def _bound(
             return term
         name = term.name[1:]
         if name not in parameters:
-            span = Span(term.span.start - shift, term.span.end - shift)
             unused = [given for given in parameters if f"?{given}" not in wanted]
             near = nearest(name, unused) or next(iter(unused), None)
             advice = f"`{near}` was given a value, and the query has no `?{near}`: is that `?{name}`?"
             given, typed = ('"…"', "…") if _is_text(term, clause, program) else ("1", "1")
-            raise _wrong(
-                text, "E0619", span, name=name, advice=near and advice, example=name or "name", given=given, typed=typed
-            )
+            values = {"example": name or "name", "given": given, "typed": typed}
+            raise asked.wrong("E0619", term.span, name=name, advice=near and advice, **values)
         used.add(name)
         return constant(parameters[name], term.span)
 
@@ -252,7 +251,7 @@ def _declared(name: str, attributes: tuple[checked.Attribute, ...]) -> syntax.Re
     return syntax.RelationDeclaration(name, written, (), _NOWHERE, _NOWHERE)
 
 
-def _with_columns(asked: CheckedProgram, name: str, columns: tuple[str, ...], text: str) -> Query:
+def _with_columns(asked: CheckedProgram, name: str, columns: tuple[str, ...], text: _Text) -> Query:
     """The checked query with its columns in the head, whose types the check has found."""
     bases: dict[str, checked.Variable] = {}
     rules = []
@@ -260,7 +259,7 @@ def _with_columns(asked: CheckedProgram, name: str, columns: tuple[str, ...], te
         own = {variable.name: variable for variable in variables_in(rule.body, is_deep=True)}
         missing = next((column for column in columns if column not in own), None)
         if missing is not None:
-            raise _wrong(text, "E0618.alternatives", name=missing)
+            raise text.wrong("E0618.alternatives", name=missing)
         bases.update({column: own[column] for column in columns})
         rules.append(replace(rule, head=checked.Atom(name, tuple(own[column] for column in columns), rule.span)))
     attributes = tuple(checked.Attribute(column, bases[column].base.value, bases[column].base) for column in columns)
@@ -276,16 +275,17 @@ def _with_columns(asked: CheckedProgram, name: str, columns: tuple[str, ...], te
 # --- diagnostics ---------------------------------------------------------------------------------------------------
 
 
-def _refuse(found: tuple[Diagnostic, ...], text: str, shift: int, program: CheckedProgram) -> None:
+def _refuse(found: tuple[Diagnostic, ...], asked: _Text | None, program: CheckedProgram) -> None:
     """Raises the errors among findings, as ones about the text of the query. Other labels than the primary ones lead to
     declarations, which stand elsewhere."""
+    text, shift = ("", 0) if asked is None else (asked.text, asked.shift)
     source = Source("<query>", text)
     errors, told = [], []
     for fault in found:
         if fault.severity == "error":
             labels = tuple(_placed(label, shift, len(text)) for label in fault.labels if label.primary)
             message = fault.message
-            if any(label.span.start >= len(text) for label in labels):  # the dot was put there by `_as_clause`
+            if any(label.span.start >= len(text) for label in labels):  # the dot was put there by `_Text`
                 message = message.replace("found `.`", _END)
             advice = fault.help
             if fault.code == "E0114":
@@ -326,11 +326,6 @@ def about_part(failed: ElastalogError, part: str, shift: int) -> ElastalogError:
 def _placed(label: Label, shift: int, end: int) -> Label:
     start, last = (min(max(offset - shift, 0), end) for offset in label.span)
     return replace(label, span=Span(start, max(start, last)))
-
-
-def _wrong(text: str, key: str, span: Span | None = None, **values: Any) -> ElastalogError:
-    """What is wrong with a place of the query, or with all of it."""
-    return error(key, span or Span(0, len(text)), source=Source("<query>", text), **values)
 
 
 # --- the values of parameters ----------------------------------------------------------------------------------------

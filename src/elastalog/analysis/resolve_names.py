@@ -8,10 +8,11 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from elastalog.analysis.declare_types import report_unknown_type
-from elastalog.analysis.draft import Draft, Outcome, Shape, Structure, is_constructor
+from elastalog.analysis.draft import Draft, Outcome, Shape, is_constructor
 from elastalog.analysis.findings import NO_NULL, Findings
 from elastalog.analysis.functors import FUNCTORS, MEANT, functor_of, is_rewritten
 from elastalog.analysis.negation import has_partial_part, is_partial, negate
+from elastalog.analysis.program import StructuredType
 from elastalog.analysis.scopes import pieces
 from elastalog.diagnostics.messages import counted, quoted
 from elastalog.syntax import tree
@@ -44,7 +45,7 @@ def resolve_names(draft: Draft) -> Outcome:
     return replace(draft, clauses=tuple(clauses)), findings.diagnostics
 
 
-def constructors_of(draft: Draft) -> dict[str, Structure]:
+def constructors_of(draft: Draft) -> dict[str, StructuredType]:
     """The type of every branch."""
     structures = [meaning.structure for meaning in draft.types.values() if meaning.structure is not None]
     return {functor: structure for structure in structures for functor in structure.branches if functor != "[]"}

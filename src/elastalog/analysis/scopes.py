@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from elastalog.analysis.draft import FlatBody, FlatLiteral, SeparatedAggregate
 from elastalog.analysis.findings import Findings
@@ -30,6 +31,7 @@ from elastalog.analysis.variables import (
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.diagnostics.source import Span
 from elastalog.syntax import tree
+from elastalog.syntax.tree import with_parts
 
 
 class TooLargeError(Exception):
@@ -111,11 +113,7 @@ class _Scope:
                 raise InternalError("scopes", "a group is left")
 
     def atom(self, atom: tree.Atom) -> tree.Atom:
-        arguments = [self.term(term) for term in atom.arguments]
-        for new, old in zip(arguments, atom.arguments, strict=True):
-            if new is not old:
-                return tree.Atom(atom.relation, tuple(arguments), atom.relation_span, atom.span)
-        return atom
+        return with_parts(atom, self.term)
 
     def comparison(self, comparison: tree.Comparison) -> None:
         left, right = comparison.left, comparison.right
@@ -130,7 +128,7 @@ class _Scope:
             if type(left) is tree.Variable and _is_special(right):
                 assert isinstance(right, tree.Call)
                 result = self.result(left)
-                self.generate(result, replace(right, arguments=tuple([self.term(term) for term in right.arguments])))
+                self.generate(result, with_parts(right, self.term))
                 self.meet(left, result, comparison)
                 return
         left, right, comparison_span = self.term(left), self.term(right), comparison.span
@@ -149,28 +147,22 @@ class _Scope:
         if result.name != renamed.name:
             self.literals.append(replace(comparison, left=renamed, right=result))
 
-    def term(self, term: tree.Term) -> tree.Term:
+    def term(self, term: Any) -> Any:
+        """A term, or several, with variables of this scope and without what is a literal of its own."""
         if type(term) is tree.Variable:
             return self.variable(term)
-        match term:
-            case tree.Call():
-                arguments = tuple([self.term(argument) for argument in term.arguments])
-                call = tree.Call(term.functor, arguments, term.functor_span, term.span)
-                if term.functor == "format":
-                    return formatted(call)
-                if not is_rewritten(term.functor):
-                    return call
-                result = self.separator.fresh(term.functor, term.span)
-                self.generate(result, call)
-                return result
-            case tree.Cast():
-                return replace(term, term=self.term(term.term))
-            case tree.Aggregate():
-                result = self.separator.fresh(term.operator, term.span)
-                self.literals.append(self.aggregate(result, term))
-                return result
-            case _:
-                return term
+        if type(term) is tree.Aggregate:
+            result = self.separator.fresh(term.operator, term.span)
+            self.literals.append(self.aggregate(result, term))
+            return result
+        made = with_parts(term, self.term)
+        if type(made) is not tree.Call or not is_rewritten(made.functor):
+            return made
+        if made.functor == "format":
+            return formatted(made)
+        result = self.separator.fresh(made.functor, made.span)
+        self.generate(result, made)
+        return result
 
     def variable(self, variable: tree.Variable) -> tree.Variable:
         if not self.renaming:

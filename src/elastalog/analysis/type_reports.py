@@ -11,11 +11,11 @@ import re
 from collections.abc import Mapping
 from typing import NoReturn
 
-from elastalog.analysis.draft import LIMITS, Draft, Field, Kind, SeparatedAggregate, Structure, is_constructor
+from elastalog.analysis.draft import LIMITS, Draft, Kind, SeparatedAggregate, is_constructor
 from elastalog.analysis.findings import Findings, Place, secondary
 from elastalog.analysis.functors import FUNCTORS, Functor
 from elastalog.analysis.infer import Environment
-from elastalog.analysis.program import Base
+from elastalog.analysis.program import Base, Part, StructuredType
 from elastalog.analysis.variables import written_name
 from elastalog.diagnostics.diagnostic import Label
 from elastalog.diagnostics.messages import quoted
@@ -82,7 +82,7 @@ class TypeReports:
             expected=expected, advice=advice,
         )  # fmt: skip
 
-    def part(self, field: Field, term: tree.Term, found: Kind, expected: Kind) -> NoReturn:
+    def part(self, field: Part, term: tree.Term, found: Kind, expected: Kind) -> NoReturn:
         """A field of a record or branch that has a value of another type."""
         here, advice = f"field {quoted(field.name)} is {expected.article}", self.constant_advice(term, found, expected)
         if type(term) is tree.Variable:
@@ -175,7 +175,7 @@ class TypeReports:
     def result(self, aggregate: SeparatedAggregate, found: Kind, expected: Kind) -> NoReturn:
         name, written = aggregate.result.name, self.text(aggregate)
         advice = "give the result a variable of its own"
-        if not isinstance(expected, Structure):
+        if not isinstance(expected, StructuredType):
             other = f"{name}_{found.value}"
             advice = f"write `{other} = {written}, {name} = {_CONVERSIONS[expected]}({other})`"
             if "@" in name:  # nobody wrote it
@@ -187,7 +187,7 @@ class TypeReports:
             found=found, expected=expected, advice=advice,
         )  # fmt: skip
 
-    def foreign(self, call: tree.Call, structure: Structure) -> NoReturn:
+    def foreign(self, call: tree.Call, structure: StructuredType) -> NoReturn:
         """A value that is built in a way that its type does not have."""
         note = f"its branches are {', '.join(quoted(functor) for functor in structure.branches)}"
         if structure.is_record:
@@ -195,7 +195,7 @@ class TypeReports:
         self.fail("E0341", call.span, text=self.text(call), type=structure.name, note=note)
 
     def cast(self, cast: tree.Cast, found: Kind, expected: Kind) -> NoReturn:
-        if isinstance(found, Structure) or isinstance(expected, Structure):
+        if isinstance(found, StructuredType) or isinstance(expected, StructuredType):
             advice = _conversion_advice(found, expected, "…")
         else:
             advice = f"convert the value with `{_CONVERSIONS[expected]}(…)`"
@@ -206,7 +206,7 @@ class TypeReports:
 
 
 def _conversion_advice(found: Kind, expected: Kind, text: str) -> str:
-    if isinstance(found, Structure) or isinstance(expected, Structure):
+    if isinstance(found, StructuredType) or isinstance(expected, StructuredType):
         return f"give a value of type {quoted(expected.value)}, or change a declaration"
     loss = ", which drops the fraction" if found is Base.FLOAT and expected is not Base.SYMBOL else ""
     return f"convert the {found.value} with `{_CONVERSIONS[expected]}({text})`{loss}, or change a declaration"

@@ -186,20 +186,20 @@ def render_text(diagnostic: Diagnostic, *, color: bool = False) -> str:
     heading = palette.paint(f"{diagnostic.severity}[{diagnostic.code}]", style)
     lines = [f"{heading}{palette.paint(': ' + show_text(diagnostic.message), BOLD)}"]
     gutter = 1
-    notes = list(diagnostic.notes)
-    if diagnostic.source is not None and diagnostic.labels:
-        by_source, ways = _by_source(diagnostic.source, diagnostic.labels)
-        notes += ways
-        ends = [(source, max(max(at.span.start, at.span.end - 1) for at in labels)) for source, labels in by_source]
-        gutter = max(len(str(source.locate(end)[0])) for source, end in ends)
-        for source, labels in by_source:
-            line, column = source.locate(_main_label(labels).span.start)
-            lines.append(arrow(palette, gutter, f"{source.name}:{line}:{column}"))
-            lines.extend(excerpt(source, labels, gutter, palette, style))
-    elif diagnostic.source is not None or diagnostic.location is not None:
+    placed, ways = _origins(diagnostic)
+    by_source: dict[int, tuple[Source, list[Label]]] = {}
+    for label, source, span in placed:
+        by_source.setdefault(id(source), (source, []))[1].append(Label(span, label.text, label.primary))
+        last = max(span.start, span.end - 1)
+        gutter = max(gutter, len(str(source.locate(last)[0])))
+    for source, labels in by_source.values():
+        line, column = source.locate(next((at for at in labels if at.primary), labels[0]).span.start)
+        lines.append(arrow(palette, gutter, f"{source.name}:{line}:{column}"))
+        lines.extend(excerpt(source, labels, gutter, palette, style))
+    if not placed and (diagnostic.source is not None or diagnostic.location is not None):
         name = diagnostic.source.name if diagnostic.source else ""
         lines.append(arrow(palette, gutter, diagnostic.location or name))
-    for word, text in [("note", note) for note in notes] + [("help", diagnostic.help or "")]:
+    for word, text in [("note", note) for note in (*diagnostic.notes, *ways)] + [("help", diagnostic.help or "")]:
         if text:
             lines.extend(remark(palette, gutter, word, text))
     return "\n".join(lines)
@@ -212,18 +212,16 @@ def render_json(diagnostics: Iterable[Diagnostic]) -> str:
     return json.dumps([_as_json(diagnostic) for diagnostic in diagnostics], indent=2)
 
 
-def _by_source(whole: Source, labels: tuple[Label, ...]) -> tuple[list[tuple[Source, list[Label]]], list[str]]:
-    """The labels by the file they point into, that of the main label first; and how the text of that got there."""
-    found: dict[int, tuple[Source, list[Label]]] = {}
-    main = _main_label(list(labels))
-    ways: tuple[str, ...] = ()
-    for label in (main, *(label for label in labels if label is not main)):
-        source, span, notes = whole.origin(_clip(whole, label.span))
-        if label is main:
-            ways = notes
-        own = found.setdefault(id(source), (source, []))[1]
-        own.append(Label(_clip(source, span), label.text, label.primary))
-    return list(found.values()), list(ways)
+def _origins(diagnostic: Diagnostic) -> tuple[list[tuple[Label, Source, Span]], tuple[str, ...]]:
+    """The labels with the files that they point into, and the places there, the main one first; and how the text that
+    this one marks got there."""
+    whole, labels = diagnostic.source, diagnostic.labels
+    if whole is None or not labels:
+        return [], ()
+    main = next((label for label in labels if label.primary), labels[0])
+    found = [(label, whole.origin(_clip(whole, label.span))) for label in (main, *labels)]
+    placed = [(label, at.source, _clip(at.source, at.span)) for label, at in found]
+    return [placed[0], *(each for each in placed[1:] if each[0] is not main)], found[0][1].notes
 
 
 def _clip(source: Source, span: Span) -> Span:
@@ -232,32 +230,21 @@ def _clip(source: Source, span: Span) -> Span:
     return Span(start, min(max(span.end, start), len(source.text)))
 
 
-def _main_label(labels: list[Label]) -> Label:
-    return next((label for label in labels if label.primary), labels[0])
-
-
 def _as_json(diagnostic: Diagnostic) -> dict[str, object]:
-    source = diagnostic.source
+    placed, ways = _origins(diagnostic)
+    order = {id(label): place for place, label in enumerate(diagnostic.labels)}
     return {
         "code": diagnostic.code,
         "severity": diagnostic.severity,
         "message": diagnostic.message,
         "location": diagnostic.location,
-        "labels": [_label_as_json(source, label) for label in diagnostic.labels] if source is not None else [],
-        "notes": [*diagnostic.notes, *_ways(diagnostic)],
+        "labels": [_label_as_json(*each) for each in sorted(placed, key=lambda each: order[id(each[0])])],
+        "notes": [*diagnostic.notes, *ways],
         "help": diagnostic.help,
     }
 
 
-def _ways(diagnostic: Diagnostic) -> tuple[str, ...]:
-    if diagnostic.source is None or not diagnostic.labels:
-        return ()
-    main = _main_label(list(diagnostic.labels))
-    return diagnostic.source.origin(_clip(diagnostic.source, main.span)).notes
-
-
-def _label_as_json(source: Source, label: Label) -> dict[str, object]:
-    source, span, _ = source.origin(_clip(source, label.span))
+def _label_as_json(label: Label, source: Source, span: Span) -> dict[str, object]:
     line, column = source.locate(span.start)
     end_line, end_column = source.locate(span.end)
     return {

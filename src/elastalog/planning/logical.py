@@ -122,7 +122,10 @@ class Clause:
     rule: Rule | None
     origin: Origin | None = field(default=None, compare=False)
     wraps: bool = False
-    _scans: tuple[Scan, ...] | None = field(default_factory=lambda: None, init=False, repr=False, compare=False)
+    scans: tuple[Scan, ...] = field(default=(), init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scans", tuple([goal for goal in self.goals if isinstance(goal, Scan)]))
 
     @property
     def is_handing_on(self) -> bool:
@@ -132,14 +135,6 @@ class Clause:
     @property
     def is_recursive(self) -> bool:
         return bool(self.recursive_goals)
-
-    @property
-    def scans(self) -> tuple[Scan, ...]:
-        found = self._scans
-        if found is None:  # proofs ask again and again
-            found = tuple(goal for goal in self.goals if isinstance(goal, Scan))
-            object.__setattr__(self, "_scans", found)
-        return found
 
     @property
     def expressions(self) -> Iterator[Expression]:
@@ -268,7 +263,19 @@ class LogicalStratum:
     """How it is evaluated in the order of values, where it is."""
     why_in_rounds: str = ""
     """Why it is not, where it has subsumption."""
-    _reads: frozenset[str] | None = field(default_factory=lambda: None, init=False, repr=False, compare=False)
+    reads: frozenset[str] = field(default=frozenset(), init=False, repr=False, compare=False)
+    """The relations of lower strata whose changes concern this one."""
+
+    def __post_init__(self) -> None:
+        goals = [goal for clause in (*self.clauses, *self.dominance) for goal in clause.goals]
+        names = {goal.relation for goal in goals if not isinstance(goal, Test)}
+        if self.aggregate is not None:
+            names.update(self.aggregate.reads)
+        if self.equivalence is not None:
+            names.add(self.equivalence.pairs)
+        if self.ranked is not None:
+            names.update(link.made_of for link in self.ranked.links if link.made_of is not None)
+        object.__setattr__(self, "reads", frozenset(names.difference(self.relations)))
 
     @property
     def is_folded(self) -> bool:
@@ -279,30 +286,6 @@ class LogicalStratum:
     def numbering(self) -> AggregateRule | None:
         """The rule by which it gives numbers to derivations, if it does."""
         return self.aggregate if self.aggregate is not None and self.aggregate.is_numbering else None
-
-    @property
-    def reads(self) -> frozenset[str]:
-        """The relations of lower strata whose changes concern this one."""
-        found = self._reads
-        if found is None:
-            found = self._found_reads()
-            object.__setattr__(self, "_reads", found)
-        return found
-
-    def _found_reads(self) -> frozenset[str]:
-        names = {
-            goal.relation
-            for clause in (*self.clauses, *self.dominance)
-            for goal in clause.goals
-            if not isinstance(goal, Test)
-        }
-        if self.aggregate is not None:
-            names.update(self.aggregate.reads)
-        if self.equivalence is not None:
-            names.add(self.equivalence.pairs)
-        if self.ranked is not None:
-            names.update(link.made_of for link in self.ranked.links if link.made_of is not None)
-        return frozenset(names.difference(self.relations))
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,7 +301,8 @@ class LogicalProgram:
     """The equivalences that are kept as classes, each with the relation of these."""
     merged: frozenset[str] = field(default=frozenset(), init=False, repr=False, compare=False)
     """The equivalences whose classes are formed in their own recursion."""
-    _limits: Mapping[str, int] | None = field(default_factory=lambda: None, init=False, repr=False, compare=False)
+    limits: Mapping[str, int] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """By relation with a `.limitsize`, how many facts it allows."""
     plans: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What backends have planned and can use again, here and in other sessions of the program."""
 
@@ -328,6 +312,9 @@ class LogicalProgram:
             object.__setattr__(self, name, found)
         merged = frozenset(rule.pairs for stratum in self.strata for rule in stratum.merges)
         object.__setattr__(self, "merged", merged)
+        directives = ((name, each) for name, held in self.checked.relations.items() for each in held.directives)
+        limits = {name: int(each.parameters["n"]) for name, each in directives if each.kind == "limitsize"}
+        object.__setattr__(self, "limits", limits)
 
     @property
     def flat(self) -> frozenset[str]:
@@ -338,20 +325,6 @@ class LogicalProgram:
     def equivalences(self) -> frozenset[str]:
         """The relations that are kept as classes."""
         return frozenset(self.classes)
-
-    @property
-    def limits(self) -> Mapping[str, int]:
-        """By relation with a `.limitsize`, how many facts it allows."""
-        found = self._limits
-        if found is None:  # every stratum asks
-            found = {
-                relation.name: int(directive.parameters["n"])
-                for relation in self.checked.relations.values()
-                for directive in relation.directives
-                if directive.kind == "limitsize"
-            }
-            object.__setattr__(self, "_limits", found)
-        return found
 
     def is_limited(self, stratum: LogicalStratum) -> bool:
         """Whether a `.limitsize` may have to cut a stratum short."""

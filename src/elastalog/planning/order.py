@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from heapq import heappop, heappush, heapreplace
-from typing import Protocol, TypeAlias, assert_never
+from typing import Protocol
 
 from elastalog.analysis.program import Constant, Variable, variables_of
 from elastalog.late import dataclass
@@ -47,51 +47,14 @@ class NoStatistics:
 
 
 @dataclass(frozen=True, slots=True)
-class Bind:
-    """A test that gives its variable a value."""
+class Ready:
+    """A test that can be done, and the variables that it gives a value: the one that an equation defines, or is solved
+    for (`solution`); or parts of a value that it takes apart."""
 
     goal: int
-    variable: Variable
-
-
-@dataclass(frozen=True, slots=True)
-class Apart:
-    """A test `variable = [parts]` that takes the variable apart and gives some of the parts their values."""
-
-    goal: int
-    variables: tuple[Variable, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Solve:
-    """An equation that gives the one variable without a value that it has."""
-
-    goal: int
-    solution: Solution
-
-
-Ready: TypeAlias = int | Bind | Apart | Solve
-"""A test that can be done: one that only tests, by its goal, or one that gives variables their values."""
-
-
-def goal_of(test: Ready) -> int:
-    """The goal of a test."""
-    return test if isinstance(test, int) else test.goal
-
-
-def given_by(test: Ready) -> tuple[Variable, ...]:
-    """The variables that a test gives a value."""
-    match test:
-        case int():
-            return ()
-        case Bind():
-            return (test.variable,)
-        case Apart():
-            return test.variables
-        case Solve():
-            return (test.solution.variable,)
-        case _:
-            assert_never(test)
+    gives: tuple[Variable, ...] = ()
+    solution: Solution | None = None
+    is_apart: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,14 +173,14 @@ def _ready_tests(clause: Clause, waiting: list[int], bound: set[str], solves: bo
             for i, test in tests if solves else ():
                 solution = solve_equation(test, bound, clause.wraps)
                 if solution is not None:
-                    found = Solve(i, solution)
+                    found = Ready(i, (solution.variable,), solution)
                     break
             else:
                 return tuple(ready)
         ready.append(found)
         tests.remove((i, test))
         waiting.remove(i)
-        bound.update(variable.name for variable in given_by(found))
+        bound.update(variable.name for variable in found.gives)
 
 
 def _doable(i: int, test: Test, bound: set[str]) -> Ready | None:
@@ -226,15 +189,15 @@ def _doable(i: int, test: Test, bound: set[str]) -> Ready | None:
     if parts is not None and isinstance(test.left, Variable) and test.left.name in bound:
         # Even if all parts are known: to build a record only to compare it would add it to the dictionary.
         unknown = {v.name: v for v in variables_of(parts) if v.name not in bound}
-        return Apart(i, tuple(unknown.values()))
+        return Ready(i, tuple(unknown.values()), is_apart=True)
     left = all(v.name in bound for v in variables_of(test.left))
     right = all(v.name in bound for v in variables_of(test.right))
     if left and right:
-        return i
+        return Ready(i)
     if test.operator == "=" and right and isinstance(test.left, Variable):
-        return Bind(i, test.left)
+        return Ready(i, (test.left,))
     if test.operator == "=" and left and isinstance(test.right, Variable):
-        return Bind(i, test.right)
+        return Ready(i, (test.right,))
     return None
 
 

@@ -14,25 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from typing import assert_never
 
 from elastalog.analysis.program import Apply, Constant, Expression, Variable
 from elastalog.late import dataclass
 from elastalog.planning import steps
 from elastalog.planning.goals import can_fail, variables_in
 from elastalog.planning.logical import Absent, Clause, Scan, Term, Test
-from elastalog.planning.order import (
-    Apart,
-    Bind,
-    Ready,
-    Solve,
-    Statistics,
-    Visit,
-    first_scan,
-    given_by,
-    goal_of,
-    order_goals,
-)
+from elastalog.planning.order import Ready, Statistics, Visit, first_scan, order_goals
 from elastalog.settings import SETTINGS
 
 
@@ -250,10 +238,10 @@ def _draft_tests(clause: Clause, visit: Visit) -> _Draft:
     given: list[str] = []
     reads: set[str] = set()
     for ready in visit.tests:
-        test = clause.goals[goal_of(ready)]
+        test = clause.goals[ready.goal]
         assert isinstance(test, Test)
         tests.append((ready, test))
-        given += [variable.name for variable in given_by(ready)]
+        given += [variable.name for variable in ready.gives]
         reads.update([variable.name for variable in variables_in(test)])
     return _Draft(visit.goal, tuple(tests), given, reads)
 
@@ -339,30 +327,25 @@ def _actions(draft: _Draft, layout: _Layout, is_sought: bool) -> tuple[steps.Act
     actions += [steps.KeepEqual(slots[left], slots[right]) for left, right in draft.same]
     actions += [steps.Fill(slots[name], constant) for name, constant in draft.fills.items()]
     for ready, test in draft.tests:
-        match ready:
-            case Apart():
-                actions.append(_take_apart(test, ready, slots))
-            case Solve():
-                actions += _solve(test, ready, slots)
-            case int() | Bind():
-                binds = ready.variable.name if isinstance(ready, Bind) else None
-                # A derivation whose arithmetic overflows has not been made: rows for which it does lead to none.
-                actions.append(_test_action(test, binds, slots, drops_errors=is_sought and can_fail(test)))
-            case _:
-                assert_never(ready)
+        if ready.is_apart:
+            actions.append(_take_apart(test, ready, slots))
+            continue
+        found = ready.solution
+        if found is not None:
+            slot = slots[found.variable.name]
+            actions.append(steps.Compute(slot, found.expression, drops_errors=True, is_sought=True))
+        if found is None or not found.is_exact:
+            binds = ready.gives[0].name if ready.gives and found is None else None
+            # A derivation whose arithmetic overflows has not been made: rows for which it does lead to none.
+            drops_errors = found is not None or (is_sought and can_fail(test))
+            actions.append(_test_action(test, binds, slots, drops_errors))
     return (*actions, *layout.copies)
 
 
-def _solve(goal: Test, solve: Solve, slots: dict[str, int]) -> list[steps.Action]:
-    found = solve.solution
-    compute = steps.Compute(slots[found.variable.name], found.expression, drops_errors=True, is_sought=True)
-    return [compute] if found.is_exact else [compute, _test_action(goal, None, slots, drops_errors=True)]
-
-
-def _take_apart(goal: Test, apart: Apart, slots: dict[str, int]) -> steps.Action:
+def _take_apart(goal: Test, apart: Ready, slots: dict[str, int]) -> steps.Action:
     assert isinstance(goal.left, Variable)
     assert isinstance(goal.right, Apply)
-    unknown = {variable.name for variable in apart.variables}
+    unknown = {variable.name for variable in apart.gives}
     taken: list[tuple[int, int]] = []
     checked: list[tuple[int, int]] = []
     fixed: list[tuple[int, Constant]] = []

@@ -173,13 +173,10 @@ class ClauseParser(LiteralParser):
             self.expect(":", "after the number of a version")
             opened = self.position
             self.expect("(", "before the order of a version")
-            order: list[int] = []
-            while self.texts[self.position] != ")":
-                order.append(self.plan_number("the number of an atom"))
-                if not self.goes_on(")"):
-                    break
-            self.expect_close(")", opened, "or `,` in the order of a version")
-            versions.append((version, tuple(order)))
+            order = self.listed(
+                ")", opened, "in the order of a version", lambda: self.plan_number("the number of an atom")
+            )
+            versions.append((version, order))
             if not self.skip_if(","):
                 return Plan(tuple(versions), self.span_from(first))
 

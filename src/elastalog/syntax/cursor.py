@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from elastalog.diagnostics.diagnostic import Diagnostic, Label, finding
 from elastalog.diagnostics.source import Source, Span
@@ -15,6 +16,7 @@ BY_PLACE = "arguments go by their place, without names: `path(1, X)`, with `_` f
 MOST_NESTED = 100
 """How deep expressions and bodies may nest; it bounds the recursion of every later stage too."""
 
+_T = TypeVar("_T")
 _OPERATOR_HABITS = {"&": "band", "|": "bor", "<<": "bshl", ">>": "bshr", "&&": "land", "||": "lor", "mod": "%"}
 
 _ELEMENT = re.compile(r'[\w"]')
@@ -176,6 +178,16 @@ class Cursor:
         self.report("E0129", self.span_of(self.position - 1), closing=closing)
         return False
 
+    def listed(self, closing: str, opened: int, where: str, read: Callable[[], _T]) -> tuple[_T, ...]:
+        """Elements up to the bracket that closes the one at `opened`."""
+        found: list[_T] = []
+        while self.texts[self.position] != closing:
+            found.append(read())
+            if not self.goes_on(closing):
+                break
+        self.expect_close(closing, opened, f"or `,` {where}")
+        return tuple(found)
+
     def name(self, what: str, *, allow_reserved: bool = False) -> int:
         """Reads a name and gives its index."""
         index = self.position
@@ -240,7 +252,7 @@ class Cursor:
         while self.is_annotation(self.position):
             opened = self.position + 1
             self.position = opened
-            self.skip_balanced("[", "]")
+            self.skip_annotation()
             if self.texts[self.position - 1] != "]":
                 self.expect_close("]", opened, "after an annotation")
         if self.position > first and (self.texts[self.position] == "}" or self.kinds[self.position] == END):
@@ -253,7 +265,7 @@ class Cursor:
             opened = self.position
             self.expect("[", "after `@!`", advice='an annotation is written `@![doc = "text"]`')
             self.position = opened
-            self.skip_balanced("[", "]")
+            self.skip_annotation()
 
     # --- nesting ---
 
@@ -295,15 +307,12 @@ class Cursor:
             and self.texts[index - 1] not in (",", ";", ":-", "!", "(", "{", "&&", "||")
         )
 
-    def skip_balanced(self, opening: str, closing: str) -> None:
-        """From an opening bracket behind the one that closes it, or to the end of the file."""
+    def skip_annotation(self) -> None:
+        """From a `[` behind the `]` that closes it, or to the end of the file."""
         depth = 0
         while self.kinds[self.position] != END:
             text = self.texts[self.position]
             self.position += 1
-            if text == opening:
-                depth += 1
-            elif text == closing:
-                depth -= 1
-                if depth == 0:
-                    return
+            depth += (text == "[") - (text == "]")
+            if text == "]" and depth == 0:
+                return

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from functools import partial
+from itertools import count
 
 from elastalog.diagnostics.nearest import nearest
 from elastalog.diagnostics.source import Span
@@ -54,14 +56,18 @@ class DeclarationParser(ClauseParser):
             self.position = index
             self.plan()
             self.report("E0122", self.span_from(index), word=word)
-        elif word in ("comp", "init", "override"):
-            self.component_directive(index, word, into)
+        elif word == "comp":
+            self.component(index, into)
+        elif word == "init":
+            self.init(index, into)
+        elif word == "override":
+            self.override(index, into)
         else:
             self.lattice(index, into)
 
     @abstractmethod
-    def component_directive(self, first: int, word: str, into: list[Item]) -> None:
-        """`.comp`, `.init` or `.override`"""
+    def item(self, into: list[Item]) -> None:
+        """One declaration, directive or clause."""
 
     def unknown_directive(self) -> None:
         """A `.` where an item should start."""
@@ -275,21 +281,15 @@ class DeclarationParser(ClauseParser):
         name = self.name("the name of a functor")
         opened = self.position
         self.expect("(", "after the name of a functor", advice="write `.functor f(x: number): number`")
-        parameters: list[Attribute] = []
-        while self.texts[self.position] != ")":
-            parameters.append(self.parameter(len(parameters)))
-            if not self.goes_on(")"):
-                break
-        self.expect_close(")", opened, "or `,` after a parameter")
+        numbers = count(1)
+        parameters = self.listed(")", opened, "after a parameter", lambda: self.parameter(next(numbers)))
         self.expect(":", "after the parameters of a functor", advice="write the type of the result: `): number`")
         result = self.type_name()
         is_stateful = self.texts[self.position] == "stateful"
         self.position += is_stateful
         span = self.span_from(first)
         self.skip_if_stray_dot(".functor")
-        into.append(
-            FunctorDeclaration(self.texts[name], tuple(parameters), result, is_stateful, self.span_of(name), span)
-        )
+        into.append(FunctorDeclaration(self.texts[name], parameters, result, is_stateful, self.span_of(name), span))
 
     def parameter(self, number: int) -> Attribute:
         """`x: number`, or the type alone."""
@@ -297,7 +297,7 @@ class DeclarationParser(ClauseParser):
         if self.texts[self.position + 1] == ":":
             return self.attribute()
         type_name, span = self.type_name()
-        return Attribute(f"x{number + 1}", type_name, span, span)
+        return Attribute(f"x{number}", type_name, span, span)
 
     # --- input and output ---
 
@@ -317,31 +317,28 @@ class DeclarationParser(ClauseParser):
 
     def parameters(self) -> tuple[tuple[str, str, Span], ...]:
         """`(IO=file, filename="x.csv")`"""
-        opened = self.position
         self.position += 1
-        parameters: list[tuple[str, str, Span]] = []
-        while self.texts[self.position] != ")":
-            if self.kinds[self.position] not in (NAME, KEYWORD):
-                raise self.unexpected("the name of a parameter", advice="parameters are written `(name=value)`")
-            key = self.texts[self.name("the name of a parameter", allow_reserved=True)]
-            self.expect("=", "after the name of a parameter")
-            index = self.position
-            kind = self.kinds[index]
-            if kind == STRING:
-                self.position = index + 1
-                value = self.string_value(index)
-            elif kind in (NAME, KEYWORD, INTEGER, FLOAT):
-                self.position = index + 1
-                value = self.source.text[self.starts[index] : self.ends[index]]
-            elif self.texts[index] in (",", ")") or kind == END:
-                raise self.unexpected("a value", advice="values are strings, words or numbers")
-            if kind != STRING and self.texts[self.position] not in (",", ")"):
-                value = self.unquoted(key, index)
-            parameters.append((key, value, self.span_of(index)))
-            if not self.goes_on(")"):
-                break
-        self.expect_close(")", opened, "or `,` after a parameter")
-        return tuple(parameters)
+        return self.listed(")", self.position - 1, "after a parameter", self.io_parameter)
+
+    def io_parameter(self) -> tuple[str, str, Span]:
+        if self.kinds[self.position] not in (NAME, KEYWORD):
+            raise self.unexpected("the name of a parameter", advice="parameters are written `(name=value)`")
+        key = self.texts[self.name("the name of a parameter", allow_reserved=True)]
+        self.expect("=", "after the name of a parameter")
+        index = self.position
+        kind = self.kinds[index]
+        value = ""
+        if kind == STRING:
+            self.position = index + 1
+            return key, self.string_value(index), self.span_of(index)
+        if kind in (NAME, KEYWORD, INTEGER, FLOAT):
+            self.position = index + 1
+            value = self.written(index, index + 1)
+        elif self.texts[index] in (",", ")") or kind == END:
+            raise self.unexpected("a value", advice="values are strings, words or numbers")
+        if self.texts[self.position] not in (",", ")"):
+            value = self.unquoted(key, index)
+        return key, value, self.span_of(index)
 
     def unquoted(self, key: str, index: int) -> str:
         """A value that needs quotes, such as the name of a file: reported, and read over."""
@@ -363,41 +360,32 @@ class DeclarationParser(ClauseParser):
             raise self.unexpected("`<>`", where="after the type of a lattice", advice=form)
         opened = self.position
         self.expect("{", "before the operators of a lattice", advice=form)
-        operators: list[tuple[str, Term, Span]] = []
-        while self.texts[self.position] != "}":
-            index = self.name("the name of an operator, as `Lub`")
-            self.expect("-", "after the name of an operator", advice=form)
-            self.expect(">", "after the name of an operator", advice=form)
-            operators.append((self.texts[index], self.term(), self.span_of(index)))
-            if not self.goes_on("}"):
-                break
-        self.expect_close("}", opened, "or `,` after an operator")
-        into.append(Lattice(type_name, tuple(operators), type_span, self.span_from(first)))
+        operators = self.listed("}", opened, "after an operator", partial(self.operator, form))
+        into.append(Lattice(type_name, operators, type_span, self.span_from(first)))
 
+    def operator(self, form: str) -> tuple[str, Term, Span]:
+        """`Lub -> @lub(_, _)`"""
+        index = self.name("the name of an operator, as `Lub`")
+        self.expect("-", "after the name of an operator", advice=form)
+        self.expect(">", "after the name of an operator", advice=form)
+        return self.texts[index], self.term(), self.span_of(index)
 
-class ComponentParser(DeclarationParser):
-    """Reads `.comp`, `.init` and `.override`."""
+    # --- components ---
 
-    __slots__ = ()
+    def init(self, first: int, into: list[Item]) -> None:
+        """`.init i = C<T>`"""
+        name = self.name("the name of an instance")
+        self.expect("=", "after the name of an instance", advice="an instance is written `.init i = C<T>`")
+        component = self.component_type()
+        into.append(Init(self.texts[name], component, self.span_of(name), self.span_from(first)))
+        self.skip_if_stray_dot(".init")
 
-    @abstractmethod
-    def item(self, into: list[Item]) -> None:
-        """One declaration, directive or clause."""
-
-    def component_directive(self, first: int, word: str, into: list[Item]) -> None:
-        if word == "comp":
-            self.component(first, into)
-        elif word == "init":
-            name = self.name("the name of an instance")
-            self.expect("=", "after the name of an instance", advice="an instance is written `.init i = C<T>`")
-            component = self.component_type()
-            into.append(Init(self.texts[name], component, self.span_of(name), self.span_from(first)))
-            self.skip_if_stray_dot(".init")
-        else:
-            names = self.names("the name of a relation")
-            span = self.span_from(first)
-            into.extend(Override(name, name_span, span) for name, name_span in names)
-            self.skip_if_stray_dot(".override")
+    def override(self, first: int, into: list[Item]) -> None:
+        """`.override a, b`"""
+        names = self.names("the name of a relation")
+        span = self.span_from(first)
+        into.extend(Override(name, name_span, span) for name, name_span in names)
+        self.skip_if_stray_dot(".override")
 
     def component(self, first: int, into: list[Item]) -> None:
         """`.comp C<T> : B<T>, D { items }`; a further `:` is as good as a `,`"""

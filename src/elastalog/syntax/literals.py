@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from elastalog.diagnostics.source import Span
-from elastalog.syntax.cursor import new_span
 from elastalog.syntax.keywords import AGGREGATES, COMPARISONS, CONSTRAINTS, ENDS, PRECEDENCE
 from elastalog.syntax.terms import TermParser
 from elastalog.syntax.tokens import DIRECTIVE, END, KEYWORD, NAME, crop
@@ -47,22 +46,6 @@ class LiteralParser(TermParser):
     """Reads the bodies of rules and aggregates."""
 
     __slots__ = ()
-
-    def atom(self) -> Atom:
-        first = self.position
-        arguments = self.arguments()
-        start, ends = self.starts[first], self.ends
-        name_span = new_span(Span, (start, ends[first]))
-        return Atom(self.texts[first], arguments, name_span, new_span(Span, (start, ends[self.position - 1])))
-
-    def qualified_atom(self) -> Atom:
-        """`instance.relation(terms)`"""
-        first = self.position
-        name, name_span = self.qualified_name("the name of a relation")
-        if self.texts[self.position] != "(":
-            raise self.unexpected("`(`", where="after the name of a relation")
-        self.position -= 1
-        return Atom(name, self.arguments(), name_span, self.span_from(first))
 
     def body(self) -> Body:
         """Conjunctions separated by `;`, up to what cannot continue them."""

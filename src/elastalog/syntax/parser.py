@@ -11,7 +11,7 @@ from elastalog.diagnostics.diagnostic import Diagnostic
 from elastalog.diagnostics.quota import look
 from elastalog.diagnostics.source import Source
 from elastalog.syntax.cursor import TooManyFindingsError, UnreadableItemError
-from elastalog.syntax.declarations import ComponentParser
+from elastalog.syntax.declarations import DeclarationParser
 from elastalog.syntax.tokens import DIRECTIVE, END, MOST_ERRORS, crop, tokenize
 from elastalog.syntax.tree import Item, Tree
 
@@ -31,7 +31,7 @@ def parse(source: Source) -> tuple[Tree, tuple[Diagnostic, ...]]:
     return Tree(source, tuple(items), tuple(parser.annotated)), tuple(diagnostics)
 
 
-class _ProgramParser(ComponentParser):
+class _ProgramParser(DeclarationParser):
     __slots__ = ()
 
     def program(self) -> list[Item]:

@@ -43,14 +43,6 @@ class TermParser(Cursor):
     def braced_body(self) -> Body:
         """`{ body }`"""
 
-    @abstractmethod
-    def atom(self) -> Atom:
-        """`relation(terms)`"""
-
-    @abstractmethod
-    def qualified_atom(self) -> Atom:
-        """`instance.relation(terms)`"""
-
     def term(self, least: int = 1) -> Term:
         """A term whose operators bind at least as strongly as `least`."""
         return self.operators_after(self.operand(), least)
@@ -158,6 +150,22 @@ class TermParser(Cursor):
         name_span = self.span_of(first)
         arguments = self.arguments()
         return Call(functor, arguments, name_span, self.span_from(first))
+
+    def atom(self) -> Atom:
+        first = self.position
+        arguments = self.arguments()
+        start, ends = self.starts[first], self.ends
+        name_span = new_span(Span, (start, ends[first]))
+        return Atom(self.texts[first], arguments, name_span, new_span(Span, (start, ends[self.position - 1])))
+
+    def qualified_atom(self) -> Atom:
+        """`instance.relation(terms)`"""
+        first = self.position
+        name, name_span = self.qualified_name("the name of a relation")
+        if self.texts[self.position] != "(":
+            raise self.unexpected("`(`", where="after the name of a relation")
+        self.position -= 1
+        return Atom(name, self.arguments(), name_span, self.span_from(first))
 
     def arguments(self) -> tuple[Term, ...]:
         """From a name over `(terms)`."""
@@ -363,14 +371,9 @@ class TermParser(Cursor):
         index = self.position
         self.enter(index)
         self.position += 1
-        fields: list[Term] = []
-        while self.texts[self.position] != "]":
-            fields.append(self.term())
-            if not self.goes_on("]"):
-                break
-        self.expect_close("]", index, "or `,` after a field")
+        fields = self.listed("]", index, "after a field", self.term)
         self.depth -= 1
-        return Call("[]", tuple(fields), self.span_of(index), self.span_from(index))
+        return Call("[]", fields, self.span_of(index), self.span_from(index))
 
     def branch(self) -> Call:
         """`$A(terms)` or `$A`"""
