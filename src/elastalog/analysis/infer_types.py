@@ -5,7 +5,7 @@ A value may go to a column or functor of its own declared type or of one above i
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -22,6 +22,7 @@ from elastalog.analysis.values import Branch, Record
 from elastalog.diagnostics.diagnostic import Label
 from elastalog.diagnostics.messages import quoted
 from elastalog.diagnostics.source import Span
+from elastalog.syntax.tree import nodes_of
 
 
 def infer_types(draft: Draft) -> Outcome:
@@ -98,8 +99,7 @@ class SubtypeCheck:
         if self.is_strict and self._may_clash(rule):
             sources = self._sources(rule, casts)
             self._check_common(sources)
-        attributes = self.relations[rule.head.relation].attributes
-        places = [(term, attribute.type_name) for term, attribute in zip(rule.head.arguments, attributes, strict=True)]
+        places: list[tuple[checked.Expression | checked.Wildcard, str]] = list(self._columns(rule.head))
         if self.functors:
             places += self._arguments_of_functors(rule)
         wanted = [
@@ -123,11 +123,8 @@ class SubtypeCheck:
         types: dict[str, str] = {}
         for literal in rule.body:
             if type(literal) is checked.Atom:
-                attributes = self.relations[literal.relation].attributes
-                for term, attribute in zip(literal.arguments, attributes, strict=True):
-                    if type(term) is not checked.Variable or attribute.type_name in BASE_TYPES:
-                        continue
-                    if types.setdefault(term.name, attribute.type_name) != attribute.type_name:
+                for term, name in self._columns(literal):
+                    if name not in BASE_TYPES and types.setdefault(term.name, name) != name:
                         return True
             elif type(literal) is checked.Comparison:
                 sides = literal.left, literal.right
@@ -165,21 +162,17 @@ class SubtypeCheck:
 
     def _arguments_of_functors(self, rule: TypedRule) -> list[tuple[checked.Expression | checked.Wildcard, str]]:
         """What a rule gives to functors of the user, and the types that these take."""
-        pending: list[checked.Expression | checked.Wildcard] = list(rule.head.arguments)
-        for literal in rule.body:
-            if type(literal) is checked.Atom:
-                pending += literal.arguments
-            elif type(literal) is checked.Comparison:
-                pending += (literal.left, literal.right)
         found: list[tuple[checked.Expression | checked.Wildcard, str]] = []
-        while pending:
-            term = pending.pop()
-            if type(term) is checked.Apply:
-                pending += term.arguments
-                if term.functor[0] == "@":
-                    types = self.functors[term.functor[1:]].parameter_types
-                    found += zip(term.arguments, types, strict=True)
+        for apply in nodes_of(checked.Apply, (rule.head, rule.body), closed=(checked.Negation, checked.Aggregation)):
+            if apply.functor[0] == "@":
+                found += zip(apply.arguments, self.functors[apply.functor[1:]].parameter_types, strict=True)
         return found
+
+    def _columns(self, atom: checked.Atom) -> Iterator[tuple[checked.Variable, str]]:
+        """The variables that stand in an atom by themselves, and the types of their columns."""
+        for term, attribute in zip(atom.arguments, self.relations[atom.relation].attributes, strict=True):
+            if type(term) is checked.Variable:
+                yield term, attribute.type_name
 
     def _sources(self, rule: TypedRule, casts: Mapping[Span, str]) -> dict[str, list[_Source]]:
         """The types of each variable, where they come from, and the equations they came through."""
@@ -190,14 +183,18 @@ class SubtypeCheck:
                 found.setdefault(part.name, []).append((self.canonical(type_name), part.span, ()))
         for literal in checked.literals_in(rule.body):
             if type(literal) is checked.Atom:
-                attributes = self.relations[literal.relation].attributes
-                for term, attribute in zip(literal.arguments, attributes, strict=True):
-                    if type(term) is checked.Variable and term.span not in casts:
-                        found.setdefault(term.name, []).append((self.canonical(attribute.type_name), term.span, ()))
+                for term, name in self._columns(literal):
+                    if term.span not in casts:
+                        found.setdefault(term.name, []).append((self.canonical(name), term.span, ()))
             elif type(literal) is checked.Comparison and literal.operator == "=":
                 for one, other in ((literal.left, literal.right), (literal.right, literal.left)):
-                    if type(one) is checked.Variable and one.span not in casts:
-                        self._equate(one.name, other, literal.span, casts, found, equal)
+                    if type(one) is not checked.Variable or one.span in casts or type(other) is not checked.Variable:
+                        continue
+                    if other.span in casts:
+                        cast = self.canonical(casts[other.span]), other.span, ()
+                        found.setdefault(one.name, []).append(cast)
+                    else:
+                        equal.setdefault(one.name, []).append((other.name, literal.span))
         for name in list(equal):
             found.setdefault(name, []).extend(self._through(name, equal, found))
         return found
@@ -217,10 +214,8 @@ class SubtypeCheck:
             for literal in (rule.head, *literals):
                 atom = literal.atom if type(literal) is checked.Negation else literal
                 if type(atom) is checked.Atom:
-                    attributes = self.relations[atom.relation].attributes
-                    for term, attribute in zip(atom.arguments, attributes, strict=True):
-                        if type(term) is checked.Variable:
-                            owners.setdefault(term.name, attribute.type_name)
+                    for term, type_name in self._columns(atom):
+                        owners.setdefault(term.name, type_name)
         found: list[tuple[checked.Variable, str]] = []
         while ready := [pair for pair in made if pair[0] in owners or pair[1].functor[0] == "$"]:
             made = [pair for pair in made if pair not in ready]
@@ -237,21 +232,6 @@ class SubtypeCheck:
         if structure is None and name in owners:
             structure = self.types[owners[name]].structure
         return () if structure is None else structure.branches.get(apply.functor, ())
-
-    def _equate(
-        self,
-        name: str,
-        other: checked.Expression | checked.Wildcard,
-        span: Span,
-        casts: Mapping[Span, str],
-        found: dict[str, list[_Source]],
-        equal: dict[str, list[tuple[str, Span]]],
-    ) -> None:
-        if type(other) is checked.Variable:
-            if other.span in casts:
-                found.setdefault(name, []).append((self.canonical(casts[other.span]), other.span, ()))
-            else:
-                equal.setdefault(name, []).append((other.name, span))
 
     def _through(
         self,

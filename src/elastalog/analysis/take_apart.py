@@ -90,24 +90,16 @@ def _limited(clauses: list[FlatClause], findings: Findings) -> Iterator[FlatClau
     """Without rules that are too long (E0227)."""
     told = set()
     for clause in clauses:
-        longest = len(clause.body) if clause.is_flat else max(map(len, _bodies(clause.body)))
+        longest = len(clause.body)
+        if not clause.is_flat:
+            inside = (body for each in tree.nodes_of(SeparatedAggregate, clause.body) for body in each.bodies)
+            longest = max([longest, *map(len, inside)])
         if longest <= MOST_LITERALS:
             yield clause
         elif clause.span not in told:
             told.add(clause.span)
             findings.instance = clause.instance
             findings.error("E0227", clause.span, longest=longest, most=MOST_LITERALS)
-
-
-def _bodies(body: FlatBody) -> Iterator[FlatBody]:
-    """A body, and those of the aggregates in it."""
-    pending = [body]
-    while pending:
-        found = pending.pop()
-        yield found
-        for literal in found:
-            if type(literal) is SeparatedAggregate:
-                pending.extend(literal.bodies)
 
 
 def without_untyped_records(head: tree.Atom, body: Sequence[tree.Literal]) -> Sequence[tree.Literal]:

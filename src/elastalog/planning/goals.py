@@ -12,8 +12,9 @@ from typing import assert_never
 from elastalog.analysis import program as checked
 from elastalog.analysis.check_grounded import ground
 from elastalog.analysis.draft import is_constructor
-from elastalog.analysis.program import Apply, Base, Constant, Expression, Variable, variables_of
+from elastalog.analysis.program import Apply, Base, Constant, Variable, variables_of
 from elastalog.planning.logical import Absent, Clause, Goal, LogicalProgram, Scan, StoredRelation, Test
+from elastalog.syntax.tree import nodes_of
 
 
 def grounded(goals: tuple[Goal, ...]) -> set[str]:
@@ -75,24 +76,12 @@ _OVERFLOWING = frozenset(
 
 def can_fail(test: Test) -> bool:
     """Whether some values make the test an error."""
-    return _can_overflow(test.left) or _can_overflow(test.right)
-
-
-def _can_overflow(expression: Expression) -> bool:
-    match expression:
-        case Apply():
-            is_integer = expression.base in (Base.NUMBER, Base.UNSIGNED)
-            if (
-                expression.functor == "range"
-                or expression.functor[0] == "@"
-                or (is_integer and expression.functor in _OVERFLOWING)
-            ):
-                return True
-            return any(map(_can_overflow, expression.arguments))
-        case Variable() | Constant():
-            return False
-        case _:
-            assert_never(expression)
+    return any(
+        apply.functor == "range"
+        or apply.functor[0] == "@"
+        or (apply.base in (Base.NUMBER, Base.UNSIGNED) and apply.functor in _OVERFLOWING)
+        for apply in nodes_of(Apply, (test.left, test.right))
+    )
 
 
 def last_lookups(program: LogicalProgram) -> dict[int, list[str]]:

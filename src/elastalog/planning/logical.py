@@ -25,6 +25,7 @@ from typing import Any, TypeAlias
 
 from elastalog.analysis.program import Apply, Base, CheckedProgram, Constant, Expression, Literal, Rule
 from elastalog.late import dataclass
+from elastalog.syntax.tree import nodes_of
 
 Term: TypeAlias = str | Constant | None
 """An argument of an atom: a variable's name, a constant, or None where any value will do."""
@@ -137,19 +138,9 @@ class Clause:
         return bool(self.recursive_goals)
 
     @property
-    def expressions(self) -> Iterator[Expression]:
-        """Every expression of its tests, and those inside."""
-        pending = [side for goal in self.goals if isinstance(goal, Test) for side in (goal.left, goal.right)]
-        while pending:
-            expression = pending.pop()
-            yield expression
-            if isinstance(expression, Apply):
-                pending.extend(expression.arguments)
-
-    @property
     def applications(self) -> Iterator[Apply]:
         """Every application of a functor."""
-        return (expression for expression in self.expressions if isinstance(expression, Apply))
+        return nodes_of(Apply, self.goals)
 
 
 @dataclass(frozen=True, slots=True)

@@ -294,25 +294,17 @@ class Comparison:
 
 def comparison_of(clause: Clause, bases: Collection[Base] = (Base.NUMBER,)) -> Comparison | None:
     """What a clause compares, if it is of the usual form: two facts that agree but for one number."""
-    match clause.goals:
-        case (Scan(terms=dominated), Scan(terms=dominating), Test("<" | ">", base, left, right)) | (
-            Scan(terms=dominated),
-            Test("<" | ">", base, left, right),
-            Scan(terms=dominating),
-        ) if base in bases:
-            test = next(goal for goal in clause.goals if isinstance(goal, Test))
-        case _:
-            return None
+    tests = [goal for goal in clause.goals if isinstance(goal, Test)]
+    if len(tests) != 1 or len(clause.scans) != 2 or len(clause.goals) != 3:
+        return None
+    (test,), (dominated, dominating) = tests, (scan.terms for scan in clause.scans)
     columns = [i for i, pair in enumerate(zip(dominated, dominating, strict=True)) if pair[0] != pair[1]]
     names = [*dominated, *(dominating[i] for i in columns)]
-    if len(columns) != 1 or len(set(names)) < len(names) or not all(isinstance(name, str) for name in names):
+    sides = [side.name if isinstance(side, Variable) else None for side in (test.left, test.right)]
+    if len(columns) != 1 or not _are_names(names) or test.operator not in ("<", ">") or test.base not in bases:
         return None
-    if not (isinstance(left, Variable) and isinstance(right, Variable)):
+    lesser_first = sides if test.operator == "<" else sides[::-1]
+    best_first = [dominating[columns[0]], dominated[columns[0]]]
+    if lesser_first not in (best_first, best_first[::-1]):
         return None
-    (column,) = columns
-    lesser, greater = (left.name, right.name) if test.operator == "<" else (right.name, left.name)
-    if (lesser, greater) == (dominating[column], dominated[column]):
-        return Comparison(column, is_least=True)
-    if (lesser, greater) == (dominated[column], dominating[column]):
-        return Comparison(column, is_least=False)
-    return None
+    return Comparison(columns[0], is_least=lesser_first == best_first)

@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import chain
 from pathlib import Path
 from types import ModuleType
 from typing import Any, assert_never
@@ -26,7 +25,7 @@ import numpy as np
 import pyarrow as pa
 
 from elastalog.analysis.draft import is_constructor
-from elastalog.analysis.program import Base, Constant, UserFunctor
+from elastalog.analysis.program import Base, Constant, Expression, UserFunctor
 from elastalog.folders.addresses import inside
 from elastalog.folders.files import files_at, remove
 from elastalog.planning.logical import Absent, Clause, Goal, LogicalProgram, LogicalStratum, Scan, Test
@@ -35,6 +34,7 @@ from elastalog.relations.functions import LibraryFunction, OfRecords, Vectorised
 from elastalog.relations.limits import WIDE
 from elastalog.relations.words import Dictionary
 from elastalog.settings import SETTINGS
+from elastalog.syntax.tree import nodes_of
 
 MOST_IN_A_FILE = 1 << 20
 
@@ -213,13 +213,12 @@ def with_words(clause: Clause, dictionary: Dictionary) -> Clause:
 
 
 def _constants(clause: Clause) -> Iterator[Constant]:
-    atoms = (term for goal in clause.goals if not isinstance(goal, Test) for term in goal.terms)
-    terms = chain(clause.head_terms, atoms, clause.expressions)
-    return (term for term in terms if isinstance(term, Constant))
+    return nodes_of(Constant, (clause.head_terms, clause.goals))
 
 
 def _looks_into_texts(clause: Clause) -> bool:
-    return any(expression.base in _TEXTUAL for expression in clause.expressions)
+    tests = tuple([goal for goal in clause.goals if isinstance(goal, Test)])
+    return any(isinstance(each, Expression) and each.base in _TEXTUAL for each in nodes_of(object, tests))
 
 
 Functions = Mapping[str, Callable[..., Any]]
