@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TypeAlias
 
 from elastalog.backends.protocol import ChangedWords
 from elastalog.debugging.graph import Model, State
 from elastalog.debugging.investigation import Case
 from elastalog.debugging.sandbox import Goals, WordSet, are_present
 from elastalog.provenance.proof import Proof
-from elastalog.provenance.reading import Reading, WordFact
+from elastalog.provenance.reading import WordFact
 from elastalog.provenance.search import Assembly
 from elastalog.provenance.steps import EXPLICIT, Step, Steps
 
-
-class Changing(Protocol):
-    def has(self, relation: str, row: tuple[int, ...]) -> bool:
-        """Whether a fact is not the same in the two states that are compared."""
+Changing: TypeAlias = Callable[[WordFact], bool]
+"""Whether a fact is not the same in the two states that are compared."""
 
 
 @dataclass(slots=True)
@@ -28,13 +26,8 @@ class Connections(Assembly):
 
     _changing: Changing = field(kw_only=True)
 
-    def prove_all(self, roots: Sequence[WordFact]) -> list[Proof]:
-        """The proofs of facts that hold and change."""
-        self._find_steps(roots, None)
-        return [self._build(root, None) for root in roots]
-
     def _goes_on(self, fact: WordFact) -> bool:
-        return self._changing.has(*fact)
+        return self._changing(fact)
 
     def _members(self, hidden: WordFact) -> list[WordFact]:
         return []
@@ -56,35 +49,30 @@ class ConnectingProofs:
     def look(self, changes: ChangedWords) -> None:
         """To be called in the state of the solution, with what differs from the base."""
         came, self._went = WordSet.came_and_went(self._case.setting.backend.program, changes)
-        self._present = self._prove(self._goals.present, came)
+        self._present = _proved(self._goals.present, self._case, self._case.steps(), came.has)
 
     def all(self) -> tuple[Proof, ...]:
         """To be called in the base."""
         holding = are_present(self._case.setting.backend, self._goals.absent)
         wrong = [fact for fact, holds in zip(self._goals.absent, holding, strict=True) if holds]
-        return (*self._prove(wrong, self._went), *self._present)
-
-    def _prove(self, facts: Sequence[WordFact], changing: WordSet) -> list[Proof]:
-        if not facts:
-            return []
-        return _connections(self._case.reading, self._case.steps(), changing).prove_all(facts)
+        return (*_proved(wrong, self._case, self._case.steps(), self._went.has), *self._present)
 
 
-def _connections(reading: Reading, steps: Steps, changing: Changing) -> Connections:
-    return Connections(reading, steps, "", None, lambda _: None, _changing=changing)
+def _proved(facts: Sequence[WordFact], case: Case, steps: Steps, changing: Changing) -> list[Proof]:
+    """The proofs of facts that hold and change."""
+    made = Connections(case.reading, steps, "", None, lambda _: None, _changing=changing)
+    made.find_steps(facts, None)
+    return [made.build(fact, None) for fact in facts]
 
 
-class GraphSteps:
+class GraphSteps(Steps):
     """Steps as they are in one state of a derivation graph. What the graph does not have is the same in all states, and
     found by steps in the present state of the backend."""
 
     def __init__(self, state: State, other: Steps) -> None:
-        self.known: dict[WordFact, Step] = {}
+        super().__init__(other.backend, other.reading, other.superseded)
         self._state = state
         self._other = other
-        self.height: Callable[[WordFact], int | None] = lambda _: None
-        self.is_explicit = other.is_explicit
-        self.superseded_by = other.superseded_by
 
     def find(self, facts: Iterable[WordFact]) -> None:
         graph = self._state.graph
@@ -98,24 +86,16 @@ class GraphSteps:
             self.known[fact] = Step(*graph.derivation(derivation)) if derivation >= 0 else EXPLICIT
 
 
-class Gained:
-    """The facts of a graph that hold in one state and not in another."""
-
-    def __init__(self, state: State, other: State) -> None:
-        self._state = state
-        self._other = other
-
-    def has(self, relation: str, row: tuple[int, ...]) -> bool:
-        node = self._state.graph.node_of((relation, row))
-        return node >= 0 and self._state.holds(node) and not self._other.holds(node)
-
-
 def proofs_in(model: Model, goals: Goals, flipped: Iterable[int], case: Case) -> tuple[Proof, ...]:
     """The proofs of `ConnectingProofs`, from a model and the switches of a solution alone."""
-    base, solved = model.evaluate(()), model.evaluate(flipped)
-    other = case.steps()
-    found: list[Proof] = []
-    wrong = [fact for fact in goals.absent if (node := model.graph.node_of(fact)) < 0 or base.holds(node)]
-    for facts, state, opposite in ((wrong, base, solved), (goals.present, solved, base)):
-        found += _connections(case.reading, GraphSteps(state, other), Gained(state, opposite)).prove_all(facts)
-    return tuple(found)
+    base, solved, graph, other = model.evaluate(()), model.evaluate(flipped), model.graph, case.steps()
+
+    def proved(facts: Sequence[WordFact], state: State, opposite: State) -> list[Proof]:
+        def is_gained(fact: WordFact) -> bool:
+            node = graph.node_of(fact)
+            return node >= 0 and state.holds(node) and not opposite.holds(node)
+
+        return _proved(facts, case, GraphSteps(state, other), is_gained)
+
+    wrong = [fact for fact in goals.absent if (node := graph.node_of(fact)) < 0 or base.holds(node)]
+    return (*proved(wrong, base, solved), *proved(goals.present, solved, base))

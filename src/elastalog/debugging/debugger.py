@@ -17,7 +17,7 @@ from elastalog.debugging.investigation import Case, Investigation
 from elastalog.debugging.questions import Asking, Elements, Inquiry, ReadFact, Sides, Written, not_repaired
 from elastalog.debugging.repair import Ground, repair
 from elastalog.debugging.sandbox import Goals, words_by_relation
-from elastalog.debugging.search import Found, NoSolution, Outcome
+from elastalog.debugging.search import Outcome
 from elastalog.debugging.update_search import Plan, search_update
 from elastalog.diagnostics.arguments import is_whole, require_number, wrong_kind
 from elastalog.diagnostics.diagnostic import ElastalogError, InternalError, error
@@ -129,10 +129,9 @@ class Debugger:
             goals = Goals(self._asking.words(question.missing), self._asking.words(question.unwanted))
             plan = Plan(goals, is_applied=False, is_baseline=asked.is_baseline)
             outcome = self._search(question, plan, asked)
-        found = outcome.found
-        if isinstance(found, NoSolution):
+        if outcome.flipped is None:
             raise self._unrepeatable(question, "the whole update does not show the faults that it showed")
-        return Localisation(**self._told(question, outcome, found))
+        return Localisation(**self._told(question, outcome))
 
     @_among_rules
     def suggest(self, asked: Inquiry) -> Suggestion:
@@ -147,14 +146,13 @@ class Debugger:
             plan = Plan(goals, frozenset(kept), weight_of, is_baseline=asked.is_baseline)
             outcome = self._search(question, plan, asked)
         shown_kept = tuple(self._shown(question, kept))
-        found = outcome.found
-        if isinstance(found, NoSolution):
+        if outcome.flipped is None:
             if asked.absent and not kept:
                 raise error("E1006.pattern")
             if not kept:
                 raise self._unrepeatable(question, "undoing the whole update does not remove its faults")
-            raise error("E1006" if found.is_proven else "E1006.time", rejected=", ".join(map(str, shown_kept)))
-        return Suggestion(**self._told(question, outcome, found), rejected=shown_kept, undo=self._undo)
+            raise error("E1006" if outcome.is_proven else "E1006.time", rejected=", ".join(map(str, shown_kept)))
+        return Suggestion(**self._told(question, outcome), rejected=shown_kept, undo=self._undo)
 
     def repair(self, asked: Inquiry, candidates: Mapping[WordFact, bool]) -> Suggestion:
         """A smallest set of changes of explicit facts that removes all faults, whenever the facts came (see
@@ -172,15 +170,14 @@ class Debugger:
         goals = Goals(self._asking.words((*sides[0], *asked.absent)), self._asking.words(sides[1]))
         news, seconds = asked.on_progress or (lambda _: None), _limit(asked.time_limit)
         outcome = repair(self._case(), self._ground, Plan(goals, frozenset(kept), weight_of), candidates, seconds, news)
-        found = outcome.found
-        if isinstance(found, NoSolution):
-            raise not_repaired(*sides, tuple(map(self._reading.fact, kept)), found.is_proven)
+        if outcome.flipped is None:
+            raise not_repaired(*sides, tuple(map(self._reading.fact, kept)), outcome.is_proven)
         changed, kept_elements = (
             [Element("+" if elements.came(fact) else "-", self._reading.fact(fact)) for fact in facts]
             for facts in (outcome.flipped, kept)
         )
         size = self._ground.size if sides[0] else len(candidates)
-        told = _told(changed, outcome, found, sides, (0, epoch), size)
+        told = _told(changed, outcome, sides, (0, epoch), size)
         return Suggestion(**told, rejected=tuple(kept_elements), undo=self._undo, over="facts")
 
     def _over_facts(self, candidates: Mapping[WordFact, bool], is_any: bool) -> Elements:
@@ -306,9 +303,9 @@ class Debugger:
             return error("E1010", facts=", ".join(map(str, facts)))
         return InternalError("debugging", otherwise)
 
-    def _told(self, question: Question, outcome: Outcome, found: Found) -> dict[str, Any]:
+    def _told(self, question: Question, outcome: Outcome) -> dict[str, Any]:
         sides, epochs = (question.unwanted, question.missing), (question.first, question.last)
-        return _told(self._shown(question, outcome.flipped), outcome, found, sides, epochs, len(question.changes))
+        return _told(self._shown(question, outcome.flipped or ()), outcome, sides, epochs, len(question.changes))
 
     def _shown(self, question: Question, facts: Iterable[WordFact]) -> list[Element]:
         rules = self._rules
@@ -319,9 +316,10 @@ class Debugger:
 
 
 def _told(
-    elements: list[Element], outcome: Outcome, found: Found, sides: Sides, epochs: tuple[int, int], size: int
+    elements: list[Element], outcome: Outcome, sides: Sides, epochs: tuple[int, int], size: int
 ) -> dict[str, Any]:
     """What every answer tells."""
+    found = outcome.found
     return {
         "elements": elements, "verified": True, "minimum": found.why_not_proven is None, "bound": found.bound,
         "why_not_proven": found.why_not_proven, "proofs": outcome.proofs, "unwanted": sides[0], "missing": sides[1],

@@ -221,7 +221,7 @@ class ProofGrowth:
             if isinstance(goal, Absent) and self._signs[goal.relation]:
                 fact = negated_fact(goal, clause, head, bodies, self._case.setting)
                 # If it is not known, any fact of the relation may be meant.
-                if fact is None or self._corners.can_hold(fact, holds_in_base=self._went.has(*fact)):
+                if fact is None or self._corners.can_hold(fact, holds_in_base=self._went.has(fact)):
                     found |= self._concern(goal.relation, POSITIVE)
         return found
 
@@ -280,7 +280,7 @@ class Corners:
 
     def can_hold(self, fact: WordFact, holds_in_base: bool) -> bool:
         """Whether a fact holds in some state; True also where that is not known. Raises NeedsCorner."""
-        name, row = fact
+        name = fact[0]
         if holds_in_base or BOTH in self._problem.signs[name].values():
             return True
         if name not in self._came:
@@ -288,7 +288,7 @@ class Corners:
                 raise NeedsCorner(name)
             self._came[name] = WordSet(self._program)
         came = self._came[name]
-        return came is None or came.has(name, row)
+        return came is None or came.has(fact)
 
     def _favourable(self, relation: str) -> Update:
         """What leads from the base to the state most favourable to a relation."""

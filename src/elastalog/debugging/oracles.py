@@ -55,8 +55,8 @@ class Oracle(ABC):
             new = self._wrong_at(flipped ^ turned)
             found |= dict.fromkeys(new)
             # Later states are made up: only what was not turned before counts, or the search could go in circles.
-            fresh = frozenset(switch for condition in new for switch in condition.switches) - turned
-            if not fresh or not all(condition.switches for condition in new):
+            fresh = frozenset(switch for condition in new for switch in condition.concern.switches) - turned
+            if not fresh or not all(condition.concern.switches for condition in new):
                 break
             turned |= fresh
         return list(found)
@@ -72,7 +72,7 @@ class Oracle(ABC):
     def _without_state(self, flipped: frozenset[int]) -> list[Condition]:
         """A choice under which rules have no result; any other may have one."""
         switches = self._problem.switches
-        return [Condition(frozenset(range(len(switches.known))), flipped, frozenset(switches.explicit))]
+        return [Condition(Concern(frozenset(range(len(switches.known))), frozenset(switches.explicit)), flipped)]
 
 
 class GraphOracle(Oracle):
@@ -96,7 +96,7 @@ class GraphOracle(Oracle):
         now, goals, switches = self._model.evaluate(state), self._problem.goals, self._model.switches
         wrong, lacking = goals.unmet([now.holds(self._nodes[fact]) for fact in goals.all])
         reasons = (now.reason(self._nodes[fact]) for fact in (*wrong, *lacking))
-        return [Condition(frozenset(switches(reason)), state) for reason in reasons]
+        return [Condition(Concern(frozenset(switches(reason))), state) for reason in reasons]
 
 
 class ProofOracle(Oracle):
@@ -110,7 +110,7 @@ class ProofOracle(Oracle):
 
     def _wrong_at(self, state: frozenset[int]) -> list[Condition]:
         known = self._proofs.state(state)
-        return [known.concern(fact).condition(state) for fact in self._problem.goals.absent if known.holds(fact)]
+        return [Condition(known.concern(fact), state) for fact in self._problem.goals.absent if known.holds(fact)]
 
     def _by_trial(self, flipped: frozenset[int], first_limits: Callable[[], TrialLimits | None]) -> list[Condition]:
         first = first_limits()
@@ -119,7 +119,7 @@ class ProofOracle(Oracle):
                 if first is None:
                     limits = self._problem.limits
                     return self._sandbox.look(flipped, limits, lambda changes: self._wrong(flipped, changes))
-                with self._sandbox.flipped(flipped, first) as changes:
+                with self._sandbox.moved((), flipped, first) as changes:
                     return self._wrong(flipped, changes)
             except NeedsCorner as needed:
                 self._corners.try_corner(needed.relation)
@@ -131,9 +131,8 @@ class ProofOracle(Oracle):
         if not wrong and not lacking:
             self._problem.connecting.look(changes)
             return []
-        found = [each.condition(flipped) for each in self._proved(wrong, flipped, [changes])]
-        found += [self._lacking(fact, flipped, changes).condition(flipped) for fact in lacking]
-        return list(dict.fromkeys(found))
+        found = [*self._proved(wrong, flipped, [changes]), *(self._lacking(fact, flipped, changes) for fact in lacking)]
+        return [Condition(each, flipped) for each in dict.fromkeys(found)]
 
     def _proved(
         self, facts: Sequence[WordFact], state: frozenset[int], changes: Sequence[ChangedWords]

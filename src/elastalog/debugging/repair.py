@@ -14,7 +14,7 @@ from elastalog.debugging.dependencies import Dependencies, dependencies
 from elastalog.debugging.investigation import FEW_ELEMENTS, Case, Investigation
 from elastalog.debugging.problem import Problem
 from elastalog.debugging.sandbox import Seconds, Switch, WordSet
-from elastalog.debugging.search import News, NoSolution, Outcome, Search
+from elastalog.debugging.search import News, Outcome, Search
 from elastalog.debugging.switches import Switches
 from elastalog.debugging.update_search import Plan, search_update
 from elastalog.provenance.reading import WordFact
@@ -87,9 +87,7 @@ def repair(
     if not plan.goals.absent:
         return among(candidates)
     outcome = Search(_problem(case, ground, plan, candidates, seconds_allowed), news).outcome()
-    found = outcome.found
-    is_proven = found.is_proven if isinstance(found, NoSolution) else found.why_not_proven is None
-    if is_proven or ground.size > FEW_ELEMENTS or time.monotonic() > end:
+    if outcome.is_proven or ground.size > FEW_ELEMENTS or time.monotonic() > end:
         return outcome
     exact = among({**ground.changes(), **candidates})
     return exact if plan.weight(exact) <= plan.weight(outcome) else outcome

@@ -91,16 +91,11 @@ class Sandbox:
         return self.epochs.backend
 
     @contextmanager
-    def flipped(self, chosen: Iterable[int], limits: TrialLimits | None = None) -> Iterator[ChangedWords]:
-        """Within the block some switches are flipped. Yields the facts that this inserted and deleted."""
-        with self.moved(frozenset(), frozenset(chosen), limits) as changes:
-            yield changes
-
-    @contextmanager
     def moved(
         self, before: Collection[int], after: Collection[int], limits: TrialLimits | None = None
     ) -> Iterator[ChangedWords]:
-        """From a state that is being tried to another one, within the block. Raises NoState, and BudgetExceeded beyond
+        """From the base, or a state that is being tried, to another one, within the block, given by the switches that
+        are flipped. Yields the facts that this inserted and deleted. Raises NoState, and BudgetExceeded beyond
         limits."""
         differing = set(before).symmetric_difference(after)
         added = [self.switches[i].fact for i in sorted(differing) if self.switches[i].is_on(i in after)]
@@ -138,9 +133,9 @@ class Sandbox:
     def look(self, chosen: frozenset[int], limits: TrialLimits | None, look: Callable[[ChangedWords], T]) -> T:
         """What is seen where some switches are flipped: within limits if these are enough, otherwise without."""
         if limits is not None:
-            with suppress(BudgetExceeded), self.flipped(chosen, limits) as changes:
+            with suppress(BudgetExceeded), self.moved((), chosen, limits) as changes:
                 return look(changes)
-        with self.flipped(chosen) as changes:
+        with self.moved((), chosen) as changes:
             return look(changes)
 
     def are_present(self, facts: Iterable[WordFact]) -> list[bool]:
@@ -214,7 +209,8 @@ class WordSet:
         held = self._relations.get(relation)
         return np.full(len(words), -1, np.int32) if held is None else held.find(words)
 
-    def has(self, relation: str, row: tuple[int, ...]) -> bool:
+    def has(self, fact: WordFact) -> bool:
+        relation, row = fact
         return relation in self._relations and bool(self.find(relation, np.array([row], np.int32))[0] >= 0)
 
     def words(self, relation: str) -> Matrix:
@@ -224,6 +220,3 @@ class WordSet:
     def size(self, relation: str) -> int:
         held = self._relations.get(relation)
         return 0 if held is None else held.used
-
-    def relations(self) -> Iterable[str]:
-        return self._relations

@@ -57,28 +57,31 @@ _OTHER_FACTS = "other facts that rules negate may do with fewer"
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A solution that was tried. `bound`: no solution weighs less. `why_not_proven`: None if this one is a smallest."""
+    """A solution that was tried, None if none was found. `bound`: no solution weighs less. `why_not_proven`: None if
+    this one is a smallest, or if there is none."""
 
-    flipped: frozenset[int]
+    flipped: frozenset[int] | None
     bound: float
     why_not_proven: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class NoSolution:
-    """`is_proven`: there is none; otherwise none was found in time."""
-
-    is_proven: bool
+NO_SOLUTION = Found(None, math.inf, None)
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What was found, the facts that are flipped, proofs that connect them with the goals, and where the time went."""
+    """What was found, the facts that are flipped, None without a solution, proofs that connect them with the goals, and
+    where the time went."""
 
-    found: Found | NoSolution
-    flipped: tuple[WordFact, ...]
-    proofs: tuple[Proof, ...]
+    found: Found
     seconds: Seconds
+    flipped: tuple[WordFact, ...] | None = None
+    proofs: tuple[Proof, ...] = ()
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether nothing smaller does, or nothing at all."""
+        return self.found.why_not_proven is None
 
 
 class WantsModel(Exception):
@@ -119,26 +122,28 @@ class Search:
     def outcome(self, is_baseline: bool = False) -> Outcome:
         """A smallest solution, or as small a one as the time allows; by delta debugging alone if `is_baseline`. The
         backend must be in the base."""
-        found = self._any("it was found by delta debugging") if is_baseline else self._search()
-        if isinstance(found, NoSolution):
-            is_known = found.is_proven and not self._sandbox.has_given_up
-            return Outcome(NoSolution(is_known), (), (), self._sandbox.seconds)
-        if self._sandbox.has_given_up and self._weight(found.flipped) > self._least_weight + TOLERANCE:
+        found, seconds = (
+            self._any("it was found by delta debugging") if is_baseline else self._search(),
+            self._sandbox.seconds,
+        )
+        case, goals, facts = self.problem.case, self.problem.goals, self._switches.known
+        has_given_up = self._sandbox.has_given_up
+        if found.flipped is None:
+            return Outcome(replace(found, why_not_proven=_TIME_OVER) if has_given_up else found, seconds)
+        if has_given_up and self._weight(found.flipped) > self._least_weight + TOLERANCE:
             told = found.why_not_proven or "states that took too long were left out"
             found = Found(found.flipped, self._least_weight, told)
-        case, goals, facts = self.problem.case, self.problem.goals, self._switches.known
-        flipped = sorted(
-            (facts[i].fact for i in found.flipped), key=lambda fact: (fact[0], case.reading.sort_key(fact))
-        )
+        flipped = [facts[i].fact for i in found.flipped or ()]
+        flipped.sort(key=lambda fact: (fact[0], case.reading.sort_key(fact)))
         if self.model is None:
             proofs = self.problem.connecting.all()
         else:
-            proofs = proofs_in(self.model, goals, found.flipped, case)
-        return Outcome(found, tuple(flipped), proofs, self._sandbox.seconds)
+            proofs = proofs_in(self.model, goals, found.flipped or (), case)
+        return Outcome(found, seconds, tuple(flipped), proofs)
 
     # --- the loop ---
 
-    def _search(self) -> Found | NoSolution:
+    def _search(self) -> Found:
         why = "highspy is not installed"
         if is_solver_installed():
             try:
@@ -147,14 +152,15 @@ class Search:
                 self._bound, why = max(self._bound, over.bound), _TIME_OVER
         return self._any(why)
 
-    def _smallest(self) -> Found | NoSolution:
+    def _smallest(self) -> Found:
         while True:
             self._sandbox.backend.watch.check()
             choice = self._best()
             if choice is None:
                 if self._switches.close(self._others()):
                     continue
-                return NoSolution(is_proven=not self._others() or self._solve(with_others=True) is None)
+                is_proven = not self._others() or self._solve(with_others=True) is None
+                return NO_SOLUTION if is_proven else replace(NO_SOLUTION, why_not_proven=_OTHER_FACTS)
             self._last, self._bound = choice.flipped, choice.bound
             new = self._wrong_with(choice)
             if new is None:
@@ -167,8 +173,8 @@ class Search:
                 if self._switches.close(self._others()):
                     continue
                 return Found(choice.flipped, least, _OTHER_FACTS)
-            if not all(condition.switches or condition.relations for condition in new):
-                return NoSolution(is_proven=True)
+            if not all(condition.concern for condition in new):
+                return NO_SOLUTION
             self._known |= dict.fromkeys(new)
             self.news(f"at least {choice.bound:g} to change; {counted(len(self._known), 'condition')} so far")
 
@@ -211,7 +217,7 @@ class Search:
 
     def _others(self) -> list[str]:
         """The relations with explicit facts that may matter and are not switches yet."""
-        named = (name for condition in self._known for name in condition.relations)
+        named = (name for condition in self._known for name in condition.concern.relations)
         return sorted(self._switches.are_open(named))
 
     def _solve(self, with_others: bool = False, is_sparing: bool = False) -> Choice | None:
@@ -225,9 +231,10 @@ class Search:
             weights[i] *= 1 + A_LITTLE
         program = ZeroOneProgram(weights)
         for condition in self._known:
-            deletions = [i for i in switches.deletions(condition.relations) if i not in condition.flipped]
-            unmet = [others[name] for name in condition.relations if name in others]
-            program.add_clause({*condition.switches, *deletions, *unmet}, condition.flipped)
+            concern, flipped = condition.concern, condition.flipped
+            deletions = [i for i in switches.deletions(concern.relations) if i not in flipped]
+            unmet = [others[name] for name in concern.relations if name in others]
+            program.add_clause({*concern.switches, *deletions, *unmet}, flipped)
         with self._sandbox.seconds.spent_on("solving"):
             if self._choices >= PATIENCE and self.model is not None and self._is_stated(self.model):
                 program.add_derivations(self.model, self.problem.goals.absent)
@@ -248,11 +255,11 @@ class Search:
 
     # --- any solution ---
 
-    def _any(self, why: str) -> Found | NoSolution:
+    def _any(self, why: str) -> Found:
         """A solution that may not be a smallest: delta debugging, lightest switches last so that they are kept."""
         start = self._start()
         if start is None:
-            return NoSolution(is_proven=False)
+            return replace(NO_SOLUTION, why_not_proven=why)
         self.news(f"{why}: delta debugging")
         order = sorted(start, key=lambda i: (-self._switches.weights[i], i))
         kept, _ = minimise(order, lambda part: self._is_solution(frozenset(part)), self.problem.end)
@@ -268,7 +275,7 @@ class Search:
             return every if self._is_solution(every) else None
         chosen = self._last
         while new := self._oracle.conditions(chosen):
-            turned = frozenset(i for condition in new for i in condition.switches) - chosen
+            turned = frozenset(i for condition in new for i in condition.concern.switches) - chosen
             if not turned:
                 return None
             chosen |= turned

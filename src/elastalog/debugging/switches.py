@@ -20,16 +20,6 @@ FEW_FACTS = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
-    """At least one of `switches` must stand differently from how it stands where exactly those in `flipped` are
-    flipped, or a further explicit fact of one of `relations` must be deleted."""
-
-    switches: frozenset[int]
-    flipped: frozenset[int]
-    relations: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
 class Concern:
     """What can turn a fact from how it is in one state: switches, and explicit facts of relations, if deleted."""
 
@@ -42,9 +32,14 @@ class Concern:
     def __bool__(self) -> bool:
         return bool(self.switches or self.relations)
 
-    def condition(self, flipped: frozenset[int]) -> Condition:
-        """The condition that some of it must differ from the state in which these switches are flipped."""
-        return Condition(self.switches, flipped, self.relations)
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """Some of a concern must differ from the state where exactly the switches in `flipped` are flipped: at least one of
+    its switches, or a further explicit fact of its relations must be deleted."""
+
+    concern: Concern
+    flipped: frozenset[int]
 
 
 NOTHING = Concern()

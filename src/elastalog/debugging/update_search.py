@@ -17,7 +17,7 @@ from elastalog.debugging.graph import DerivationGraph, Model
 from elastalog.debugging.investigation import Investigation
 from elastalog.debugging.problem import Problem, seconds_a_trial
 from elastalog.debugging.sandbox import Goals, Seconds, Switch
-from elastalog.debugging.search import News, NoSolution, Outcome, Search, WantsModel
+from elastalog.debugging.search import NO_SOLUTION, News, Outcome, Search, WantsModel
 from elastalog.debugging.switches import Switches
 from elastalog.diagnostics.diagnostic import LimitReached
 from elastalog.provenance.reading import WordFact
@@ -38,9 +38,7 @@ class Plan:
 
     def weight(self, outcome: Outcome) -> float:
         """What an outcome weighs; infinitely much if nothing was found."""
-        if isinstance(outcome.found, NoSolution):
-            return math.inf
-        return sum(self.weights.get(fact, 1.0) for fact in outcome.flipped)
+        return math.inf if outcome.flipped is None else sum(self.weights.get(fact, 1.0) for fact in outcome.flipped)
 
 
 def search_update(known: Investigation, plan: Plan, seconds_allowed: float, news: News) -> Outcome:
@@ -59,7 +57,7 @@ def search_update(known: Investigation, plan: Plan, seconds_allowed: float, news
             names = ([relation for relation, _ in side] for side in (goals.absent, goals.present))
             chosen = tuple(allowed[i] for i in useful([every[i] for i in allowed], known.signs, *names))
         if not chosen:
-            return Outcome(NoSolution(is_proven=True), (), (), seconds)
+            return Outcome(NO_SOLUTION, seconds)
         model = None if graph is None else _model(graph, every, chosen)
         with ExitStack() as stack:
             if not plan.is_applied:

@@ -18,7 +18,7 @@ from elastalog.diagnostics.diagnostic import LimitReached, finding
 from elastalog.planning.logical import Clause
 from elastalog.provenance.metrics import HEIGHT, Best, Hypergraph, Metric, best_values
 from elastalog.provenance.reading import Reading, WordFact
-from elastalog.provenance.steps import EXPLICIT, Step, Superseded, chain_of, members_of
+from elastalog.provenance.steps import EXPLICIT, Step, Steps, Superseded, chain_of, members_of
 
 MOST_DERIVATIONS = 2_000_000
 """Derivations that are collected around a fact before giving up."""
@@ -160,40 +160,33 @@ class Neighbourhood:
         return (0 if clause is None else clause.number, *used)
 
 
-class ComputedSteps:
+class ComputedSteps(Steps):
     """Guided by the best values under a metric, computed around each fact when it is first asked for."""
 
     def __init__(
         self, backend: Backend, reading: Reading, metric: Metric, scope: Scope, superseded: Superseded | None = None
     ) -> None:
-        self.known: dict[WordFact, Step] = {}
-        self._backend = backend
-        self._reading = reading
+        super().__init__(backend, reading, superseded)
         self._metric = metric
         self._scope: Scope = scope
         self._heights: dict[WordFact, int] = {}
-        self._superseded = superseded or Superseded(backend, reading)
-        self.superseded_by = self._superseded.by
 
     def height(self, fact: WordFact) -> int | None:
         return self._heights.get(fact)
-
-    def is_explicit(self, fact: WordFact) -> bool:
-        return bool(self._backend.is_explicit(fact[0], np.array([fact[1]], np.int32))[0])
 
     def find(self, facts: Iterable[WordFact]) -> None:
         by_stratum: dict[int, list[WordFact]] = {}
         for fact in facts:
             if fact not in self.known:
-                stratum = self._reading.stratum_of[fact[0]] if self._scope == "stratum" else 0
+                stratum = self.reading.stratum_of[fact[0]] if self._scope == "stratum" else 0
                 by_stratum.setdefault(stratum, []).append(fact)
         for wanted in by_stratum.values():
             self._find(wanted)
 
     def _find(self, wanted: list[WordFact]) -> None:
-        around = Neighbourhood(self._backend, self._reading, self._scope, self._superseded)
+        around = Neighbourhood(self.backend, self.reading, self._scope, self.superseded)
         around.collect(wanted)
-        best = best_values(around.hypergraph(self._metric), self._metric, self._reading.look)
+        best = best_values(around.hypergraph(self._metric), self._metric, self.reading.look)
         for number, value in best.values.items():
             fact = around.facts[number]
             if number in around.outside or fact in self.known:

@@ -49,8 +49,8 @@ class Assembly:
                 return self._whole[root, None]
             if (root, None) in self._earlier and self._renew(root):
                 return self._whole[root, None]
-        self._find_steps([root], depth)
-        return self._build(root, depth)
+        self.find_steps([root], depth)
+        return self.build(root, depth)
 
     def after(
         self, touched: Collection[WordFact], source: ProofSource, chosen_among: Callable[[Fact], int | None]
@@ -114,7 +114,7 @@ class Assembly:
         """Whether a fact that a proof uses is proved, too."""
         return True
 
-    def _find_steps(self, roots: Iterable[WordFact], depth: int | None) -> None:
+    def find_steps(self, roots: Iterable[WordFact], depth: int | None) -> None:
         frontier = list(dict.fromkeys(roots))
         met = set(frontier)
         while frontier and depth != 0:
@@ -165,7 +165,7 @@ class Assembly:
 
     # --- trees -----------------------------------------------------------------------------------------------------
 
-    def _build(self, root: WordFact, depth: int | None) -> Proof:
+    def build(self, root: WordFact, depth: int | None) -> Proof:
         done: dict[tuple[WordFact, int | None], Proof] = self._whole if depth is None else {}
         begun: set[tuple[WordFact, int | None]] = set()
         pending = [(root, depth, False)]
@@ -247,10 +247,10 @@ class Assembly:
 
     def is_superseded(self, fact: WordFact) -> bool:
         """Whether a fact has been met that does not hold any more."""
-        return self._steps.superseded_by(fact) is not None
+        return self._steps.superseded.by(fact) is not None
 
     def _superseded_by(self, fact: WordFact) -> Fact | None:
-        other = self._steps.superseded_by(fact)
+        other = self._steps.superseded.by(fact)
         return None if other is None else self._reading.fact(other)
 
     def _unexpanded(self, fact: WordFact) -> Proof:

@@ -7,9 +7,10 @@ for, the ranks are computed (`ranks`) around the facts in question.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -46,24 +47,6 @@ class Step:
 EXPLICIT = Step(None, (), is_explicit=True)
 
 
-class Steps(Protocol):
-    """Finds steps, and remembers them for one epoch. `known` holds every step found so far."""
-
-    known: dict[WordFact, Step]
-
-    def find(self, facts: Iterable[WordFact]) -> None:
-        """Puts the steps of facts that are present into `known`."""
-
-    def height(self, fact: WordFact) -> int | None:
-        """The least height of all proofs of a fact that has been met, where that is known without proving it."""
-
-    def is_explicit(self, fact: WordFact) -> bool:
-        """Whether a fact that has been met is an explicit one."""
-
-    def superseded_by(self, fact: WordFact) -> WordFact | None:
-        """A fact that has taken the place of one that has been met, by subsumption; None if it holds."""
-
-
 class Superseded:
     """The facts that have left strata with subsumption. A stratum is evaluated again when one is first needed."""
 
@@ -94,7 +77,29 @@ class Superseded:
         return relation, found
 
 
-class AnnotatedSteps:
+class Steps(ABC):
+    """Finds steps, and remembers them for one epoch. `known` holds every step found so far."""
+
+    def __init__(self, backend: Backend, reading: Reading, superseded: Superseded | None = None) -> None:
+        self.known: dict[WordFact, Step] = {}
+        self.backend = backend
+        self.reading = reading
+        self.superseded = superseded or Superseded(backend, reading)
+
+    @abstractmethod
+    def find(self, facts: Iterable[WordFact]) -> None:
+        """Puts the steps of facts that are present into `known`."""
+
+    def height(self, fact: WordFact) -> int | None:
+        """The least height of all proofs of a fact that has been met, where that is known without proving it."""
+        return None
+
+    def is_explicit(self, fact: WordFact) -> bool:
+        """Whether a fact that has been met is an explicit one."""
+        return bool(self.backend.is_explicit(fact[0], np.array([fact[1]], np.int32))[0])
+
+
+class AnnotatedSteps(Steps):
     """Guided by the levels that the backend keeps."""
 
     def __init__(
@@ -105,12 +110,8 @@ class AnnotatedSteps:
         is_global: bool,
         superseded: Superseded | None = None,
     ) -> None:
-        self.known: dict[WordFact, Step] = {}
-        self._superseded = superseded or Superseded(backend, reading)
-        self.superseded_by = self._superseded.by
-        self._backend = backend
+        super().__init__(backend, reading, superseded)
         self._dictionary = dictionary
-        self._reading = reading
         self._is_global = is_global
         self._levels: dict[WordFact, int] = {}
 
@@ -126,15 +127,13 @@ class AnnotatedSteps:
 
     def is_explicit(self, fact: WordFact) -> bool:
         level = self._levels.get(fact)
-        if level is None:
-            return bool(self._backend.is_explicit(fact[0], np.array([fact[1]], np.int32))[0])
-        return level == 0
+        return super().is_explicit(fact) if level is None else level == 0
 
     def find(self, facts: Iterable[WordFact]) -> None:
         by_relation: dict[str, list[tuple[int, ...]]] = {}
         for fact in facts:
             if fact not in self.known:
-                chain = chain_of(self._backend, self._reading, fact)
+                chain = chain_of(self.backend, self.reading, fact)
                 if chain is not None:
                     self.known[fact] = chain
                     continue
@@ -145,10 +144,10 @@ class AnnotatedSteps:
                 else:
                     by_relation.setdefault(fact[0], []).append(fact[1])
         for relation, rows in by_relation.items():
-            aggregate = self._reading.aggregates.get(relation)
+            aggregate = self.reading.aggregates.get(relation)
             if aggregate is not None:
                 for row in rows:
-                    self.known[relation, row], found = members_of(self._backend, self._reading, aggregate, row)
+                    self.known[relation, row], found = members_of(self.backend, self.reading, aggregate, row)
                     self._learn(aggregate.members, found)
             else:
                 self._find_in(relation, rows)
@@ -157,23 +156,23 @@ class AnnotatedSteps:
         """The level of a fact that no step has led to, from its derivations: to look it up would mean a scan."""
         relation, row = fact
         words = np.array([row], np.int32)
-        if relation in self._reading.aggregates or relation in self._reading.subsumed:
+        if relation in self.reading.aggregates or relation in self.reading.subsumed:
             # With subsumption, what is there now may give a fact later than what it came from did.
-            stored = self._backend.select(relation, tuple(range(len(row))), words[0])
-            if relation not in self._reading.given or not self._backend.is_explicit(relation, words)[0]:
+            stored = self.backend.select(relation, tuple(range(len(row))), words[0])
+            if relation not in self.reading.given or not self.backend.is_explicit(relation, words)[0]:
                 assert stored.level is not None
                 return int(stored.level[0]) if len(stored.level) else self._replay(fact).level(relation, row)
             return 0
-        if self._backend.is_explicit(relation, words)[0]:
+        if self.backend.is_explicit(relation, words)[0]:
             return 0
-        found = self._backend.derivations(relation, words)
+        found = self.backend.derivations(relation, words)
         return min(int(self._firing(relation, derivations, words).min()) for derivations in found)
 
     def _replay(self, fact: WordFact) -> Replay:
         """The stratum of a fact that rests on superseded ones."""
-        replay = self._superseded.replay(fact[0])
+        replay = self.superseded.replay(fact[0])
         if replay is None:
-            raise error("E0740", fact=self._reading.fact(fact))
+            raise error("E0740", fact=self.reading.fact(fact))
         return replay
 
     def _firing(self, relation: str, found: ClauseDerivations, words: Matrix) -> Any:
@@ -181,9 +180,9 @@ class AnnotatedSteps:
         highest = np.zeros(len(found.heads), np.int64)
         for place, (scan, body) in enumerate(zip(found.clause.scans, found.bodies, strict=True)):
             if self._counts(relation, scan.relation):
-                levels = self._levels_of_pairs(found, place) if self._reading.is_class(scan.relation) else body.level
+                levels = self._levels_of_pairs(found, place) if self.reading.is_class(scan.relation) else body.level
                 assert levels is not None
-                if relation in self._reading.ranked:
+                if relation in self.reading.ranked:
                     levels = self._of_same_value(relation, words[found.heads], scan.relation, body.words, levels)
                 np.maximum(highest, levels, out=highest)
         return highest + 1
@@ -191,7 +190,7 @@ class AnnotatedSteps:
     def _of_same_value(self, relation: str, heads: Matrix, used: str, bodies: Matrix, levels: Any) -> Any:
         """What facts of a ranked stratum count for a head: nothing if their value is better, since they are below it
         anyway; too much if it is worse."""
-        ranked = self._reading.ranked[relation]
+        ranked = self.reading.ranked[relation]
         values, own = (
             np.array(self._dictionary.values(ranked.base, np.ascontiguousarray(facts[:, ranked.columns[name]])), object)
             for name, facts in ((used, bodies), (relation, heads))
@@ -202,35 +201,35 @@ class AnnotatedSteps:
     def _levels_of_pairs(self, found: ClauseDerivations, place: int) -> Any:
         """What the pairs of an equivalence count that is read as classes in its own recursion: the highest level in
         their chains."""
-        equivalence, other = self._reading.pair_at(found.clause, place)
+        equivalence, other = self.reading.pair_at(found.clause, place)
         pairs = np.stack((found.bodies[place].words[:, 0], found.bodies[other].words[:, 0]), axis=1)
-        equivalences = self._backend.capabilities.equivalences
+        equivalences = self.backend.capabilities.equivalences
         assert equivalences is not None
         return equivalences.levels_of_chains(equivalence, np.ascontiguousarray(pairs, np.int32))
 
     def _counts(self, relation: str, used: str) -> bool:
         """Whether levels of a relation that is used bear on those of a relation."""
-        if used in self._reading.flat:
+        if used in self.reading.flat:
             return False
-        return self._is_global or self._reading.stratum_of[used] == self._reading.stratum_of[relation]
+        return self._is_global or self.reading.stratum_of[used] == self.reading.stratum_of[relation]
 
     def _learn(self, relation: str, facts: FactWords) -> list[WordFact]:
         assert facts.level is not None
         names = [(relation, tuple(row)) for row in facts.words.tolist()]
         levels = facts.level
-        if relation in self._reading.given:
-            levels = np.where(self._backend.is_explicit(relation, facts.words), 0, levels)
+        if relation in self.reading.given:
+            levels = np.where(self.backend.is_explicit(relation, facts.words), 0, levels)
         self._levels.update(zip(names, levels.tolist(), strict=True))
         return names
 
     def _find_in(self, relation: str, rows: list[tuple[int, ...]]) -> None:
         words = np.array(rows, np.int32)
-        is_open = self._find_among(relation, rows, self._backend.derivations(relation, words))
+        is_open = self._find_among(relation, rows, self.backend.derivations(relation, words))
         if is_open.any():
             left = [rows[place] for place in np.flatnonzero(is_open).tolist()]
             replay = self._replay((relation, left[0]))
             if self._find_among(relation, left, replay.derivations(relation, words[is_open])).any():
-                raise error("E0740", fact=self._reading.fact((relation, left[0])))
+                raise error("E0740", fact=self.reading.fact((relation, left[0])))
 
     def _find_among(self, relation: str, rows: list[tuple[int, ...]], derivations: list[ClauseDerivations]) -> Any:
         """Finds steps among derivations; returns which facts have none."""
@@ -268,7 +267,7 @@ class AnnotatedSteps:
             return usable
         keys: list[Any] = []
         for scan, body in zip(found.clause.scans, found.bodies, strict=True):
-            for column, base in enumerate(self._backend.program.relations[scan.relation].bases):
+            for column, base in enumerate(self.backend.program.relations[scan.relation].bases):
                 values = self._dictionary.decode_column(base, body.words[usable, column]).to_numpy(zero_copy_only=False)
                 keys.append(np.unique(values, return_inverse=True)[1])
         order = np.lexsort((*reversed(keys), heads))
