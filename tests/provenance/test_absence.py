@@ -310,7 +310,7 @@ def db() -> Session:
 
 
 def near(found: object) -> list[tuple[str, list[str]]]:
-    return [(found.conclusion(one), [literal.text for literal in one.failing]) for one in found.instantiations]
+    return [(one.conclusion, [literal.text for literal in one.failing]) for one in found.instantiations]
 
 
 def test_what_stands_in_the_way_of_one_that_does_not_hold(db: Session) -> None:

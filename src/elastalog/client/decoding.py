@@ -131,26 +131,26 @@ class Decoder:
 
     def absence(self, told: Mapping[str, Any], source: AbsenceSource | None = None) -> Absence:
         """The reasons why a fact does not hold."""
-        found = tuple(self._instantiation(one) for one in told["instantiations"])
+        subject = told["fact"]["text"]
+        found = tuple(self._instantiation(one, subject) for one in told["instantiations"])
         impossible = tuple((self._rules[one["rule"]], one["reason"]) for one in told["impossible"])
         if "present" in told:
-            conclusions = tuple(one["conclusion"] for one in told["instantiations"])
-            fact, written = told["fact"], told["fact"]["text"]
+            fact = told["fact"]
             open_fact = Fact(fact["relation"], tuple(NIL if value is None else value for value in fact["values"]))
             return PatternAbsence(
-                open_fact, found, impossible, told["is_exhaustive"], source, pattern=written, present=told["present"],
-                conclusions=conclusions,
+                open_fact, found, impossible, told["is_exhaustive"], source, pattern=subject, present=told["present"],
             )  # fmt: skip
         return Absence(self.fact(told["fact"]), found, impossible, told["is_exhaustive"], source)
 
-    def _instantiation(self, told: Mapping[str, Any]) -> Instantiation:
+    def _instantiation(self, told: Mapping[str, Any], subject: str) -> Instantiation:
         literals = tuple(
             LiteralStatus(
                 one["kind"], one["text"], one["status"], None if one["fact"] is None else self.fact(one["fact"])
             )
             for one in told["literals"]
         )
-        return Instantiation(self._rules[told["rule"]], told["bindings"], literals, tuple(told["free"]))
+        conclusion = told.get("conclusion", subject)
+        return Instantiation(self._rules[told["rule"]], told["bindings"], literals, tuple(told["free"]), conclusion)
 
     def knows_rules(self, told: Sequence[Mapping[str, Any]]) -> bool:
         """Whether this program has all the rules that an answer mentions."""

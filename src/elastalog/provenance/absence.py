@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, Protocol
+from typing import ClassVar, Literal, Protocol
 
 from elastalog.analysis.program import Rule, Value, Variable
 from elastalog.diagnostics.arguments import require_whole, stays_here
@@ -29,10 +29,21 @@ class LiteralStatus:
     argument of the head. Free variables keep their names; an atom with some fails if no fact fits it, a constraint
     with some is open. `fact`: the fact of a ground atom, negated or not."""
 
+    children: ClassVar[tuple[()]] = ()
+    how: ClassVar[str] = ""
+
     kind: str
     text: str
     status: Status
     fact: Fact | None = None
+
+    @property
+    def shape(self) -> Status:
+        return self.status
+
+    @property
+    def label(self) -> str:
+        return f"{self.text} {self.mark}"
 
     @property
     def mark(self) -> str:
@@ -42,13 +53,28 @@ class LiteralStatus:
 
 @dataclass(frozen=True, slots=True)
 class Instantiation:
-    """A rule with values for its variables, except those that are `free`, and the status of every literal of its
-    body."""
+    """A rule with values for its variables, except those that are `free`, and the status of every literal of its body.
+    `conclusion`: what it would derive; a variable in it stands for any value."""
+
+    shape: ClassVar[str] = "member"
 
     rule: Rule
     bindings: Mapping[str, Value]
     literals: tuple[LiteralStatus, ...]
     free: tuple[str, ...]
+    conclusion: str
+
+    @property
+    def children(self) -> tuple[LiteralStatus, ...]:
+        return self.literals
+
+    @property
+    def label(self) -> str:
+        return self.conclusion
+
+    @property
+    def how(self) -> str:
+        return f"R{self.rule.number_in_relation}"
 
     @property
     def failing(self) -> tuple[LiteralStatus, ...]:
@@ -101,9 +127,16 @@ class Absence(Rendered):
         """What is asked about, as it is written."""
         return str(self.fact)
 
-    def conclusion(self, instantiation: Instantiation) -> str:
-        """What an instantiation would derive."""
-        return str(self.fact)
+    shape: ClassVar[str] = "fails"
+    how: ClassVar[str] = ""
+
+    @property
+    def children(self) -> tuple[Instantiation, ...]:
+        return self.instantiations
+
+    @property
+    def label(self) -> str:
+        return self.subject
 
     @property
     def headline(self) -> str:
@@ -152,19 +185,14 @@ class Absence(Rendered):
 @dataclass(frozen=True, slots=True, repr=False)
 class PatternAbsence(Absence):
     """Of the facts that fit a `pattern`, such as `path(1, X)`, `present` hold; why others do not: the nearest failing
-    instantiations that would derive one, whichever it is. `conclusions` has what each of them would derive; a variable
-    in it stands for any value. `fact` has nil in the open places."""
+    instantiations that would derive one, whichever it is. `fact` has nil in the open places."""
 
     pattern: str = ""
     present: int = 0
-    conclusions: tuple[str, ...] = ()
 
     @property
     def subject(self) -> str:
         return self.pattern
-
-    def conclusion(self, instantiation: Instantiation) -> str:
-        return self.conclusions[next(i for i, found in enumerate(self.instantiations) if found is instantiation)]
 
     @property
     def headline(self) -> str:

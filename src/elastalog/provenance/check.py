@@ -40,17 +40,7 @@ from elastalog.provenance.joins import (
     show,
     solve,
 )
-from elastalog.provenance.proof import (
-    AggregatePremise,
-    Condition,
-    Member,
-    Node,
-    Premise,
-    Proof,
-    children_of,
-    fold_tree,
-    nodes_of,
-)
+from elastalog.provenance.proof import AggregatePremise, Condition, Member, Node, Premise, Proof, fold_tree, nodes_of
 
 Facts = Mapping[str, Collection[tuple[Value, ...]]]
 
@@ -335,13 +325,13 @@ def _check_paths(root: Proof) -> None:
 
 
 def _proofs_below(proof: Proof) -> Iterator[Proof]:
-    pending: list[Node] = list(children_of(proof))
+    pending: list[Node] = list(proof.children)
     while pending:
         node = pending.pop()
         if isinstance(node, Proof):
             yield node
         else:
-            pending.extend(children_of(node))
+            pending.extend(node.children)
 
 
 def _facts_below(proof: Proof) -> Iterator[Fact]:

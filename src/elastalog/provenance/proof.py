@@ -11,17 +11,21 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from importlib import import_module
-from typing import Any, Protocol, TypeAlias, TypeVar, assert_never
+from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar, assert_never
 
 from elastalog.analysis.program import Rule, Value
 from elastalog.diagnostics.arguments import is_whole, stays_here, wrong_kind
 from elastalog.diagnostics.diagnostic import ElastalogError, error
 from elastalog.diagnostics.display import cut, show_lines
+from elastalog.diagnostics.messages import counted
 from elastalog.late import dataclass
 from elastalog.provenance.fact import Fact
 
 MOST_NODES = (1 << 63) - 1
 """Where the size of a proof stops counting."""
+
+CUT = "…"
+"""Stands where the depth ends."""
 
 T = TypeVar("T")
 
@@ -37,13 +41,25 @@ class ProofSource(Protocol):
 class Condition:
     """A negation or a constraint that holds, instantiated: `!edge(1, _)`, `1 < 2`. Like an explicit fact, a leaf."""
 
+    children: ClassVar[tuple[()]] = ()
+    shape: ClassVar[str] = "leaf"
+    how: ClassVar[str] = ""
+
     kind: str
     text: str
+
+    @property
+    def label(self) -> str:
+        return self.text
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Member:
     """One assignment that an aggregate ranges over: which alternative of its body (from 0), and what holds in it."""
+
+    shape: ClassVar[str] = "member"
+    label: ClassVar[str] = "member"
+    how: ClassVar[str] = ""
 
     body: int
     children: tuple[Premise, ...]
@@ -56,15 +72,29 @@ class Member:
 class AggregatePremise:
     """An aggregate with its result. Of `number` members the first are listed; none where the depth ends."""
 
+    shape: ClassVar[str] = "aggregate"
+
     text: str
     result: Value
     number: int
-    members: tuple[Member, ...]
+    children: tuple[Member, ...]
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        return self.children
 
     @property
     def is_complete(self) -> bool:
         """Whether all members are listed."""
-        return len(self.members) == self.number
+        return len(self.children) == self.number
+
+    @property
+    def label(self) -> str:
+        return self.text if self.is_complete else f"{self.text} {CUT}"
+
+    @property
+    def how(self) -> str:
+        return counted(self.number, "member") if self.children else ""
 
     def __repr__(self) -> str:
         return f"<AggregatePremise {self.text}>"
@@ -170,6 +200,23 @@ class Proof(Rendered):
         """The explicit facts it rests on, each once."""
         return tuple(dict.fromkeys(n.fact for n in nodes_of(self) if isinstance(n, Proof) and n.is_explicit))
 
+    @property
+    def shape(self) -> str:
+        """How it is drawn."""
+        return "explicit" if self.is_explicit else "derived" if self.is_expanded else "cut"
+
+    @property
+    def label(self) -> str:
+        """What it says in one line."""
+        by = "" if self.superseded_by is None else f" [superseded by {self.superseded_by}]"
+        among = "" if self.chosen_among is None else f" [chosen among {self.chosen_among}]"
+        return f"{self.fact}{' [given]' * self.is_given}{by}{among}" if self.is_expanded else f"{self.fact}{by} {CUT}"
+
+    @property
+    def how(self) -> str:
+        """How it follows from what is below: `R2`."""
+        return "" if self.rule is None else f"R{self.rule.number_in_relation}"
+
     def at(self, path: Sequence[int]) -> Node:
         """The node that is reached by taking the given child of each node, counted from 0."""
         return self._trail(path)[-1]
@@ -195,7 +242,7 @@ class Proof(Rendered):
             raise wrong_kind("a path in a proof is a row of numbers", given, advice)
         trail: list[Node] = [self]
         for position in path:
-            below = children_of(trail[-1])
+            below = trail[-1].children
             if not 0 <= position < len(below):
                 raise _no_such_node(path)
             trail.append(below[position])
@@ -215,19 +262,6 @@ Premise: TypeAlias = Proof | Condition | AggregatePremise
 Node: TypeAlias = Premise | Member
 
 
-def children_of(node: Node) -> tuple[Node, ...]:
-    """The nodes directly below a node."""
-    match node:
-        case Proof() | Member():
-            return node.children
-        case AggregatePremise():
-            return node.members
-        case Condition():
-            return ()
-        case _:
-            assert_never(node)
-
-
 def height_over(children: Sequence[Premise]) -> int | None:
     """The height of a fact derived from premises; None if that of one is not known."""
     highest = 0
@@ -240,7 +274,7 @@ def height_over(children: Sequence[Premise]) -> int | None:
             case AggregatePremise():
                 if not child.is_complete:
                     return None
-                for member in child.members:
+                for member in child.children:
                     inside = height_over(member.children)
                     if inside is None:
                         return None
@@ -259,7 +293,7 @@ def nodes_of(root: Node) -> Iterator[Node]:
     while pending:
         node = pending.pop()
         yield node
-        for child in reversed(children_of(node)):
+        for child in reversed(node.children):
             if id(child) not in seen:
                 seen.add(id(child))
                 pending.append(child)
@@ -272,10 +306,10 @@ def fold_tree(root: Node, combine: Callable[[Node, Sequence[T]], T]) -> T:
     while pending:
         node, is_ready = pending.pop()
         if is_ready:
-            done[id(node)] = combine(node, [done[id(child)] for child in children_of(node)])
+            done[id(node)] = combine(node, [done[id(child)] for child in node.children])
         elif id(node) not in done:
             pending.append((node, True))
-            pending.extend((child, False) for child in children_of(node) if id(child) not in done)
+            pending.extend((child, False) for child in node.children if id(child) not in done)
     return done[id(root)]
 
 
@@ -289,7 +323,7 @@ def clipped(root: Proof, most: int, deepest: int = 200) -> Proof:
         deepest -= 1
         following: list[tuple[tuple[int, ...], Node]] = []
         for path, node in level:
-            below = children_of(node)
+            below = node.children
             if below and left > 0:
                 left -= len(below)
                 kept.add(path)
@@ -300,7 +334,7 @@ def clipped(root: Proof, most: int, deepest: int = 200) -> Proof:
     result: dict[tuple[int, ...], Node] = {}
     for path in sorted(kept, key=len, reverse=True):
         node = root.at(path)
-        children = [result.get((*path, i)) or _cut(child) for i, child in enumerate(children_of(node))]
+        children = [result.get((*path, i)) or _cut(child) for i, child in enumerate(node.children)]
         result[path] = _with_children(node, children)
     found = result[()]
     assert isinstance(found, Proof)
@@ -314,24 +348,16 @@ def _cut(node: Node) -> Node:
 
 
 def _with_child(parent: Node, position: int, child: Node) -> Node:
-    below = list(children_of(parent))
+    below = list(parent.children)
     below[position] = child
     return _with_children(parent, below)
 
 
-def _with_children(node: Node, children: Sequence[Any]) -> Node:
-    match node:
-        case Proof():
-            height = node.height if node.height is not None else height_over(children)
-            return replace(node, children=tuple(children), height=height)
-        case Member():
-            return replace(node, children=tuple(children))
-        case AggregatePremise():
-            return replace(node, members=tuple(children))
-        case Condition():
-            return node
-        case _:
-            assert_never(node)
+def _with_children(node: Any, children: Sequence[Any]) -> Node:
+    if isinstance(node, Condition):
+        return node
+    grown: Node = replace(node, children=tuple(children))
+    return replace(grown, height=height_over(children)) if isinstance(grown, Proof) and grown.height is None else grown
 
 
 def _no_such_node(path: Sequence[int]) -> ElastalogError:

@@ -67,9 +67,10 @@ class _Spent(Exception):
 @dataclass(slots=True)
 class Search:
     """The search for one rule. `literals`: the body and the equations of computed head arguments, numbered by
-    position."""
+    position. `wanted`: what the rule is to derive."""
 
     rule: Rule
+    wanted: Atom
     literals: list[Literal]
     look_up: LookUp
     ordinal: Ordinal
@@ -196,7 +197,8 @@ class Search:
                 result = aggregate_value(literal, bindings, self.look_up, self.ordinal)
                 text += " (it has no value)" if result is None else f" (it is {show_value(result)})"
             shown.append(LiteralStatus(kind, text, status, self.fact_of(literal, bindings)))
-        return Instantiation(self.rule, dict(bindings), tuple(shown), tuple(sorted(free)))
+        conclusion = show(self.wanted, bindings)
+        return Instantiation(self.rule, dict(bindings), tuple(shown), tuple(sorted(free)), conclusion)
 
     def fact_of(self, literal: Literal, bindings: Bindings) -> Fact | None:
         atom = literal.atom if isinstance(literal, Negation) else literal
@@ -248,35 +250,26 @@ class WhyNot:
         fact `competes` with others, and one of these has won."""
         pattern = Pattern(fact.relation, fact.values)
         shown, impossible, is_whole = self._nearest(pattern, least=1 if is_fixpoint and not competes else 0)
-        if not competes and any(not found.failing for found, _ in shown):
+        if not competes and any(not found.failing for found in shown):
             raise error("E0615.absent", fact=fact)
-        return Absence(fact, tuple(found for found, _ in shown), impossible, is_whole, self.source)
+        return Absence(fact, shown, impossible, is_whole, self.source)
 
     def pattern(self, pattern: Pattern, written: str, present: int) -> PatternAbsence:
         """Why no further fact fits a pattern. `present`: how many hold."""
-        shown, impossible, is_whole = self._nearest(pattern, least=1)
         fact = Fact(pattern.relation, tuple(NIL if isinstance(term, Free) else term for term in pattern.terms))
-        return PatternAbsence(
-            fact, tuple(one for one, _ in shown), impossible, is_whole, self.source,
-            pattern=written, present=present, conclusions=tuple(conclusion for _, conclusion in shown),
-        )  # fmt: skip
+        return PatternAbsence(fact, *self._nearest(pattern, least=1), self.source, pattern=written, present=present)
 
     def _nearest(
         self, pattern: Pattern, least: int
-    ) -> tuple[list[tuple[Instantiation, str]], tuple[tuple[Rule, str], ...], bool]:
-        """What would derive a fact that fits and does not hold, with that fact, one for each such fact first, and the
-        best of every rule in any case; why the other rules cannot; and whether nothing nearer exists."""
+    ) -> tuple[tuple[Instantiation, ...], tuple[tuple[Rule, str], ...], bool]:
+        """What would derive a fact that fits and does not hold, one for each such fact first, and the best of every
+        rule in any case; why the other rules cannot; and whether nothing nearer exists."""
         searches, impossible = self._searched(pattern, least)
-        found = [
-            (one, show(_wanted(search.rule.head, pattern), one.bindings))
-            for search in searches
-            for one in search.found.values()
-        ]
-        found.sort(key=lambda pair: pair[0].rank)
+        found = sorted((one for search in searches for one in search.found.values()), key=lambda one: one.rank)
         ordered = [*_distinct(found)]
         best = [min(s.found.values(), key=lambda one: one.rank) for s in searches if s.found]
-        others = [pair for pair in ordered if pair[0] not in best][: max(0, self.limit - len(best))]
-        shown = [pair for pair in ordered if pair[0] in best or pair in others]
+        others = [one for one in ordered if one not in best][: max(0, self.limit - len(best))]
+        shown = tuple(one for one in ordered if one in best or one in others)
         return shown, impossible, not any(search.is_cut for search in searches)
 
     def _searched(self, pattern: Pattern, least: int) -> tuple[list[Search], tuple[tuple[Rule, str], ...]]:
@@ -296,9 +289,10 @@ class WhyNot:
                 impossible.append((rule, f"the values given for its variables do not fit the {what}"))
                 continue
             literals = [*rule.body, *equations_of(deferred), *_same(rule.head, pattern), *_computed(rule.head, pattern)]
-            search = Search(rule, literals, self.look_up, self.ordinal, self.limit * KEPT)
+            wanted = _wanted(rule.head, pattern)
+            search = Search(rule, wanted, literals, self.look_up, self.ordinal, self.limit * KEPT)
             if not pattern.is_fact:
-                search.is_wanted = partial(self._is_absent, _wanted(rule.head, pattern))
+                search.is_wanted = partial(self._is_absent, wanted)
             search.run(bindings, least)
             searches.append(search)
         return searches, tuple(impossible)
@@ -366,14 +360,14 @@ def _computed(head: Atom, pattern: Pattern) -> Iterator[Comparison]:
             yield Comparison("=", argument.base, value, argument, argument.span)
 
 
-def _distinct(found: Sequence[tuple[Instantiation, str]]) -> Iterator[tuple[Instantiation, str]]:
+def _distinct(found: Sequence[Instantiation]) -> Iterator[Instantiation]:
     """The best for every conclusion, then the others."""
     met: set[str] = set()
-    later: list[tuple[Instantiation, str]] = []
-    for one, conclusion in found:
-        if conclusion in met:
-            later.append((one, conclusion))
+    later: list[Instantiation] = []
+    for one in found:
+        if one.conclusion in met:
+            later.append(one)
         else:
-            met.add(conclusion)
-            yield one, conclusion
+            met.add(one.conclusion)
+            yield one
     yield from later

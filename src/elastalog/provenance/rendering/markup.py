@@ -10,18 +10,18 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from html import escape
-from typing import Any, assert_never
+from typing import Any, assert_never, cast
 
 from elastalog.analysis.listing import json_value
-from elastalog.provenance.absence import Absence, PatternAbsence
+from elastalog.provenance.absence import Absence, Instantiation, LiteralStatus, PatternAbsence
 from elastalog.provenance.fact import Fact
-from elastalog.provenance.proof import AggregatePremise, Condition, Member, Node, Proof, children_of, nodes_of
+from elastalog.provenance.proof import AggregatePremise, Condition, Member, Node, Proof, nodes_of
 from elastalog.provenance.rendering.text import (
     AGAIN,
+    Drawn,
     Shown,
     fitting,
-    label,
-    reason,
+    heading,
     remarks,
     rules_of,
     shortened,
@@ -40,20 +40,18 @@ _INDENTED = "style='margin-left:1.5em'"
 def render_html(shown: Proof | Absence) -> str:
     """Nested `<details>`: each step of a proof with its rule; of failing instantiations, the nearest is open. A proof
     that occurs in several places is shown in the first; aggregates are closed, and of many members some are shown."""
-    return _proof_html(shown) if isinstance(shown, Proof) else _absence_html(shown)
-
-
-def _proof_html(proof: Proof) -> str:
-    parts: list[str] = []
-    shown = Shown()
-    pending: list[tuple[Node, int] | str] = [(fitting(proof, MOST_NODES), 0)]
+    seen = Shown()
+    parts = [f"<div>{escape(told)}</div>" for told in heading(shown)]
+    pending: list[tuple[Drawn, int] | str] = [(fitting(shown, MOST_NODES), 0)] if isinstance(shown, Proof) else []
+    for number, found in enumerate(getattr(shown, "instantiations", ())):
+        pending.insert(0, (found, OPEN_LEVELS if number else 0))
     while pending:
         entry = pending.pop()
         if isinstance(entry, str):
             parts.append(entry)
             continue
         node, level = entry
-        is_again = shown.is_again(node)
+        is_again = seen.is_again(node)
         below, hidden = ((), 0) if is_again else shown_children(node)
         text = _line(node, is_again)
         if not below:
@@ -64,40 +62,25 @@ def _proof_html(proof: Proof) -> str:
         more = f"<div><small>… {hidden:,} more</small></div>" if hidden else ""
         pending.append(f"{more}</div></details>")
         pending.extend((child, level + 1) for child in reversed(below))
-    note = summary(proof)
+    parts += [f"<div>{escape(remark)}</div>" for remark in remarks(shown)]
+    note, what = (summary(shown), "proof") if isinstance(shown, Proof) else ("", "absence")
     return (
-        f"<div class='elastalog-proof'>{''.join(parts)}" + (f"<small>{escape(note)}</small>" if note else "") + "</div>"
+        f"<div class='elastalog-{what}'>{''.join(parts)}"
+        + (f"<small>{escape(note)}</small>" if note else "")
+        + "</div>"
     )
 
 
-def _line(node: Node, is_again: bool) -> str:
+def _line(node: Drawn, is_again: bool) -> str:
     """What stands in the line of a node: the fact, and the rule that it follows by."""
-    how = f"{reason(node)}, {AGAIN}" if is_again else reason(node)
-    text = f"<code>{escape(label(node))}</code>" + (f" <small>({escape(how)})</small>" if how else "")
-    rule = node.rule if isinstance(node, Proof) else None
+    if isinstance(node, LiteralStatus):
+        return f"<span style='color:{_COLOURS[node.status]}'><code>{escape(node.text)}</code> {node.mark}</span>"
+    how = f"{node.how}, {AGAIN}" if is_again else node.how
+    text = f"<code>{escape(node.label)}</code>" + (f" <small>({escape(how)})</small>" if how else "")
+    rule = node.rule if isinstance(node, Proof | Instantiation) else None
     if rule is None or is_again or not rule.text:
         return text
     return f"{text} <small class='rule'><code>{escape(shortened(rule.text))}</code> {escape(rule.place)}</small>"
-
-
-def _absence_html(absence: Absence) -> str:
-    parts = [f"<div class='elastalog-absence'><div>{escape(absence.headline)}</div>"]
-    parts += [f"<div>{escape(note)}</div>" for note in absence.notes]
-    for number, found in enumerate(absence.instantiations):
-        is_open = " open" if number == 0 else ""
-        title = f"<code>{escape(absence.conclusion(found))}</code> <small>(R{found.rule.number_in_relation})</small>"
-        if found.rule.text:
-            written = f"<code>{escape(shortened(found.rule.text))}</code> {escape(found.rule.place)}"
-            title += f" <small class='rule'>{written}</small>"
-        parts.append(f"<details{is_open}><summary>{title}</summary>")
-        parts += [
-            f"<div style='margin-left:1.5em;color:{_COLOURS[literal.status]}'>"
-            f"<code>{escape(literal.text)}</code> {literal.mark}</div>"
-            for literal in found.literals
-        ]
-        parts.append("</details>")
-    parts += [f"<div>{escape(remark)}</div>" for remark in remarks(absence)]
-    return "".join(parts) + "</div>"
 
 
 _STYLE = """
@@ -146,7 +129,7 @@ def page(title: str, content: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class GraphNode:
-    """`kind`: explicit, derived, cut, leaf, aggregate, member, fails or holds."""
+    """`kind`: explicit, derived, cut, leaf, aggregate, member, fails, holds or open."""
 
     text: str
     kind: str
@@ -162,40 +145,10 @@ class Graph:
 
 def graph_of(shown: Proof | Absence) -> Graph:
     """The graph of a proof, or of the failing instantiations of a fact."""
-    return _of_proof(shown) if isinstance(shown, Proof) else _of_absence(shown)
-
-
-def _of_proof(proof: Proof) -> Graph:
-    nodes = list(nodes_of(proof))
+    nodes: list[Any] = list(nodes_of(cast(Node, shown)))
     numbers = {id(node): number for number, node in enumerate(nodes)}
-    drawn: list[GraphNode] = []
-    edges: list[tuple[int, int, str]] = []
-    for number, node in enumerate(nodes):
-        match node:
-            case Proof():
-                kind = "explicit" if node.is_explicit else "derived" if node.is_expanded else "cut"
-            case Condition():
-                kind = "leaf"
-            case AggregatePremise():
-                kind = "aggregate"
-            case Member():
-                kind = "member"
-        drawn.append(GraphNode(label(node), kind))
-        edges.extend((numbers[id(child)], number, reason(node)) for child in children_of(node))
-    return Graph(tuple(drawn), tuple(edges))
-
-
-def _of_absence(absence: Absence) -> Graph:
-    nodes = [GraphNode(absence.subject, "fails")]
-    edges: list[tuple[int, int, str]] = []
-    for found in absence.instantiations:
-        rule = len(nodes)
-        nodes.append(GraphNode(f"R{found.rule.number_in_relation}", "member"))
-        edges.append((rule, 0, ""))
-        for literal in found.literals:
-            edges.append((len(nodes), rule, ""))
-            nodes.append(GraphNode(f"{literal.text} {literal.mark}", "fails" if literal.status == "fails" else "holds"))
-    return Graph(tuple(nodes), tuple(edges))
+    edges = [(numbers[id(child)], numbers[id(node)], node.how) for node in nodes for child in node.children]
+    return Graph(tuple(GraphNode(node.label, node.shape) for node in nodes), tuple(edges))
 
 
 _DOT_STYLES = {
@@ -207,6 +160,7 @@ _DOT_STYLES = {
     "member": "shape=ellipse",
     "holds": "shape=box, color=blue",
     "fails": "shape=box, color=red",
+    "open": "shape=box, style=dashed",
 }
 
 
@@ -274,7 +228,7 @@ def as_json(shown: Proof | Absence) -> dict[str, Any]:
 def _proof_json(proof: Proof) -> dict[str, Any]:
     nodes = list(nodes_of(proof))
     numbers = {id(node): number for number, node in enumerate(nodes)}
-    table = [{**_described(node), "children": [numbers[id(child)] for child in children_of(node)]} for node in nodes]
+    table = [{**_described(node), "children": [numbers[id(child)] for child in node.children]} for node in nodes]
     rules = [
         {"rule": rule.number, "rule_in_relation": rule.number_in_relation, "text": rule.text, "place": rule.place}
         for rule in rules_of(proof)
@@ -292,7 +246,7 @@ def _absence_json(absence: Absence) -> dict[str, Any]:
             "rule_in_relation": instantiation.rule.number_in_relation,
             "bindings": {name: json_value(value) for name, value in instantiation.bindings.items()},
             "free": list(instantiation.free),
-            **({"conclusion": absence.conclusion(instantiation)} if isinstance(absence, PatternAbsence) else {}),
+            **({"conclusion": instantiation.conclusion} if isinstance(absence, PatternAbsence) else {}),
             "literals": [
                 {
                     "kind": literal.kind,

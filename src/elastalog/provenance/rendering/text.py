@@ -9,19 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import assert_never
+from typing import Any, TypeAlias
 
 from elastalog.analysis.program import Rule
-from elastalog.provenance.absence import Absence, Instantiation
+from elastalog.provenance.absence import Absence, Instantiation, LiteralStatus
 from elastalog.provenance.proof import (
     BY_RANKS,
+    CUT,
     LEAST_BY_STRATUM,
     AggregatePremise,
-    Condition,
     Member,
     Node,
     Proof,
-    children_of,
     clipped,
     fold_tree,
     nodes_of,
@@ -34,16 +33,16 @@ WIDTH = 160
 _GAP = "   "
 
 Block = tuple[str, ...]
+Drawn: TypeAlias = Node | Instantiation | LiteralStatus
+"""A node of a proof or of an absence."""
 
 
 def render(shown: Proof | Absence) -> str:
     """The proof as text; or the failing instantiations, each as a rule application whose premises hold (✓), fail (X) or
     are open (?)."""
-    return _proof(shown) if isinstance(shown, Proof) else _absence(shown)
-
-
-def _proof(proof: Proof) -> str:
-    return "\n".join(line.rstrip() for line in fold_tree(clipped(proof, MOST_NODES), _block))
+    roots: Any = (clipped(shown, MOST_NODES),) if isinstance(shown, Proof) else shown.instantiations
+    drawn = ["\n".join(line.rstrip() for line in fold_tree(root, _block)) for root in roots]
+    return "\n\n".join((*heading(shown), *drawn, *remarks(shown)))
 
 
 def render_fitting(proof: Proof) -> str:
@@ -56,31 +55,26 @@ def render_fitting(proof: Proof) -> str:
     return "\n\n".join(part for part in (drawn, summary(proof), legend(proof)) if part)
 
 
-def _absence(absence: Absence) -> str:
-    drawn = ["\n".join(line.rstrip() for line in _instantiation(absence, found)) for found in absence.instantiations]
-    return "\n\n".join((absence.headline, *absence.notes, *drawn, *remarks(absence)))
+def heading(shown: Proof | Absence) -> tuple[str, ...]:
+    """What stands above instantiations."""
+    return () if isinstance(shown, Proof) else (shown.headline, *shown.notes)
 
 
-def remarks(absence: Absence) -> Iterator[str]:
-    """What stands behind the instantiations."""
-    for rule, why in absence.impossible:
+def remarks(shown: Proof | Absence) -> Iterator[str]:
+    """What stands below instantiations."""
+    if isinstance(shown, Proof):
+        return
+    for rule, why in shown.impossible:
         yield f"(R{rule.number_in_relation}) cannot derive it: {why}"
-    if not absence.is_exhaustive:
+    if not shown.is_exhaustive:
         yield "The search was cut short: there may be nearer ones."
 
 
-def _instantiation(absence: Absence, found: Instantiation) -> Block:
-    premises = [(f"{literal.text} {literal.mark}",) for literal in found.literals]
-    return _over(_beside(premises), absence.conclusion(found), f"R{found.rule.number_in_relation}")
-
-
-def _block(node: Node, below: Sequence[Block]) -> Block:
-    if not children_of(node):
-        if isinstance(node, Proof) and node.rule is not None:
-            return _over(("",), label(node), reason(node))
-        return (label(node),)
+def _block(node: Drawn, below: Sequence[Block]) -> Block:
+    if not below and not node.how:
+        return (node.label,)
     premises = _beside(below)
-    return premises if isinstance(node, Member) else _over(premises, label(node), reason(node))
+    return premises if isinstance(node, Member) else _over(premises, node.label, node.how)
 
 
 def _over(premises: Block, conclusion: str, rule: str) -> Block:
@@ -125,9 +119,9 @@ def fitting(proof: Proof, most: int) -> Proof:
     return clipped(proof, most, DEEPEST) if is_large or is_deep else proof
 
 
-def shown_children(node: Node) -> tuple[tuple[Node, ...], int]:
+def shown_children(node: Drawn) -> tuple[tuple[Drawn, ...], int]:
     """The children to show, and how many are not."""
-    below = children_of(node)
+    below = node.children
     if isinstance(node, AggregatePremise) and len(below) > MOST_MEMBERS:
         return below[:MOST_MEMBERS], node.number - MOST_MEMBERS
     return below, 0
@@ -139,9 +133,9 @@ class Shown:
     def __init__(self) -> None:
         self._seen: set[int] = set()
 
-    def is_again(self, node: Node) -> bool:
+    def is_again(self, node: Drawn) -> bool:
         """Whether the node, with what is below it, has been shown before; from now on it has."""
-        if isinstance(node, Condition) or not children_of(node):
+        if not node.children:
             return False
         if isinstance(node, Proof) and id(node) in self._seen:
             return True
@@ -149,40 +143,7 @@ class Shown:
         return False
 
 
-CUT = "…"
 _WIDEST = 160
-"""Stands where the depth ends."""
-
-
-def label(node: Node) -> str:
-    """The fact, constraint or aggregate of a node."""
-    match node:
-        case Proof():
-            by = "" if node.superseded_by is None else f" [superseded by {node.superseded_by}]"
-            among = "" if node.chosen_among is None else f" [chosen among {node.chosen_among}]"
-            given = " [given]" * node.is_given
-            return f"{node.fact}{given}{by}{among}" if node.is_expanded else f"{node.fact}{by} {CUT}"
-        case Condition():
-            return node.text
-        case AggregatePremise():
-            return node.text if node.is_complete else f"{node.text} {CUT}"
-        case Member():
-            return "member"
-        case _:
-            assert_never(node)
-
-
-def reason(node: Node) -> str:
-    """How a node follows from those below it: `R2`, `3 members`; empty where nothing is below."""
-    match node:
-        case Proof():
-            return "" if node.rule is None else f"R{node.rule.number_in_relation}"
-        case AggregatePremise():
-            return f"{node.number} {'member' if node.number == 1 else 'members'}" if node.members else ""
-        case Condition() | Member():
-            return ""
-        case _:
-            assert_never(node)
 
 
 def summary(proof: Proof) -> str:
@@ -230,38 +191,29 @@ MOST_TREE_NODES = 2_000
 def render_tree(shown: Proof | Absence) -> str:
     """The proof as a tree, a node a line, or the failing instantiations, a literal a line. A sub-proof that stands in
     several places is shown in the first, and of an aggregate the first members are."""
-    return _tree(shown) if isinstance(shown, Proof) else _absence_tree(shown)
-
-
-def _tree(proof: Proof) -> str:
-    lines: list[str] = []
-    shown = Shown()
-    pending: list[tuple[Node | str, str, str]] = [(fitting(proof, MOST_TREE_NODES), "", "")]
+    lines, seen = [*heading(shown)], Shown()
+    pending: list[tuple[Drawn | str, str, str]] = [
+        (found, f"{number}. ", "   ") for number, found in enumerate(getattr(shown, "instantiations", ()), 1)
+    ]
+    pending.reverse()
+    if isinstance(shown, Proof):
+        pending.append((fitting(shown, MOST_TREE_NODES), "", ""))
     while pending:
         node, first, rest = pending.pop()
         if isinstance(node, str):
             lines.append(f"{first}{node}")
             continue
-        how, is_again = reason(node), shown.is_again(node)
-        how = f"{how}, {AGAIN}" if is_again else how
-        lines.append(f"{first}{label(node)}" + (f"  ({how})" if how else ""))
+        is_again = seen.is_again(node)
+        how = f"{node.how}, {AGAIN}" if is_again else node.how
+        text = f"{node.mark} {node.text}" if isinstance(node, LiteralStatus) else node.label
+        lines.append(f"{first}{text}" + (f"  ({how})" if how else ""))
         if is_again:
             continue
         below, hidden = shown_children(node)
-        entries: list[Node | str] = [*below, *([f"… {hidden:,} more"] if hidden else [])]
+        entries: list[Drawn | str] = [*below, *([f"… {hidden:,} more"] if hidden else [])]
         for position in range(len(entries) - 1, -1, -1):
             is_last = position == len(entries) - 1
             pending.append(
                 (entries[position], rest + ("└─ " if is_last else "├─ "), rest + ("   " if is_last else "│  "))
             )
-    return "\n".join(lines)
-
-
-def _absence_tree(absence: Absence) -> str:
-    lines = [absence.headline, *absence.notes]
-    for number, found in enumerate(absence.instantiations, 1):
-        lines.append(f"{number}. {absence.conclusion(found)}  (R{found.rule.number_in_relation})")
-        for position, literal in enumerate(found.literals):
-            corner = "└─" if position == len(found.literals) - 1 else "├─"
-            lines.append(f"   {corner} {literal.mark} {literal.text}")
-    return "\n".join((*lines, *remarks(absence)))
+    return "\n".join((*lines, *remarks(shown)))

@@ -10,7 +10,7 @@ from nicegui import ui
 from elastalog.diagnostics.messages import counted
 from elastalog.provenance.absence import Absence, Instantiation, LiteralStatus, PatternAbsence
 from elastalog.provenance.fact import Fact
-from elastalog.provenance.proof import AggregatePremise, Condition, Member, Node, Proof, children_of
+from elastalog.provenance.proof import AggregatePremise, Condition, Member, Node, Proof
 from elastalog.web.pages.markup import LONG, Address, empty, html, link, rule_html, tag, value_html
 from elastalog.web.pages.window import Window, box, card, raw
 
@@ -33,7 +33,7 @@ class ProofTree:
             await self._node(proof, "0", is_open=True)
 
     async def _node(self, node: Node, path: str, is_open: bool = False) -> None:
-        can_open = bool(children_of(node)) or (isinstance(node, Proof) and not node.is_expanded)
+        can_open = bool(node.children) or (isinstance(node, Proof) and not node.is_expanded)
         is_open = can_open and (is_open or path in self._open)
         with box("wb-node"):
             if can_open:
@@ -66,7 +66,7 @@ class ProofTree:
             fact = node.fact
             node = await self._window.answer(lambda session: session.explain(fact, self._depth))
             about.content = self._line(node)
-        children = children_of(node)
+        children = node.children
         with below:
             for number, child in enumerate(children[:MOST_CHILDREN]):
                 with box(tag="li"):
@@ -109,7 +109,7 @@ async def build_absence(window: Window, asked: Fact | str) -> None:
         if not found.instantiations and not found.impossible:
             raw(empty("No rule comes near", f"What is not there of {found.fact.relation} holds only if it is given."))
         for number, instantiation in enumerate(found.instantiations):
-            title = found.conclusion(instantiation) if is_pattern else ""
+            title = instantiation.conclusion if is_pattern else ""
             raw(_instantiation(window, instantiation, title), "wb-why-not").props(f'data-near="{number}"')
         if found.impossible:
             items = "".join(
