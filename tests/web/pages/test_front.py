@@ -155,3 +155,16 @@ def test_a_program_begins_with_nothing(empty: Windows, keep: Any) -> None:
     page.goto(f"{empty.served.base}/facts?query={QUESTION}")
     page.wait_for_selector('td:has-text("prices")')
     assert empty.faults == []
+
+
+def test_a_name_that_is_a_text_is_pointed_out_and_a_line_without_a_sign_is_shown_whole(empty: Windows) -> None:
+    page = empty.open()
+    for question in ("reaches(web, X)", 'reaches("web", prices)', "reaches(web, X), calls(X, Y)"):
+        page.goto(f"{empty.served.base}/")
+        page.get_by_label("ask about a fact, or a query").fill(question)
+        page.keyboard.press("Enter")
+        page.wait_for_selector("text=is a variable here, and stands for any text")
+    page.goto(empty.served.base + fact_page('reaches("web", "pricess")'))
+    page.wait_for_selector('text=did you mean "prices"?')
+    page.goto(f"{empty.served.base}/update?text=calls(1)")
+    assert page.locator(".wb-staged li .fact").text_content() == "calls(1)"

@@ -8,8 +8,10 @@ from itertools import pairwise
 
 import pytest
 
+from elastalog.diagnostics.diagnostic import finding
+from elastalog.diagnostics.source import Source, Span
 from elastalog.web.pages.graphs import Drawn, draw, lay_out, layers_of
-from elastalog.web.pages.markup import Address, bytes_html, fact_html, html, seconds_html, value_html
+from elastalog.web.pages.markup import Address, bytes_html, fact_html, fault_html, html, seconds_html, value_html
 
 
 @pytest.mark.parametrize("text", ["<script>alert(1)</script>", '" onmouseover="alert(1)', "' onclick='x", "&lt;b&gt;"])
@@ -116,3 +118,17 @@ def test_hostile_texts_are_escaped_in_a_drawing():
     tree = ElementTree.fromstring(drawing)
     assert not any(element.tag.endswith("script") for element in tree.iter())
     assert "\u202e" not in drawing
+
+
+@pytest.mark.parametrize(("name", "is_linked"), [("calls.dl", True), ("<given>", True), ("<query>", False)])
+def test_only_a_line_of_the_program_leads_there(name, is_linked):
+    found = fault_html(finding("E0618.empty", Span(0, 1), source=Source(name, "x")))
+    assert "line 1, column 1" in found
+    assert ("/program?line=1" in found) == is_linked
+
+
+@pytest.mark.parametrize("key", ["E0625", "E0625.explicit"])
+def test_advice_speaks_of_pages(key):
+    found = fault_html(finding(key, facts="path(1, 2)", it="it", relation="path"))
+    assert "its own page show" in found
+    assert not any(other in found for other in ("explain", "why_not", "suggest", "command"))

@@ -9,7 +9,7 @@ from typing import Final
 
 from nicegui import ui
 
-from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.diagnostics.diagnostic import ElastalogError, collecting_warnings
 from elastalog.relations.schema import Schema
 from elastalog.web.pages.markup import Address, empty, faults_html, html, link, signed
 from elastalog.web.pages.tables import ROWS, page_html
@@ -99,7 +99,7 @@ async def _relation(window: Window, address: Address, summary: RelationSummary |
     with card(name, "" if summary is None else html(_columns(summary.schema)), is_padded=False) as header:
         with header:
             levels = address.with_(levels=None if address.get("levels") else True, page=None)
-            if address.get("pattern"):
+            if address.get("pattern") and address.get("where"):
                 why = window.to("/fact", fact=address.get("pattern"))
                 raw(link(why, "Why nothing else?", "wb-button small", 'data-action="why-not"'))
             raw(link(levels, "Hide levels" if address.get("levels") else "Show levels", "wb-button small"))
@@ -130,14 +130,21 @@ async def _table(window: Window, address: Address, relation: str | None) -> None
 
 
 async def _fill(window: Window, table: ui.element, address: Address, relation: str | None) -> None:
-    try:
-        page = await _page(window, address, relation)
-        content = page_html(window, page, address, relation) if page.rows else _nothing(window, page, address, relation)
-    except ElastalogError as error:
-        content = f'<div class="wb-body">{faults_html(error.diagnostics)}</div>'
+    content = ""
+    with collecting_warnings() as found:
+        try:
+            page = await _page(window, address, relation)
+            made = page_html if page.rows else _nothing
+            content = made(window, page, address, relation)
+            if address.get("pattern"):  # its names may be meant as texts
+                await window.ask(
+                    window.bench.service.reading.query, address.get("pattern"), epoch=window.epoch, limit=1
+                )
+        except ElastalogError as error:
+            found += error.diagnostics
     table.clear()
     with table:
-        raw(content)
+        raw(f'<div class="wb-body">{faults_html(found)}</div>{content}' if found else content)
 
 
 async def _page(window: Window, address: Address, relation: str | None) -> Page:

@@ -5,6 +5,7 @@ Everything from programs or facts is escaped here. The address determines what a
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from elastalog.analysis.listing import show_value
 from elastalog.analysis.program import Rule, Value
 from elastalog.diagnostics.diagnostic import Diagnostic
 from elastalog.diagnostics.display import show_character
+from elastalog.web.rules import GIVEN
 
 SHORT = 120
 """Characters of a value in a table or a list."""
@@ -100,12 +102,29 @@ def fault_html(found: Diagnostic) -> str:
     place = ""
     if found.source is not None and found.labels:
         line, column = found.source.locate(found.labels[0].span.start)
-        place = f'<a href="/program?line={line}">line {line}, column {column}</a> · '
+        place = f"line {line}, column {column} · "
+        if found.source.name == GIVEN or not found.source.name.startswith(
+            "<"
+        ):  # the others are no lines of the program
+            place = f'<a href="/program?line={line}">line {line}, column {column}</a> · '
     more = "".join(f"<p>{prose(note)}</p>" for note in found.notes)
-    advice = f"<p>{prose(found.help)}</p>" if found.help else ""
+    advice = f"<p>{prose(_here(found.help))}</p>" if found.help else ""
     kind = "" if found.severity == "error" else found.severity
     head = f'{place}<b>{prose(found.message)}</b> <span class="wb-note">{found.code}</span>'
     return f'<div class="wb-fault {kind}" role="alert">{head}{more}{advice}</div>'
+
+
+_HERE: Final = (
+    (r"`suggest` \(on the command line `debug --unwanted`\)", "the page Repair"),
+    (r"`(?:explain|why_not)`", "its own page"),
+)
+
+
+def _here(advice: str) -> str:
+    """Advice of other interfaces, as it is called on these pages."""
+    for theirs, ours in _HERE:
+        advice = re.sub(theirs, ours, advice)
+    return advice
 
 
 def faults_html(found: Iterable[Diagnostic]) -> str:

@@ -190,7 +190,8 @@ class _Update:
         with self._lines, box("wb-list wb-staged", tag="ul"):
             for number, line in lines[:MOST_LISTED]:
                 with box(tag="li"):
-                    raw(f'{sign(line[:1] == "+")}<span class="fact">{html(line[1:].strip(), 300)}</span>', "wb-row")
+                    mark = sign(line[0] == "+") if line[0] in "+-" else '<span class="wb-mark">?</span>'
+                    raw(f'{mark}<span class="fact">{html(line.lstrip("+-").strip(), 300)}</span>', "wb-row")
                     with box("end"):
                         taken = partial(self._take_away, number, line)
                         button("Remove", taken, "quiet", "small").props(f'data-action="unstage" data-line="{number}"')

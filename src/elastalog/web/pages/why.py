@@ -7,11 +7,12 @@ from typing import assert_never
 
 from nicegui import ui
 
+from elastalog.diagnostics.diagnostic import collecting_warnings
 from elastalog.diagnostics.messages import counted
 from elastalog.provenance.absence import Absence, Instantiation, LiteralStatus, PatternAbsence
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.proof import AggregatePremise, Condition, Member, Node, Proof
-from elastalog.web.pages.markup import LONG, Address, empty, html, link, rule_html, tag, value_html
+from elastalog.web.pages.markup import LONG, Address, empty, faults_html, html, link, rule_html, tag, value_html
 from elastalog.web.pages.window import Window, box, card, raw
 
 MOST_CHILDREN = 50
@@ -103,9 +104,12 @@ _MARKS = {"holds": "✓", "fails": "✗", "open": "?"}
 async def build_absence(window: Window, asked: Fact | str) -> None:
     """The derivations that come nearest to success, and the rules that could never derive the fact; for a pattern, why
     no other fact matches it."""
-    found = await window.answer(lambda session: session.why_not(asked))
+    with collecting_warnings() as warned:
+        found = await window.answer(lambda session: session.why_not(asked))
     is_pattern = isinstance(found, PatternAbsence)
     with card("Why nothing else fits it" if is_pattern else "Why it does not hold", html(_note(found))):
+        if warned:
+            raw(faults_html(warned))
         if not found.instantiations and not found.impossible:
             raw(empty("No rule comes near", f"What is not there of {found.fact.relation} holds only if it is given."))
         for number, instantiation in enumerate(found.instantiations):

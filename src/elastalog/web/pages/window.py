@@ -197,7 +197,7 @@ class Bench:
             return Address.of("/fact", fact=text, epoch=epoch)
         columns = [attribute.name for attribute in program.checked.relations[pattern.relation].attributes]
         where = _conditions(pattern, columns)
-        return Address.of("/facts", relation=pattern.relation, where=where, pattern=where and text, epoch=epoch)
+        return Address.of("/facts", relation=pattern.relation, where=where, pattern=text, epoch=epoch)
 
 
 def _conditions(pattern: Pattern, columns: list[str]) -> str:
