@@ -168,3 +168,13 @@ def test_a_name_that_is_a_text_is_pointed_out_and_a_line_without_a_sign_is_shown
     page.wait_for_selector('text=did you mean "prices"?')
     page.goto(f"{empty.served.base}/update?text=calls(1)")
     assert page.locator(".wb-staged li .fact").text_content() == "calls(1)"
+
+
+def test_an_answer_of_repair_fits_its_card_and_goes_with_its_faults(empty: Windows) -> None:
+    page = empty.open("/repair?over=facts&wrong=" + quote('reaches("web", "prices")'), width=1100)
+    action(page, "suggest").click()
+    page.wait_for_selector(".wb-element")
+    card = page.locator(".wb-card:has-text('Answer')").last
+    assert card.evaluate("card => card.scrollWidth <= card.clientWidth")
+    page.click(".wb-list >> text=Remove")
+    page.wait_for_selector(".wb-element", state="detached")

@@ -92,6 +92,8 @@ class _Repair:
     # --- the basket ------------------------------------------------------------------------------------------------
 
     def _show_basket(self) -> None:
+        if self._basket != self._window.bench.faults:
+            self._answer.clear()  # it is about other faults
         self._basket = self._window.bench.faults
         self._listed.clear()
         with self._listed:
