@@ -454,10 +454,6 @@ LISTED: Final = 5
 """Words that a listing begins with, and those that are listed of each relation."""
 
 
-Places: TypeAlias = tuple[int, int, int, int, int]
-"""How many words a fact has; where those inserted begin, and how many they are; the same of those deleted."""
-
-
 class ListedChanges(Mapping[str, tuple[Rows, Rows]]):
     """The changes of several relations in a row of words, split by relation when they are looked at, which is seldom.
     First the number of relations and the impact, in two words each; then, for each relation, its place among `names`,
@@ -469,14 +465,15 @@ class ListedChanges(Mapping[str, tuple[Rows, Rows]]):
     def __init__(self, listed: bytes, names: Sequence[str], impact: int) -> None:
         self._listed = listed
         self._names = names
-        self._found: tuple[memoryview, dict[str, Places]] | None = None
+        self._found: tuple[memoryview, dict[str, tuple[int, ...]]] | None = None
         self.impact = impact
 
-    def placed(self) -> tuple[memoryview, dict[str, Places]]:
-        """The words, and by relation where its facts are."""
+    def placed(self) -> tuple[memoryview, dict[str, tuple[int, ...]]]:
+        """The words; and by relation, how many a fact has, where those inserted begin and how many they are, and the
+        same of those deleted."""
         if self._found is None:
             words = memoryview(bytearray(self._listed)).cast("i")  # operators take what may be written to
-            found: dict[str, Places] = {}
+            found: dict[str, tuple[int, ...]] = {}
             names, first = self._names, LISTING + LISTED * words[0]
             head = iter(words[LISTING:first].tolist())
             for number, width, size, came, went in zip(head, head, head, head, head):  # noqa: B905  # fives

@@ -109,29 +109,26 @@ class Changes(Renamed, Mapping[str, RelationChanges]):
 
     def __getitem__(self, relation: str) -> RelationChanges:
         schema = schema_named(self.schemas, relation)
-        words = self._listed.get(relation)
-        if words is None:
-            nothing = np.empty((0, max(1, schema.arity)), np.int32)
-            words = nothing, nothing
-        came, went = (GivenRelation(schema, self._dictionary, side, self._make_frame) for side in words)
-        return RelationChanges(came, went)
+        nothing = np.empty((0, max(1, schema.arity)), np.int32)
+        return self._all().get(relation) or self._given(schema, nothing, nothing)
+
+    def _given(self, schema: Schema, *sides: Rows) -> RelationChanges:
+        return RelationChanges(*(GivenRelation(schema, self._dictionary, side, self._make_frame) for side in sides))
 
     def _all(self) -> dict[str, RelationChanges]:
-        made = self._made
-        if made is None:
+        made, listed = self._made, self._listed
+        if made is None and type(listed) is ListedChanges:
             made, schemas, told, frame = {}, self.schemas, self._dictionary, self._make_frame
-            listed = self._listed
-            if type(listed) is ListedChanges:
-                words, found = listed.placed()
-                for name, (_, first, came, later, went) in found.items():
-                    schema = schemas.get(name) or schema_named(schemas, name)
-                    made[name] = RelationChanges(
-                        ListedRelation(schema, told, words, first, came, frame),
-                        ListedRelation(schema, told, words, later, went, frame),
-                    )
-            else:
-                made.update((name, self[name]) for name in listed)
-            self._made = made
+            words, found = listed.placed()
+            for name, (_, first, came, later, went) in found.items():
+                schema = schemas.get(name) or schema_named(schemas, name)
+                made[name] = RelationChanges(
+                    ListedRelation(schema, told, words, first, came, frame),
+                    ListedRelation(schema, told, words, later, went, frame),
+                )
+        elif made is None:
+            made = {name: self._given(schema_named(self.schemas, name), *sides) for name, sides in listed.items()}
+        self._made = made
         return made
 
     def items(self) -> ItemsView[str, RelationChanges]:

@@ -97,9 +97,10 @@ class Epochs:
         evaluates every stratum. The facts are taken out of the dict: while strata are evaluated they are not kept
         twice."""
         began = time.perf_counter()
-        here = {name: given for name, given in facts.items() if isinstance(given, np.ndarray)}
         filed = {name: given for name, given in facts.items() if not isinstance(given, np.ndarray)}
-        facts.clear()
+        here: dict[str, Any] = facts
+        for name in filed:
+            del here[name]
         inserted = sum(map(len, here.values()))
         self.backend.load(here)
         for relation, files in filed.items():

@@ -26,7 +26,7 @@ from elastalog.analysis.program import Atom, Constant
 from elastalog.analysis.query import Query, check_query, parameter_values
 from elastalog.backends.engines import ENGINES
 from elastalog.backends.kernel.compile.warm import announced_compilation
-from elastalog.backends.watch import Progress, Within, memory_as_limit
+from elastalog.backends.watch import Progress, Within
 from elastalog.deprecated import takes_old_options
 from elastalog.diagnostics.arguments import require_number, require_one_of, require_place, require_text, wrong_kind
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, finding, warn_of
@@ -302,7 +302,7 @@ def _first_epoch(
             facts = begin(sources_in(checked, Path(fetched), given.policy))
         with materialisation.lock, Within(watch, materialisation.timeout, on_long=materialisation.tell_of_growth):
             is_read = not rows or any(type(one) is not list for one in rows.values())
-            with memory_as_limit(), materialisation.reading() if is_read else nullcontext():
+            with materialisation.reading() if is_read else nullcontext():
                 explicit, reports = initial_facts(materialisation, facts, given.policy, files)
             reading.close()
             INVALID_DATES.clear()

@@ -169,18 +169,23 @@ Learn = Callable[[LogicalStratum, int, float], None]
 
 def evaluate_all(backend: Backend, learn: Learn = lambda stratum, derivations, seconds: None) -> Work:
     """Evaluates the strata in order; what each cost is told to `learn`."""
-    done: list[StratumWork] = []
+    done: list[Any] = []
+    began = time.perf_counter()
     for stratum in backend.program.strata:
-        began = time.perf_counter()
         try:
             derivations = backend.bootstrap(stratum)
         except LimitReached as error:
             raise with_growing_rules(error, [stratum], backend.program.checked) from None
-        seconds = time.perf_counter() - began
-        learn(stratum, derivations, seconds)
-        what = stratum.number, stratum.relations, How.BOOTSTRAP, "first epoch"
-        done.append(StratumWork(*what, derivations, seconds))
-    return Work(done)
+        ended = time.perf_counter()
+        learn(stratum, derivations, ended - began)
+        done.append((stratum, derivations, ended - began))
+        began = ended
+    return Work(done, write=_of_first_epoch)
+
+
+def _of_first_epoch(done: tuple[LogicalStratum, int, float]) -> tuple[StratumWork]:
+    stratum, derivations, seconds = done
+    return (StratumWork(stratum.number, stratum.relations, How.BOOTSTRAP, "first epoch", derivations, seconds),)
 
 
 def growing_rules(strata: Iterable[LogicalStratum], program: CheckedProgram) -> list[str]:

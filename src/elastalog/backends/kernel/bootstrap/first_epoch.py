@@ -68,6 +68,14 @@ class FirstEpoch:
             stamp=0, strata=self._table.address, strata_number=len(strata), reached=address_of(self._numbers[0]),
             barred=address_of(self._numbers[1]), work_allowed=SETTINGS.work_between_checks,
         )  # fmt: skip
+        # Where each relation and index is to be written down, so that a run looks for it once.
+        self._homes: dict[str, list[layout.Relation]] = {}
+        self._indexes: list[tuple[str, tuple[int, ...], layout.IndexPlace]] = []
+        for plan in (each.plan for each in self._strata):
+            for name, place in zip(plan.names, plan.relations, strict=True):
+                self._homes.setdefault(name, []).append(place)
+            self._indexes += [(*key, place) for key, place in zip(plan.keys, plan.indexes, strict=True)]
+        self._counted = [[*zip(each.clauses, each.plan.code.variants, strict=True)] for each in self._strata]
         self._task = growth.GrowthTask(until=NO_LIMIT, most_work=NO_LIMIT, allowed=_MOST_FOUND)
 
     def run(
@@ -81,11 +89,13 @@ class FirstEpoch:
             relations[name].expect(size)
         for each in self._strata:
             each.plan.code.belong_to(dictionary)
-            for name, relation in zip(each.plan.names, each.plan.relations, strict=True):
-                relation.home = unit().home if name == UNIT else relations[name].home
-            for (name, columns), place in zip(each.plan.keys, each.plan.indexes, strict=True):
-                place.home = self._index_home(relations[name], columns)
             workspace.make_ready(each.plan)
+        for name, places in self._homes.items():
+            home = unit().home if name == UNIT else relations[name].home
+            for place in places:
+                place.home = home
+        for name, columns, index_place in self._indexes:
+            index_place.home = self._index_home(relations[name], columns)
         drive.at = drive.derivations = drive.rows = 0
         drive.derived_allowed = max(watch.allowance(SETTINGS.work_between_checks), 1)
         machine.drive, machine.task, machine.part = addressof(drive), addressof(self._task), layout.TO_ENTER
@@ -123,12 +133,11 @@ class FirstEpoch:
     ) -> list[tuple[LogicalStratum, ClauseCosts]]:
         found = []
         share = seconds / max(done, 1)
-        for each in self._strata:
-            costs: ClauseCosts = []
-            for clauses, code in zip(each.clauses, each.plan.code.variants, strict=True):
-                costs += [(clause, code.made, share / len(each.clauses)) for clause in clauses]
+        for each, counted in zip(self._strata, self._counted, strict=True):
+            part = share / len(counted)
+            found.append((each.stratum, [(clause, code.made, part) for clauses, code in counted for clause in clauses]))
+            for _, code in counted:
                 code.made = code.looked = code.started = 0
-            found.append((each.stratum, costs))
             for name in each.stratum.relations:
                 relations[name].trim()
         return found[: done + 1]

@@ -62,6 +62,10 @@ class Crew:
         """Does what is to be done, several at a time, the largest first, and takes it off the list."""
         tasks.sort(key=itemgetter(0))
         is_much = len(tasks) > 1 and sum([rows for rows, _ in tasks]) >= SETTINGS.share_indexes_from
+        if self.number == 1 or not is_much:
+            while tasks:
+                tasks.pop()[1]()
+            return
 
         def work(thread: int) -> None:
             while tasks:
@@ -71,10 +75,7 @@ class Crew:
                     return
                 task()
 
-        if is_much and self.number > 1:
-            self.do(work, tasks.clear)
-        else:
-            work(0)
+        self.do(work, tasks.clear)
 
     def do(self, work: Callable[[int], None], abort: Callable[[], None]) -> None:
         """Calls work(0) in this thread and work(1), … in the others, and returns when all have. When one fails, `abort`

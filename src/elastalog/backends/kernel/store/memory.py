@@ -78,9 +78,7 @@ def cleared(shape: int | tuple[int, ...], dtype: Any) -> Vector:
     if size >= SETTINGS.map_from and _HAS_MAPPINGS:
         size = -(-size // _PAGE) * _PAGE
         return np.ndarray(shape, dtype, _reserved(size, size))
-    array = np.empty(shape, dtype)
-    array.fill(0)
-    return array
+    return np.zeros(shape, dtype)
 
 
 def sparse_bits(size: int) -> Vector:
