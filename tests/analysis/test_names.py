@@ -266,6 +266,19 @@ def test_the_innermost_is_meant_and_others_are_unknown_outside() -> None:
     assert codes(PROGRAM + ".decl u(t: c.T)\nu($A(1)).") == ["E0241"]
 
 
+_CUT = "a relation is a set: order and cut where its facts are read, as `db.query(…).sort().head(3)`"
+_CASES = "every literal is a condition, without a word before it; for `else` write a second rule, with the opposite"
+_CLOCK = (
+    "a program has no clock: give the day as a fact of `.decl today(day: symbol)`, and write `today(d)` as a literal "
+    "of the body"
+)
+_TRUTH = (
+    "make the column a `number`, and write `1`, which truth values of Python and Arrow become; of text files "
+    'with `true` in them make it a `symbol`, and write `"true"`'
+)
+_TRUTHS = (
+    "truth values are numbers, 1 and 0: the type is called `number`; of text files with `true` in them it is `symbol`"
+)
 _SELECTED = "ask for the facts that fit a pattern, with a variable for each column: `n(x, y)`"
 
 
@@ -276,7 +289,20 @@ _SELECTED = "ask for the facts that fit a pattern, with a variable for each colu
         ("q(x) :- n(x, k), k not in (1, 2).", "write `k != 1, k != 2`"),
         ("q(x) :- n(x, _), x in names.", 'write `(x = "a"; x = "b")`, or keep the values in a relation'),
         ("q(x) :- n(x, k), k between 7 and 9.", "write `7 <= k, k <= 9`"),
-        ("q(x) :- n(x, k) order by k limit 3.", "a relation is a set: order and cut where its facts are read"),
+        ("q(x) :- n(x, k) order by k limit 3.", _CUT),
+        ("q(x) :- n(x, _), limit 3.", _CUT),
+        ("q(x) :- if n(x, 3).", _CASES),
+        ("q(x) :- n(x, k), y = if k > 3 then 1 else 0, y = 1.", _CASES),
+        ("q(x) :- n(x, if(1 > 3, 1, 0)).", _CASES),
+        ("q(x) :- n(x, k), k < today().", _CLOCK),
+        (
+            "q(x) :- n(x, true).",
+            _TRUTH,
+        ),
+        (
+            ".decl t(x: bool)",
+            _TRUTHS,
+        ),
         (
             "q(x) :- n(x, NULL).",
             "there is no null: write `!relation(x, _)` for a fact that is not there (of records: `nil`)",

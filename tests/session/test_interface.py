@@ -927,3 +927,28 @@ def test_a_relation_called_like_a_function_of_dates_has_texts_that_are_none() ->
     program = ".decl offer, second, best(i: symbol)\n.input offer\n.input second\nbest(i) :- offer(i), second(i).\n"
     with elastalog.open(program, {"offer": [("tea",)], "second": []}) as db:
         assert db.why_not('best("tea")').notes == ()
+
+
+DUE = """
+.decl due(who: symbol, on: symbol)
+.decl late(who: symbol)
+.input due
+late(w) :- due(w, d), d < "2026-05-01".
+"""
+
+
+def test_dates_in_another_form_are_told_of_where_they_are_compared() -> None:
+    with elastalog.open(DUE, {"due": [("ann", "2026-04-30"), ("lib", "1.10.2"), ("ben", "12 o'clock")]}) as db:
+        assert not told(lambda: db.apply({"due": [("eve", "2026-05-02")]}))
+        with pytest.warns(UserWarning, match="E0621") as warned:
+            db.apply({"due": [("bob", "2026-3-9"), ("dan", "30/4/2026")]})
+        assert str(warned[0].message).startswith(
+            'warning[E0621]: a rule compares "2026-3-9" with `<`, and so letter by letter, not by time\n'
+            '  = note: it is in column `on` of due("bob", "2026-3-9")\n'
+        )
+        assert not told(lambda: db.apply({"due": [("zoe", "3/4/26")]}))
+        assert '"2026-3-9"' in told(lambda: db.query('due(_, D), D >= "2026-01-01"'))[0]
+    (found,) = told(lambda: elastalog.open(DUE, {"due": [("zoe", "3.4.2026")]}))
+    assert '"3.4.2026"' in found
+    uncompared = DUE.replace('d < "2026-05-01"', 'd != "2026-05-01"')
+    assert not told(lambda: elastalog.open(uncompared, {"due": [("zoe", "3.4.2026")]}))

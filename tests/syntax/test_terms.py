@@ -180,7 +180,7 @@ def test_aggregates_nest() -> None:
         ("p() :- x = count : 5.", ("E0110", "expected `{` after `:` of `count`, found `5`", "5")),
         ("p() :- x = count : { q(x).", ("E0110", "expected `}` or `,` after a literal, found `.`", ".")),
         ("p(strlen).", ("E0113", "`strlen` is the name of a functor and cannot be a variable", "strlen")),
-        ("p(true).", ("E0113", "`true` is a reserved word and cannot be a term", "true")),
+        ("p(true).", ("E0113", "`true` is a condition, not a value", "true")),
         ("p() :- x = COUNT : { q(x) }.", ("E0110", "expected `,`, `;` or `.` after a literal, found `:`", ":")),
         ("p(x y).", ("E0110", "expected `)` or `,` after an argument, found `y`", "y")),
         ("p(x,).", ("E0110", "expected a term, found `)`", ")")),

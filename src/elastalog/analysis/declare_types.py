@@ -19,8 +19,9 @@ BASE_TYPES: dict[str, TypeMeaning] = {
 
 
 _DATES = ("date", "datetime", "timestamp")
+_TRUTHS = ("bool", "boolean")
 _ELSEWHERE = {
-    **dict.fromkeys(("int", "integer", "int32", "int64", "long", "bigint", "bool", "boolean"), "number"),
+    **dict.fromkeys(("int", "integer", "int32", "int64", "long", "bigint", *_TRUTHS), "number"),
     **dict.fromkeys(("string", "str", "text", "varchar", "char", *_DATES), "symbol"),
     **dict.fromkeys(("double", "real", "decimal", "float64"), "float"),
     **dict.fromkeys(("uint", "uint64", "nat", "natural"), "unsigned"),
@@ -103,7 +104,8 @@ def report_unknown_type(name: str, span: Span, candidates: list[str], findings: 
     """E0203, with the nearest name."""
     near, known = findings.nearest(name, candidates), name.lower()
     day = '"2026-01-31"' if known in _DATES else None
-    findings.error("E0203", span, name=name, near=near, here=_ELSEWHERE.get(known), day=day)
+    truths = "truth values" if known in _TRUTHS else None
+    findings.error("E0203", span, name=name, near=near, here=_ELSEWHERE.get(known), day=day, truths=truths)
 
 
 def _parents_first(known: dict[str, TypeDeclaration], findings: Findings) -> list[str]:

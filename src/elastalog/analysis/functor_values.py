@@ -37,6 +37,10 @@ _INTEGER: Final = re.compile(r"(-?)(?:0x0*([0-9a-fA-F]+)|0b0*([01]+)|0*([0-9]+))
 _TIME: Final = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?(?:Z|[+-][0-9]{2}:[0-9]{2})?)?"
 )
+_OTHER_DATE: Final = re.compile(
+    r"[0-9]{1,2}[./-][0-9]{1,2}[./-][0-9]{4}\b|[0-9]{1,2}/[0-9]{1,2}/[0-9]{2}$"
+    r"|[0-9]{4}/[0-9]{1,2}/[0-9]{1,2}\b|[0-9]{4}-(?:[0-9]-[0-9]{1,2}|[0-9]{2}-[0-9])\b"
+)
 _STEP: Final = re.compile(r"\.?([^.\[\]]+)|\[([0-9]+)\]")
 
 # --- numbers -------------------------------------------------------------------------------------------------------
@@ -288,6 +292,18 @@ def _moment(text: str) -> datetime | None:
     if moment is None and len(INVALID_DATES) < MOST_INVALID:
         INVALID_DATES.add(text)
     return moment
+
+
+def is_other_date(text: str) -> bool:
+    """Whether a text is a date in a form that the order of texts does not sort: `3/4/2026`, `2026-3-4`."""
+    return _OTHER_DATE.match(text) is not None
+
+
+def note_other_date(text: str) -> bool:
+    """Notes such a text, to be told of. It has a value, as what is remembered of a text must."""
+    if is_other_date(text) and len(INVALID_DATES) < MOST_INVALID:
+        INVALID_DATES.add(text)
+    return True
 
 
 def date(year: Any, month: int = 0, day: int = 0) -> str | None:

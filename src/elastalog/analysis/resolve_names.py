@@ -28,6 +28,7 @@ _NESTING: Final = frozenset((tree.Call, tree.Cast, tree.Aggregate))
 
 
 LISTED: Final = "the page “The language” of the documentation lists all functions"
+_CLOCKS: Final = frozenset(("today", "now", "current_date", "current_timestamp", "curdate", "getdate", "sysdate"))
 _NAMED_FUNCTORS = [name for name in FUNCTORS if name.isidentifier()]
 
 
@@ -222,6 +223,11 @@ class _ClauseResolver:
                 advice = f"did you mean `@{call.functor}`?"
             elif f"${call.functor}" in self.constructors:
                 advice = f"did you mean `${call.functor}`?"
+            elif call.functor.lower() in _CLOCKS:
+                advice = (
+                    "a program has no clock: give the day as a fact of `.decl today(day: symbol)`, and write "
+                    "`today(d)` as a literal of the body"
+                )
             elif (meant := MEANT.get(call.functor.lower(), call.functor)) in TEXT_TESTS:
                 advice = (
                     f'`{meant}` is a condition, not a value: write `{meant}("part", text)` as a literal of the body'

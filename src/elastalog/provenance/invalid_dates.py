@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
 
-from elastalog.analysis.functor_values import INVALID_DATES, MOST_INVALID, moment_of
+from elastalog.analysis.functor_values import INVALID_DATES, MOST_INVALID, is_other_date, moment_of
 from elastalog.analysis.functors import DATED
 from elastalog.analysis.listing import show_value
 from elastalog.analysis.pattern import Free, Pattern
@@ -34,6 +35,7 @@ from elastalog.provenance.reading import Reading
 from elastalog.provenance.why_not import WhyNot
 from elastalog.relations.words import Dictionary
 
+_ORDERS = ("<", "<=", ">", ">=")
 _SPARED = 20
 """How many times as long as it took to judge texts again, nothing is judged again."""
 
@@ -46,6 +48,25 @@ class InvalidDates:
         self._told = set[str]()
         self._again = 0.0
         """When texts may be judged again."""
+        self._has_compared = False
+
+    def compared(
+        self, program: CheckedProgram, backend: Backend, dictionary: Dictionary, query: str | None = None
+    ) -> Diagnostic | None:
+        """Tells, once, of a date among those just met that a rule compares, in a form that is not sorted by time.
+        `query` as for `lost`."""
+        texts = [] if self._has_compared else sorted(filter(is_other_date, INVALID_DATES))
+        reading = Reading(backend, dictionary)
+        places = dict.fromkeys(place for rule in program.rules if texts for place in _compared_columns(rule))
+        for text, (name, place) in product(texts, places):
+            columns = program.relations[name].attributes
+            pattern = [text if i == place else None for i in range(len(columns))]
+            values = None if name == query else next(reading.select(name, pattern), None)
+            if values is not None:
+                self._has_compared = True
+                told = {"text": show_value(text[:60]), "column": columns[place].name, "fact": Fact(name, values)}
+                return finding("E0621.compared", severity="warning", **told)
+        return None
 
     def lost(
         self, program: CheckedProgram, backend: Backend, dictionary: Dictionary, query: str | None = None
@@ -134,6 +155,18 @@ def _dated_variables(rule: Rule) -> Iterator[str]:
     terms = (term for literal in rule.body if isinstance(literal, Comparison) for term in _terms(literal))
     for call in _functions_in(*rule.head.arguments, *terms):
         yield from (one.name for one in call.arguments if isinstance(one, Variable) and one.base is Base.SYMBOL)
+
+
+def _compared_columns(rule: Rule) -> Iterator[tuple[str, int]]:
+    """The relations and columns whose texts a rule compares by their order."""
+    literals = list(literals_in(rule.body))
+    sides = ((one.left, one.right) for one in literals if isinstance(one, Comparison) and one.operator in _ORDERS)
+    names = {one.name for side in sides for one in side if isinstance(one, Variable) and one.base is Base.SYMBOL}
+    for atom in literals:
+        if isinstance(atom, Atom):
+            for place, term in enumerate(atom.arguments):
+                if isinstance(term, Variable) and term.name in names:
+                    yield atom.relation, place
 
 
 def _terms(literal: Literal) -> tuple[Expression | Wildcard, ...]:

@@ -105,16 +105,18 @@ class Materialisation:
             log.warning("still at work after %d seconds; should it not end: %s", LONG, told)
 
     def tell_invalid_dates(self, query: Query | None = None) -> None:
-        """Warns of texts that are not dates, where rules, or those of a query, derive nothing for that reason."""
+        """Warns of texts that are not dates, where rules, or those of a query, derive nothing for that reason, or
+        compare them."""
         from elastalog.provenance.invalid_dates import InvalidDates
 
         if query is None:
-            self._invalid_dates = self._invalid_dates or InvalidDates()
-            found = self._invalid_dates.lost(self.program.checked, self.backend, self.dictionary)
+            known = self._invalid_dates = self._invalid_dates or InvalidDates()
+            program, name = self.program.checked, None
         else:
-            found = InvalidDates().lost(query.program, self.backend, self.dictionary, query.name)
-        if found is not None:
-            warn_of(found)
+            known, program, name = InvalidDates(), query.program, query.name
+        for ask in (known.compared, known.lost):
+            if (found := ask(program, self.backend, self.dictionary, name)) is not None:
+                warn_of(found)
 
     def another(
         self,

@@ -18,6 +18,15 @@ MOST_NESTED = 100
 
 _T = TypeVar("_T")
 _OPERATOR_HABITS = {"&": "band", "|": "bor", "<<": "bshl", ">>": "bshr", "&&": "land", "||": "lor", "mod": "%"}
+_CUT = "a relation is a set: order and cut where its facts are read, as `db.query(…).sort().head(3)`"
+_CASES = "every literal is a condition, without a word before it; for `else` write a second rule, with the opposite"
+WORD_HABITS = {
+    "order": _CUT,
+    "limit": _CUT,
+    "group": "group with an aggregate: `total(x, n) :- item(x, _), n = count : { item(x, _) }.`",
+    **dict.fromkeys(("if", "case", "when"), _CASES),
+}
+"""What is written instead of words of other languages."""
 
 _ELEMENT = re.compile(r'[\w"]')
 _SURROGATE = re.compile("[\\ud800-\\udfff]")
@@ -147,18 +156,19 @@ class Cursor:
         if self.texts[self.position] != text:
             opening = (Label(self.span_of(opened), "opened here", False),)
             is_named = self.texts[self.position] == "=" and "an argument" in where
-            advice = BY_PLACE if is_named else self.operator_meant()
+            advice = BY_PLACE if is_named else self.operator_meant(opened - 1)
             if advice is None and "`,`" in where and _ELEMENT.match(self.texts[self.position]):
                 advice = f"write a comma before {self.describe(self.position)}"
             raise self.unexpected(f"`{text}`", where=where, advice=advice, more=opening)
         self.position += 1
 
-    def operator_meant(self) -> str | None:
-        """What is written here instead of the operator of another language that is at hand, if it is one."""
+    def operator_meant(self, *before: int) -> str | None:
+        """What is written here instead of the operator or word of another language that is at hand, or that stands
+        right before, or at other places that are given, if it is one."""
         index = self.position
-        if (word := self.texts[index].lower()) in ("order", "limit", "group"):
-            grouped = "group with an aggregate: `total(x, n) :- item(x, _), n = count : { item(x, _) }.`"
-            return grouped if word == "group" else "a relation is a set: order and cut where its facts are read"
+        for at in (index, index - 1, *before):
+            if (habit := WORD_HABITS.get(self.texts[at].lower())) is not None:
+                return habit
         is_double = self.texts[index] in ("<", ">") and self.texts[index] == self.texts[index + 1]
         meant = _OPERATOR_HABITS.get(self.texts[index] * (1 + is_double))
         return meant and f"write `{meant}`"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from elastalog.diagnostics.source import Span
+from elastalog.syntax.cursor import WORD_HABITS
 from elastalog.syntax.keywords import AGGREGATES, COMPARISONS, CONSTRAINTS, ENDS, PRECEDENCE
 from elastalog.syntax.terms import TermParser
 from elastalog.syntax.tokens import DIRECTIVE, END, KEYWORD, NAME, crop
@@ -241,6 +242,8 @@ class LiteralParser(TermParser):
         span = self.span_of(index)
         self.position = index + 1
         small = name.lower()
+        if small in WORD_HABITS and self.texts[index + 1] not in (",", ".", ";", ":-"):
+            raise self.failure("E0110.operator", span, word=name, advice=WORD_HABITS[small])
         if small in AGGREGATES:
             raise self.failure("E0110.literal", span, name=name, small=small)
         if small == "select":

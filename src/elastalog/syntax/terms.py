@@ -224,6 +224,8 @@ class TermParser(Cursor):
             return self.call()
         if word == "as":
             return self.cast()
+        if word in ("true", "false"):
+            raise self.failure("E0113.truth", self.span_of(index), word=word, number=int(word == "true"))
         raise self.reserved(index, "a term")
 
     def cast(self) -> Cast:

@@ -12,12 +12,12 @@ from typing import Any, TypeAlias, assert_never
 
 import numpy as np
 
-from elastalog.analysis.functor_values import TESTS, Matches, NotRegular, matcher
+from elastalog.analysis.functor_values import TESTS, Matches, NotRegular, matcher, note_other_date
 from elastalog.analysis.program import Apply, Base, Constant, Expression, Variable
 from elastalog.analysis.values import sort_key
 from elastalog.backends.kernel.expressions.columns import Mask, Matrix, both, keep_rows, shown_value
 from elastalog.backends.kernel.expressions.ranges import compile_membership, compile_range
-from elastalog.backends.kernel.expressions.string_functions import TextFunction, compile_text_function
+from elastalog.backends.kernel.expressions.string_functions import Memory, TextFunction, compile_text_function
 from elastalog.backends.kernel.expressions.terms import compile_column, take_apart, words_of
 from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached
 from elastalog.diagnostics.source import Source
@@ -309,8 +309,13 @@ def _compare_texts(keep: Keep, slots: Mapping[str, int], dictionary: Dictionary,
         case name:
             function = ORDERS.get(name) or TESTS[name]
     column = compile_text_function(function, arguments, np.bool_, dictionary)
+    sides = (keep.left, keep.right) if keep.operator in ORDERS else ()
+    ordered = [slots[side.name] for side in sides if isinstance(side, Variable)]
+    dates = Memory(note_other_date, np.bool_, dictionary)
 
     def holds(block: Matrix, used: int) -> Mask:
+        for slot in ordered:
+            dates.look_up(block[:used, slot])
         mask, valid, _ = column(block, used)
         return mask if valid is None else mask & valid
 

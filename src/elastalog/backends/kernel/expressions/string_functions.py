@@ -57,11 +57,11 @@ def compile_text_function(
             def of_one(text: str) -> Any:
                 return function(*values[:position], text, *values[position + 1 :])
 
-            return _remembering(_Memory(of_one, dtype, dictionary), evaluate)
+            return _remembering(Memory(of_one, dtype, dictionary), evaluate)
     return _row_by_row(function, arguments, dtype, dictionary)
 
 
-class _Memory:
+class Memory:
     """The results of a function of one symbol, by word."""
 
     __slots__ = ("dictionary", "function", "lock", "table")
@@ -102,7 +102,7 @@ class _Memory:
         return states, results
 
 
-def _remembering(memory: _Memory, argument: Evaluate) -> Evaluate:
+def _remembering(memory: Memory, argument: Evaluate) -> Evaluate:
     def evaluate(block: Matrix, used: int) -> Column:
         words, valid, _ = argument(block, used)
         if valid is None:
