@@ -474,3 +474,21 @@ def test_a_misspelt_text_is_told_of_where_a_proof_is_asked_for() -> None:
         refused("E0701"),
     ):
         db.explain('may("ann", "raed")')
+
+
+def test_what_fits_a_pattern_is_named_with_what_keeps_others_away() -> None:
+    program = """
+        .decl road(a: symbol, b: symbol, km: number)
+        .decl far(a: symbol, b: symbol, km: min number)
+        far(a, b, d) :- road(a, b, d).
+        far(a, c, d + e) :- far(a, b, d), road(b, c, e).
+        .decl total(a: symbol, n: number)
+        total(a, n) :- road(a, _, _), n = sum d : { road(a, _, d) }.
+    """
+    with elastalog.open(program, {"road": [("a", "b", 1), ("b", "c", 2), ("a", "c", 5), ("c", "a", 1)]}) as db:
+        assert db.why_not('far("a", "c", _)').notes == (
+            'there is far("a", "c", 3), and `km: min number` keeps only the least',
+        )
+        assert db.why_not('total("a", _)').notes == ('there is total("a", 6)',)
+        assert db.why_not("far(_, _, _)").notes == ()
+        assert db.why_not('far("z", _, _)').notes == ()

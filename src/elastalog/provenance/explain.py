@@ -18,6 +18,7 @@ from weakref import ref
 import numpy as np
 
 from elastalog.analysis.listing import show_rule
+from elastalog.analysis.pattern import Free
 from elastalog.analysis.pattern import Pattern as FactPattern
 from elastalog.analysis.program import Base, CheckedProgram, Rule, Value, variables_in
 from elastalog.analysis.program import Relation as Declared
@@ -237,7 +238,18 @@ class Explanations:
         """Why no further fact fits a pattern."""
         self._require_epoch()
         asked = self._why_not(pattern.relation, limit, rule, bindings)
-        return asked.pattern(pattern, written, self._reading.count(pattern))
+        found = asked.pattern(pattern, written, self._reading.count(pattern))
+        return replace(found, notes=tuple(self._there(pattern)))
+
+    def _there(self, pattern: FactPattern) -> Iterator[str]:
+        """The facts that fit a pattern, if they are few, and what keeps others of theirs away."""
+        facts = list(islice(self._reading.fitting(pattern), _FEW + 1))
+        if not 0 < len(facts) <= _FEW:
+            return
+        columns = zip(self._setting.program.relations[pattern.relation].attributes, pattern.terms, strict=True)
+        kept = [one for one, term in columns if one.improves in _BEST and isinstance(term, Free)]
+        limits = (f", and `{one.name}: {one.written_type}` keeps only the {_BEST[one.improves]}" for one in kept)
+        yield f"there is {', '.join(map(str, facts))}{''.join(limits)}"
 
     def _why_not(self, relation: str, limit: int, rule: int | None, bindings: Mapping[str, Value] | None) -> WhyNot:
         """Asks the rules of a relation, or one of them, with values of variables as facts have them."""
@@ -298,6 +310,8 @@ def _chosen(relation: str, rules: tuple[Rule, ...], number: int) -> Rule:
     raise error("E0710", relation=relation, number=number, rules=listed)
 
 
+_FEW = 3
+"""Facts that fit a pattern are named if they are not more."""
 _BEST = {"min": "least", "max": "greatest"}
 
 
