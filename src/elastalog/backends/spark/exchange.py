@@ -262,7 +262,7 @@ class ExchangingEvaluation(ExchangingTask):
         progress = Progress(start | heads, stop | heads, iteration, is_first=iteration == 1)
         laid_out = replace(self.variants.laid_out, number=-1, own=tuple(progress.stop))
         self.rounds = self.workers.rounds(laid_out, progress, self.rounds)
-        self.rounds.run(progress)
+        self.rounds.run_from(progress)
 
     def outgoing(self) -> dict[str, Outgoing]:
         """The heads of this iteration, for every copy that wants them; owners get their counts too."""

@@ -97,14 +97,14 @@ class Dominance:
             entering |= self._compare(new, level)
         for name, (rows, _) in entering.items():
             self._drop_rows(self._relations[name], rows)
-        for name, best in self._best.items():
-            best.enter(entering[name][0], self._relations[name].used)
         return entering
 
     def _better(self, name: str, best: BestValues, rows: Matrix, counts: Vector, level: int) -> tuple[Matrix, Vector]:
         """The new facts that enter a relation in which each key has a best value."""
         relation = self._relations[name]
-        enters, leaving = best.settle(rows)
+        enters, beaten = best.settle(rows)
+        leaving = relation.find(beaten)
+        leaving = leaving[leaving >= self._given[name]]
         if self._record is not None:
             facts = relation.rows[leaving]
             self._record.note(name, facts, relation.level[leaving], best.rivals(facts))
@@ -159,8 +159,6 @@ class Dominance:
     def _compact(self, relation: KernelRelation) -> None:
         kept = np.flatnonzero(~self._left(relation.name)[: relation.used])
         self._has_left[relation.name] = np.zeros(len(kept), np.bool_)
-        if (best := self._best.get(relation.name)) is not None:
-            best.renumber(kept, relation.used)
         relation.rows[: len(kept)] = relation.rows[kept]
         if relation.is_annotated:
             relation.level[: len(kept)] = relation.level[kept]
@@ -254,10 +252,6 @@ def _relation_of(name: str, rows: Matrix) -> KernelRelation:
     return relation
 
 
-_NO_ROW = -1
-_WORST = np.iinfo(np.int64).max
-
-
 class BestValues:
     """The best fact of every key of a relation under evaluation, which holds the facts that are given."""
 
@@ -266,44 +260,29 @@ class BestValues:
         self._dictionary = dictionary
         self._keys = KernelRelation("", relation.width, is_annotated=False)
         self._best = np.empty(0, np.int64)
-        self._is_known = np.empty(0, np.bool_)
-        self._row = np.empty(0, np.int32)
-        given = relation.rows[: relation.used]
-        keys, values = self._look_up(given)
+        keys, values = self._look_up(relation.rows[: relation.used])
+        self._best[keys] = np.iinfo(np.int64).max
         np.minimum.at(self._best, keys, values)
-        self._is_known[keys] = True
 
     def values(self, facts: Matrix) -> np.ndarray:
         """What decides about facts: of two values the lesser is the better one."""
         values: np.ndarray = self._dictionary.integers(facts[:, self.comparison.column])
         return values if self.comparison.is_least else ~values
 
-    def settle(self, facts: Matrix) -> tuple[np.ndarray, Vector]:
-        """Which of some new facts are now the best of their keys, and the rows of those that were."""
+    def settle(self, facts: Matrix) -> tuple[np.ndarray, Matrix]:
+        """Which of some new facts are now the best of their keys, and the facts that were."""
+        known = self._keys.used
         keys, values = self._look_up(facts)
         order = np.lexsort((values, keys))
         is_first = np.ones(len(order), np.bool_)
         is_first[1:] = keys[order[1:]] != keys[order[:-1]]
         firsts = order[is_first]
-        is_better = ~self._is_known[keys[firsts]] | (values[firsts] < self._best[keys[firsts]])
-        firsts = np.sort(firsts[is_better])
+        firsts = np.sort(firsts[(keys[firsts] >= known) | (values[firsts] < self._best[keys[firsts]])])
         enters = np.zeros(len(facts), np.bool_)
         enters[firsts] = True
+        beaten = self.rivals(facts[firsts[keys[firsts] < known]])
         self._best[keys[firsts]] = values[firsts]
-        self._is_known[keys[firsts]] = True
-        leaving = self._row[keys[firsts]]
-        return enters, leaving[leaving != _NO_ROW]
-
-    def enter(self, facts: Matrix, first: int) -> None:
-        """The best of some keys are in rows from `first` on."""
-        keys, _ = self._look_up(facts)
-        self._row[keys] = np.arange(first, first + len(facts), dtype=np.int32)
-
-    def renumber(self, kept: Vector, used: int) -> None:
-        """Renumbers rows: of those up to `used`, only `kept` stay."""
-        numbers = np.full(used + 1, _NO_ROW, np.int32)
-        numbers[kept] = np.arange(len(kept), dtype=np.int32)
-        self._row = numbers[self._row]
+        return enters, beaten
 
     def rivals(self, facts: Matrix) -> Matrix:
         """The best fact of the key of each fact."""
@@ -320,10 +299,7 @@ class BestValues:
         keys[:, column] = 0
         self._keys.insert(keys, 0, len(keys), 0)
         if self._keys.used > len(self._best):
-            size = self._keys.used + self._keys.used // 2
-            self._best = longer(self._best, size, _WORST)
-            self._is_known = longer(self._is_known, size, fill=False)
-            self._row = longer(self._row, size, _NO_ROW)
+            self._best = longer(self._best, self._keys.used + self._keys.used // 2)
         return self._keys.find(keys), self.values(facts)
 
 

@@ -187,7 +187,7 @@ def evaluate(
     while not progress.is_done:
         rounds = workers.rounds(variants.laid_out, progress, rounds)
         most = ONE_ROUND if is_one_by_one else variants.still_planned_for
-        progress = rounds.run(progress, most if handover is None else min(most, handover.until))
+        progress = rounds.run_from(progress, most if handover is None else min(most, handover.until))
         if settling is not None:
             progress = settling.settled(own, progress)
         if progress.is_done or not variants.by_delta:

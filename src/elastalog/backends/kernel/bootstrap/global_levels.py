@@ -85,7 +85,7 @@ class GlobalLevelEvaluation:
             self.watch.derived(used)
 
         levels = GlobalLevels(self.flat, Workspace(), NO_LIMIT)
-        MachineRounds(self.variants.laid_out, self.watch, insert, levels).run(first_progress(self.own))
+        MachineRounds(self.variants.laid_out, self.watch, insert, levels).run_from(first_progress(self.own))
 
 
 class _LevelWorkers(Workers):

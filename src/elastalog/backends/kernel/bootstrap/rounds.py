@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final, NamedTuple
-from weakref import proxy
 
 from elastalog.backends.kernel.bootstrap.bodies import Body, StratumBodies
 from elastalog.backends.kernel.execution.bound_variant import BoundVariant
@@ -79,7 +78,7 @@ def give_workspace_back(workspace: Workspace) -> None:
         _SPARE.append(workspace)
 
 
-class MachineRounds:
+class MachineRounds(MachineRun):
     """The bodies of a stratum, laid out for the machine. `take`: what is done with what a variant gives, if that is not
     just inserted and counted. With `global_levels`, iterations are levels, and facts of lower relations have theirs. In
     both cases every variant is run for itself."""
@@ -99,22 +98,18 @@ class MachineRounds:
         self.bodies = sorted(bodies, key=lambda body: start_of(body.variant) not in own)
         self._stratum = stratum.number
         self._own = own
-        self._relations = stratum.binder.relations
-        self._watch = watch
-        self._take = take
+        self._given_to = take
         self.carries_levels = global_levels is not None
         carried, flat, until = 0, frozenset[str](), NO_LIMIT
         if global_levels is not None:
             carried, (flat, workspace, until) = LEVELS, global_levels
         else:
             workspace = spare_workspace()
-        self._plan = self._laid_out(stratum, flat, carried, (stratum.key, is_plain, carried))
-        self._rows = {name: self._plan.relations[self._plan.number[name]] for name in own}
+        plan = self._laid_out(stratum, flat, carried, (stratum.key, is_plain, carried))
+        super().__init__(plan, workspace, stratum.binder.relations, watch, has_entries=False)
+        self._rows = {name: plan.relations[plan.number[name]] for name in own}
         self._task = growth.GrowthTask(carried=carried, hands_on=take is not None, until=until)
-        workspace.attach(self._plan, self._task)
-        run = _Run(self._plan, workspace, self._relations, watch, has_entries=False)
-        run.rounds = proxy(self)
-        self._run: MachineRun = run
+        workspace.attach(plan, self._task)
         self._told = 0
 
     def _laid_out(self, stratum: StratumBodies, flat: frozenset[str], carried: int, key: object) -> MachinePlan:
@@ -131,29 +126,28 @@ class MachineRounds:
     def give_back(self) -> None:
         """No further round will be run: leaves workspace and code to others."""
         if not self.carries_levels:
-            give_workspace_back(self._run.workspace)
-        code, spare = self._plan.code, self._spare_plans
-        if code.is_general and len(spare) < _MOST_SPARE:
-            spare.append(self._plan)
+            give_workspace_back(self.workspace)
+        if self.plan.code.is_general and len(self._spare_plans) < _MOST_SPARE:
+            self._spare_plans.append(self.plan)
 
-    def run(self, progress: Progress, most_found: int = ONE_ROUND) -> Progress:
+    def run_from(self, progress: Progress, most_found: int = ONE_ROUND) -> Progress:
         """Runs iterations, from where the evaluation is, until the fixpoint, or until `most_found` facts are found. Not
         every iteration is told the watch, but where it is whenever limits are looked at, and at the end."""
         start, stop = progress.start, progress.stop
-        plan, task = self._plan, self._task
-        plan.refresh(self._relations)
+        plan, task = self.plan, self._task
+        plan.refresh(self.relations)
         for name, row in zip(plan.names, plan.relations, strict=True):
-            used = 1 if name == UNIT else self._relations[name].used
+            used = 1 if name == UNIT else self.relations[name].used
             row.delta, row.delta_end = start.get(name, 0), stop.get(name, used if progress.is_first else 0)
         task.iteration, task.most_found, task.most_work = progress.iteration, most_found, NO_LIMIT
         self._told = sum(stop[name] for name in self._own)
-        self._watch.rounds += 1
+        self.watch.rounds += 1
         began = time.perf_counter()
         try:
             reason = self._go_on()
         finally:
             self._note(time.perf_counter() - began)
-        self._watch.check()
+        self.watch.check()
         return Progress(
             {name: row.delta for name, row in self._rows.items()},
             {name: row.delta_end for name, row in self._rows.items()},
@@ -167,31 +161,34 @@ class MachineRounds:
 
     def _alone(self) -> int:
         """Runs iterations in this thread."""
-        machine = self._run.workspace.machine
+        machine = self.workspace.machine
         machine.served = 0
         self._task.opened = machine.work_before
-        reason = self._run.run(growth.grow)
+        reason = self.run(growth.grow)
         self.tell()
         return reason
 
-    def hand_on(self, number: int, block: Matrix, used: int) -> None:
-        """A variant gives a block."""
-        assert self._take is not None
+    def _take(self, number: int, block: Matrix, used: int) -> None:
+        assert self._given_to is not None
         variant = self.bodies[number].variant
-        self._take(variant, block, used)
-        self._plan.code.variants[number].made += used
-        self._relations[variant.clause.head].lay_out()
+        self._given_to(variant, block, used)
+        self.plan.code.variants[number].made += used
+        self.relations[variant.clause.head].lay_out()
+
+    def _check(self) -> None:
+        super()._check()
+        self.tell()
 
     def tell(self) -> None:
         """Tells the watch how far it is, if anybody wants to know."""
-        if self._stratum >= 0 and self._watch.on_progress is not None:
-            now = sum(self._relations[name].used for name in self._own)
-            self._watch.tell(self._stratum, self._task.iteration, now - self._told)
+        if self._stratum >= 0 and self.watch.on_progress is not None:
+            now = sum(self.relations[name].used for name in self._own)
+            self.watch.tell(self._stratum, self._task.iteration, now - self._told)
             self._told = now
 
     def _codes(self) -> Sequence[Sequence[VariantCode]]:
         """Where it is written what variants have done, by thread."""
-        return [list(self._plan.code.variants)]
+        return [list(self.plan.code.variants)]
 
     def _note(self, seconds: float) -> None:
         """Tells bodies what they have come to. The time of each was not measured; rows are the best measure of their
@@ -206,19 +203,6 @@ class MachineRounds:
                     member.start_rows += code.started
                     member.seconds += seconds * code.looked / looked / len(body.members)
                 code.made = code.looked = code.started = 0
-
-
-class _Run(MachineRun):
-    """The run of some `rounds`, which it does not keep: a circle would keep all facts until garbage is collected."""
-
-    rounds: MachineRounds
-
-    def _check(self) -> None:
-        super()._check()
-        self.rounds.tell()
-
-    def _take(self, number: int, block: Matrix, used: int) -> None:
-        self.rounds.hand_on(number, block, used)
 
 
 class Workers:
@@ -243,7 +227,7 @@ class Workers:
     def run_round(self, stratum: StratumBodies, progress: Progress) -> None:
         """Runs one round of bodies that are run once."""
         rounds = self.rounds(stratum, progress)
-        rounds.run(progress)
+        rounds.run_from(progress)
         rounds.give_back()
 
     def extend_indexes(self, relations: list[KernelRelation]) -> None:

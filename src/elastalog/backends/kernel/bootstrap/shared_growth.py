@@ -1,8 +1,8 @@
 """Rounds in compiled code that several threads share (see `machine.shares`).
 
-A thread makes one call and stays in compiled code to the fixpoint: large rounds are shared, small ones are run by one
-thread while the others sleep. It leaves off when a relation is full, when plans are to be made anew, where something is
-to be done in Python, and now and then to look at limits.
+A thread makes one call and stays in compiled code from round to round. It leaves off when a relation is full, when
+plans are to be made anew, where something is to be done in Python, now and then to look at limits, and when the next
+round is small: such ones are run by one thread.
 """
 
 from __future__ import annotations
@@ -57,16 +57,22 @@ class SharedGrowth(MachineRounds):
         self._crew = crew
         self._threads = crew.number
         self._lock = threading.Lock()
-        self._runs = [self._run]
-        self._tables: list[Table[VariantCode]] = [self._plan.code.variants]
+        self._others: list[MachineRun] = []
+        self._tables: list[Table[VariantCode]] = [self.plan.code.variants]
         self._tasks = [self._task]
         self._full: set[str] = set()
         self._is_stopped = False
 
+    @property
+    def _runs(self) -> list[MachineRun]:
+        """The machines of all threads, made when they are asked for: in a circle all facts would stay until garbage is
+        collected."""
+        return [self, *self._others]
+
     @cached_property
     def _shared(self) -> Shared:
         """What machines share; the others are made with it."""
-        plan = self._plan
+        plan = self.plan
         for thread in range(1, self._threads):
             self._add_machine(thread)
         growing = [place for place, (name, _) in enumerate(plan.keys) if name in self._rows]
@@ -78,13 +84,13 @@ class SharedGrowth(MachineRounds):
         return shared
 
     def _add_machine(self, thread: int) -> None:
-        plan, workspace = self._plan, Workspace()
+        plan, workspace = self.plan, Workspace()
         task = growth.GrowthTask(thread=thread, until=NO_LIMIT)
         table = Table(VariantCode, len(self.bodies))
         memmove(table.address, plan.code.variants.address, sizeof(VariantCode) * len(self.bodies))
         workspace.attach(plan, task)
         workspace.machine.variants = table.address
-        self._runs.append(MachineRun(plan, workspace, self._relations, self._watch))
+        self._others.append(MachineRun(plan, workspace, self.relations, self.watch))
         self._tasks.append(task)
         self._tables.append(table)
 
@@ -114,12 +120,12 @@ class SharedGrowth(MachineRounds):
 
     def _sizes(self) -> list[int]:
         """How many rows each body starts at."""
-        rows = (self._plan.relations[code.start] for code in self._plan.code.variants)
+        rows = (self.plan.relations[code.start] for code in self.plan.code.variants)
         return [row.delta_end - row.delta for row in rows]
 
     def _make_indexes(self) -> None:
         """Indexes that the next round needs for the first time: two threads that miss one would both make it."""
-        plan = self._plan
+        plan = self.plan
         probes = (
             plan.code.probes[probe]
             for code, work in zip(plan.code.variants, self._shared.bodies, strict=True)
@@ -130,11 +136,11 @@ class SharedGrowth(MachineRounds):
         missing = [place for place in sorted(needed) if plan.indexes[place].is_missing]
         left: list[Task] = []
         for place in missing:
-            rows = self._relations[plan.keys[place][0]].used
+            rows = self.relations[plan.keys[place][0]].used
             if rows >= self._threads * SETTINGS.divide_index_from:  # all threads make it
-                plan.extend_index(place, self._relations)
+                plan.extend_index(place, self.relations)
             else:
-                left.append((rows, partial(plan.extend_index, place, self._relations)))
+                left.append((rows, partial(plan.extend_index, place, self.relations)))
         self._crew.do_all(left)
 
     # --- shared rounds ---------------------------------------------------------------------------------------------
@@ -163,12 +169,12 @@ class SharedGrowth(MachineRounds):
         except BaseException:
             # Which rows they hold now is not known.
             for name in self._own:
-                self._relations[name].drop_outdated_indexes()
+                self.relations[name].drop_outdated_indexes()
             raise
         finally:
             self._full.clear()
             self._task.sharing = 0
-        self._watch.step()
+        self.watch.step()
         self.tell()
         return sharing.reason
 
@@ -178,7 +184,7 @@ class SharedGrowth(MachineRounds):
         for body, size in zip(self.bodies, self._sizes(), strict=True):
             started.update(dict.fromkeys((member.clause.head for member in body.members), size))
         for name, row in self._rows.items():
-            relation = self._relations[name]
+            relation = self.relations[name]
             # About as many facts as in the round before; in the first, as there are rows to start at, for all we know.
             expected = row.delta_end - row.delta if row.delta else min(started[name], MOST_EXPECTED)
             turn = turn_for(expected, self._threads)
@@ -192,14 +198,14 @@ class SharedGrowth(MachineRounds):
 
     def _give_out(self, name: str, turn: int) -> None:
         """From now on threads are given rows behind those that there are, a `turn` at a time."""
-        relation = self._relations[name]
-        give_out(self._shared.turns[self._plan.number[name]], relation.used, turn)
+        relation = self.relations[name]
+        give_out(self._shared.turns[self.plan.number[name]], relation.used, turn)
         relation.lay_out()
 
     def _make_room(self) -> None:
         """Makes rows dense, and room for more, where there was none."""
         for name in self._full:
-            relation, turns = self._relations[name], self._shared.turns[self._plan.number[name]]
+            relation, turns = self.relations[name], self._shared.turns[self.plan.number[name]]
             close_gaps(relation.home, turns)
             turn = int(turns[TURN])
             least = max(relation.used // 4, SETTINGS.least_shared_room, 2 * self._threads * turn)
@@ -212,7 +218,7 @@ class SharedGrowth(MachineRounds):
     def _expected(self, name: str) -> int:
         """The facts that a set table which is filled anew gets room for, so that it need not be again in this round: at
         most as many as there are, and none where that might reach a limit, which a forecast must not."""
-        relation, limit, own = self._relations[name], self._watch.memory, self._watch.quota
+        relation, limit, own = self.relations[name], self.watch.memory, self.watch.quota
         if relation.used > MOST_FORECAST or (own is not None and own.bounds_memory):
             return 0
         if limit is not None and quota.resident_bytes() + TABLE_BYTES * relation.used > limit // 2:
@@ -222,9 +228,9 @@ class SharedGrowth(MachineRounds):
 
     def _divide_indexes(self) -> None:
         """The indexes that grow can be extended by all threads."""
-        for place, (name, columns) in enumerate(self._plan.keys):
-            if name in self._rows and not self._plan.indexes[place].is_missing:
-                index = self._relations[name].index_to_extend(columns)
+        for place, (name, columns) in enumerate(self.plan.keys):
+            if name in self._rows and not self.plan.indexes[place].is_missing:
+                index = self.relations[name].index_to_extend(columns)
                 assert index is not None
                 index.divide(self._threads)
                 index.lay_out()
@@ -244,16 +250,16 @@ class SharedGrowth(MachineRounds):
             if sharing.reason != layout.GO_ON:
                 break
             match reason:
-                case layout.NO_ROOM if not self._tasks[thread].is_solo:
-                    self._full.add(self._plan.names[machine.full])
+                case layout.NO_ROOM:
+                    self._full.add(self.plan.names[machine.full])
                     self._call_back()
                 case layout.CHECK:
-                    self._count(thread)
+                    self._count_work(thread)
                 case layout.NO_INDEX if machine.stage == layout.REOPENING:
                     self._give_room(machine.full_index)
                 case _:
                     machine_run.serve(reason)
-        self._count(thread)
+        self._count_work(thread)
 
     def _stop(self) -> None:
         """A thread has failed: the others leave off."""
@@ -262,9 +268,9 @@ class SharedGrowth(MachineRounds):
 
     def _give_room(self, place: int) -> None:
         """An index is full that all threads extend, which wait now."""
-        plan = self._plan
+        plan = self.plan
         name, columns = plan.keys[place]
-        relation = self._relations[name]
+        relation = self.relations[name]
         index = relation.index_to_extend(columns)
         assert index is not None
         if not index.make_room(relation.rows, relation.used):
@@ -273,9 +279,9 @@ class SharedGrowth(MachineRounds):
 
     def _allow(self, thread: int) -> None:
         machine = self._runs[thread].workspace.machine
-        most = MOST_WORK if self._watch.memory is None else MOST_WORK // 4
+        most = MOST_WORK if self.watch.memory is None else MOST_WORK // 4
         machine.work_allowed = most
-        machine.derived_allowed = max(self._watch.allowance(most), 1)
+        machine.derived_allowed = max(self.watch.allowance(most), 1)
 
     def _call_back(self) -> None:
         """All machines leave off as soon as they can."""
@@ -283,7 +289,7 @@ class SharedGrowth(MachineRounds):
             machine_run.workspace.machine.work_allowed = _NOW
         wake(self._shared.address)
 
-    def _count(self, thread: int) -> None:
+    def _count_work(self, thread: int) -> None:
         """Counts what a thread has done since it was last counted, and looks at limits."""
         machine = self._runs[thread].workspace.machine
         derived, work = machine.derived, machine.work
@@ -291,8 +297,8 @@ class SharedGrowth(MachineRounds):
         machine.work_before += work
         machine.work = 0
         with self._lock:
-            self._watch.spared += int(work * (1 - self._threads**-SETTINGS.thread_gain))
-            self._watch.derived(derived, work)
+            self.watch.spared += int(work * (1 - self._threads**-SETTINGS.thread_gain))
+            self.watch.derived(derived, work)
 
 
 def expected_work(body: Body, size: int) -> int:

@@ -186,8 +186,6 @@ ORDERS: Mapping[str, Callable[[Any, Any], Any]] = {
 REVERSED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 EQUALITIES: Mapping[str, Callable[[Any, Any], Any]] = {"=": operator.eq, "!=": operator.ne}
 
-_most = np.maximum.reduce
-
 
 def compile_comparison(keep: Keep, slots: Mapping[str, int], dictionary: Dictionary, source: Source) -> Holds:
     """A closure that gives the rows for which a comparison holds; it holds nowhere an operand has no value, and its
@@ -206,10 +204,7 @@ def compile_comparison(keep: Keep, slots: Mapping[str, int], dictionary: Diction
         return _compare_texts(keep, slots, dictionary, source)
     if keep.base is Base.RECORD and keep.operator not in EQUALITIES:
         return _compare_branches(keep, slots, dictionary, source)
-    compare = _compare_columns(keep, slots, dictionary, source)
-    if keep.operator in ORDERS and keep.base in (Base.NUMBER, Base.UNSIGNED):
-        return _compare_narrow(keep, slots, compare)
-    return compare
+    return _compare_columns(keep, slots, dictionary, source)
 
 
 def _compare_words(
@@ -232,31 +227,6 @@ def _compare_words(
         return lambda block, used: compare(block[:used, slot], word)
     other = slots[right.name]
     return lambda block, used: compare(block[:used, slot], block[:used, other])
-
-
-def _compare_narrow(keep: Keep, slots: Mapping[str, int], otherwise: Holds) -> Holds:
-    """Compares words as long as they are the numbers themselves."""
-    other: int | None = None
-    word = np.int32(0)
-    match keep.left, keep.right:
-        case Variable() as left, Variable() as right:
-            compare, slot, other = ORDERS[keep.operator], slots[left.name], slots[right.name]
-        case Variable() as variable, Constant(int(value)) if -WIDE <= value < WIDE:
-            compare, slot, word = ORDERS[keep.operator], slots[variable.name], np.int32(value)
-        case Constant(int(value)), Variable() as variable if -WIDE <= value < WIDE:
-            compare, slot, word = ORDERS[REVERSED[keep.operator]], slots[variable.name], np.int32(value)
-        case _:
-            return otherwise
-
-    def holds(block: Matrix, used: int) -> Mask:
-        words = block[:used, slot]
-        others = word if other is None else block[:used, other]
-        if used and _most(words) < WIDE and (other is None or _most(others) < WIDE):
-            mask: Mask = compare(words, others)
-            return mask
-        return otherwise(block, used)
-
-    return holds
 
 
 def _compare_columns(keep: Keep, slots: Mapping[str, int], dictionary: Dictionary, source: Source) -> Holds:

@@ -7,8 +7,9 @@ the symbol's word: after a symbol's first appearance it costs one look-up. Other
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from threading import Lock
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -113,37 +114,50 @@ def _remembering(memory: Memory, argument: Evaluate) -> Evaluate:
     return evaluate
 
 
+Results: TypeAlias = Callable[[Sequence[Values]], tuple[Values, Mask | None]]
+"""Gives the values that follow from columns of arguments, and where there is one."""
+
+
 def _row_by_row(
     function: TextFunction, arguments: Sequence[tuple[Expression, Evaluate]], dtype: Any, dictionary: Dictionary
 ) -> Evaluate:
-    evaluates = [evaluate for _, evaluate in arguments]
     is_symbol = [expression.base is Base.SYMBOL for expression, _ in arguments]
-    symbols = dictionary.symbols
+    encode = dictionary.symbols.encode_texts if dtype is np.int32 else partial(np.array, dtype=dtype)
 
     def results(arrays: Sequence[Values]) -> tuple[Values, Mask | None]:
         columns = [
             _texts_of(values, dictionary) if spelled else values.tolist()
             for values, spelled in zip(arrays, is_symbol, strict=True)
         ]
-        found = list(map(function, *columns))
-        is_found = None if None not in found else np.array([value is not None for value in found])
-        if dtype is np.int32:
-            return symbols.encode_texts([value or "" for value in found]), is_found
-        return np.array(found if is_found is None else [value or 0 for value in found], dtype), is_found
+        return _stored(list(map(function, *columns)), dtype, encode)
+
+    return _of_valid_rows([evaluate for _, evaluate in arguments], partial(_each_once, results))
+
+
+def _of_valid_rows(arguments: Sequence[Evaluate], results: Results) -> Evaluate:
+    """The column of results of those rows where all arguments have a value."""
 
     def evaluate(block: Matrix, used: int) -> Column:
-        columns, valid = evaluated(evaluates, block, used)
+        columns, valid = evaluated(arguments, block, used)
         if valid is None:
-            return (*_each_once(results, np.broadcast_arrays(*columns)), FULL)
+            return (*results(np.broadcast_arrays(*columns)), FULL)
         valid, *arrays = np.broadcast_arrays(valid, *columns)
-        return _spread(*_each_once(results, [values[valid] for values in arrays]), valid)
+        return _spread(*results([values[valid] for values in arrays]), valid)
 
     return evaluate
 
 
-def _each_once(
-    results: Callable[[Sequence[Values]], tuple[Values, Mask | None]], arrays: Sequence[Values]
-) -> tuple[Values, Mask | None]:
+def _stored(found: list[Any], dtype: Any, encode: Callable[[list[Any]], Values]) -> tuple[Values, Mask | None]:
+    """What was found for each row as it is stored, and where something was."""
+    if None not in found:
+        return encode(found), None
+    is_found = np.array([value is not None for value in found], np.bool_)
+    values = np.zeros(len(found), dtype)
+    values[is_found] = encode([value for value in found if value is not None])
+    return values, is_found
+
+
+def _each_once(results: Results, arrays: Sequence[Values]) -> tuple[Values, Mask | None]:
     """The results of many pairs of words, many of which come again: those of each pair are made once, in the order in
     which pairs come, so that new texts get the same words as if they were not."""
     if len(arrays) != 2 or len(arrays[0]) < _MANY or any(values.dtype != np.int32 for values in arrays):
@@ -187,20 +201,19 @@ def compile_user_functor(
     function = dictionary.functions.get(name)
     if function is None:
         raise missing(name, Label(apply.span, "applied here"), site.source)
-    evaluates = [evaluate for _, evaluate in arguments]
+    encode: Callable[[list[Any]], Values] = partial(np.array, dtype=DTYPES[apply.base])
+    if apply.base in (Base.SYMBOL, Base.RECORD):
+        encode = dictionary.symbols.encode_texts if apply.base is Base.SYMBOL else dictionary.encode_records
 
-    def evaluate(block: Matrix, used: int) -> Column:
-        values, valid = evaluated(evaluates, block, used)
-        columns = [np.broadcast_to(own, used) for own in values]
-        rows = np.arange(used) if valid is None else np.flatnonzero(np.broadcast_to(valid, used))
-        listed = [_listed(base, c[rows], dictionary) for base, c in zip(functor.parameters, columns, strict=True)]
+    def results(arrays: Sequence[Values]) -> tuple[Values, Mask | None]:
+        listed = [_listed(base, c, dictionary) for base, c in zip(functor.parameters, arrays, strict=True)]
         try:
-            found = _results(functor, function, listed, len(rows))
+            found = _results(functor, function, listed, len(arrays[0]) if arrays else 1)
         except BadFunction as bad:
             raise failed(bad, apply.functor, apply.span, site.source) from bad.__cause__
-        return _column(apply.base, found, rows, used, dictionary)
+        return _stored(found, DTYPES[apply.base], encode)
 
-    return evaluate
+    return _of_valid_rows([evaluate for _, evaluate in arguments], results)
 
 
 def _listed(base: Base, values: Values, dictionary: Dictionary) -> list[Value]:
@@ -226,23 +239,6 @@ def _results(
             known[arguments] = result_of(functor, function, arguments)
         found.append(known[arguments])
     return found
-
-
-def _column(base: Base, found: list[Value | None], rows: Any, used: int, dictionary: Dictionary) -> Column:
-    """The results of some rows as a column of all of them."""
-    is_there = np.array([value is not None for value in found], np.bool_)
-    there = [value for value in found if value is not None]
-    values = np.zeros(used, DTYPES[base])
-    places = rows[is_there]
-    if base is Base.RECORD:
-        values[places] = dictionary.encode_records(there)
-    elif base is Base.SYMBOL:
-        values[places] = dictionary.symbols.encode_texts(there)  # type: ignore[arg-type]  # texts
-    else:
-        values[places] = np.array(there, DTYPES[base])
-    valid = np.zeros(used, np.bool_)
-    valid[places] = True
-    return values, None if len(places) == used else valid, FULL
 
 
 def failed(bad: BadFunction, functor: str, span: Span, source: Source) -> ElastalogError:

@@ -1,4 +1,4 @@
-"""Variants of an update that start at many facts, run by all threads of a crew (see `machine.together`).
+"""Variants of an update that start at many facts, run by all threads of a crew (see `machine.heads`).
 
 The machine of a drive leaves off when it has gathered a block of facts. If they are enough to be worth it, every thread
 takes some of them at a time, until there is none left; then the machine goes on.
@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from elastalog.backends.kernel.compile.signatures import address_of
-from elastalog.backends.kernel.machine import layout, stratum_update, together
+from elastalog.backends.kernel.machine import heads, layout, stratum_update
 from elastalog.backends.kernel.machine.layout import BLOCK, VariantCode
 from elastalog.backends.kernel.machine.run import MachineRun, Workspace
 from elastalog.backends.kernel.store.crew import Crew, Stopped
@@ -48,12 +48,12 @@ class SharedVariants:
         self._taken: Vector = np.zeros(1, np.int64)
         self._entries: Vector = np.zeros(size_of_turns(crew.number), np.int64)
         self._rows: Vector = np.zeros(size_of_turns(crew.number), np.int64)
-        self._shares = together.StartShares(
+        self._shares = heads.StartShares(
             taken=address_of(self._taken), entries=address_of(self._entries), rows=address_of(self._rows),
             threads=crew.number,
         )  # fmt: skip
         shares = addressof(self._shares)
-        self._tasks = [together.SharedTask(shares=shares, thread=thread) for thread in range(crew.number)]
+        self._tasks = [heads.SharedTask(shares=shares, thread=thread) for thread in range(crew.number)]
         self._workspaces: list[Workspace] = []
         self._derived = self._looked = 0
         self._is_full = self._is_stopped = False
@@ -141,13 +141,13 @@ class SharedVariants:
             try:
                 self._crew.do(self._work, self._stop)
             finally:
-                together.close_gaps(workspace.address, shares)
+                heads.close_gaps(workspace.address, shares)
             for each in self._workspaces:
                 if machine.nodes_used + each.machine.nodes_used > machine.nodes_room:
                     workspace.reserve_nodes(each.machine.nodes_used)
                 if each.machine.levels_room > machine.levels_room:
                     workspace.reserve_levels(each.machine.levels_room - 1)
-                together.take_over(workspace.address, each.address)
+                heads.take_over(workspace.address, each.address)
                 each.clear()
             if not self._is_full:
                 return

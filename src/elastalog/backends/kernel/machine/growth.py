@@ -69,8 +69,7 @@ class GrowthTask(Structure):
     more work; also when the iteration `until` is next. `carried`: how many words rows of bindings carry behind their
     slots. `hands_on`: what variants give is taken in Python. `allowed`: what `most_found` is at first in each stratum
     of a drive. `sharing`: the record of what several machines share, of which this is number `thread`; 0 if it is
-    alone. `passed`: how often all had come when this one last did. `is_solo`: it runs small iterations while the others
-    wait.
+    alone. `passed`: how often all had come when this one last did.
 
     `stop`: where the rows end that the present variant starts at; `began`, `began_at`: all work, and the row, when it
     began; `opened`: all work when the iteration did."""
@@ -85,7 +84,6 @@ class GrowthTask(Structure):
     thread: int
     sharing: int
     passed: int
-    is_solo: int
     stop: int
     began: int
     began_at: int
@@ -174,7 +172,7 @@ def _insert_rows(machine, task, number, block, start, stop):
     head = relation_at(machine.relations, number)
     machine.full = number
     facts = facts_of(head)
-    if task.sharing != 0 and task.is_solo == 0:
+    if task.sharing != 0:
         sharing = sharing_at(task.sharing, 0)
         noted = _noted_of(head, _task_at(sharing.task, 0).iteration)
         return insert_together(facts, noted, block, start, stop, turns_at(sharing, number), task.thread)
@@ -355,41 +353,14 @@ def _go_over(machine, task, sharing):
 
 
 @piece
-def _begin_solo(machine, task, sharing):
-    """The iterations that follow are small: this machine runs them, and the others wait."""
-    first = _task_at(sharing.task, 0)
-    task.is_solo = 1
-    task.iteration = first.iteration
-    task.most_found = first.most_found
-    task.most_work = sharing.least_work
-    task.opened = _all_work(machine)
-    machine.stage = layout.OPENING
-
-
-@piece
-def _end_solo(machine, task, sharing, reason):
-    """Ends the rounds of one machine, which is done with them or found one too large: what follows for all."""
-    first = _task_at(sharing.task, 0)
-    first.iteration = task.iteration
-    first.most_found = task.most_found
-    task.is_solo = 0
-    machine.stage = layout.WAITING
-    if reason == layout.DONE or task.most_found < 0:
-        return reason
-    return share_out(machine, task.sharing)
-
-
-@piece
 def _arrive(machine, task, sharing):
-    """A machine has done its part of a stage. The last one says what follows for all: OTHERWISE if the next iterations
-    are so small that it runs them itself."""
+    """A machine has done its part of a stage. The last one says what follows for all."""
     task.passed = passed(task.sharing)
     machine.stage = layout.WAITING
     if not is_last(task.sharing):
         return layout.DONE
-    is_entering = sharing.stage == layout.ENTERING
     reason = _go_over(machine, task, sharing)
-    if machine.stage == layout.REOPENING or (reason == layout.OTHERWISE and not is_entering):
+    if machine.stage == layout.REOPENING:
         return reason
     sharing.reason = reason
     let_all_pass(task.sharing)
@@ -401,33 +372,21 @@ def _grow_together(machine, task):
     """Runs iterations with other machines, stage after stage."""
     sharing = sharing_at(task.sharing, 0)
     while True:
-        reason = layout.DONE
-        if task.is_solo:
-            reason = _drive(machine)
-            if reason != layout.DONE and reason != layout.LARGE:
-                return reason
-            reason = _end_solo(machine, task, sharing, reason)
-            if reason != layout.OTHERWISE:
-                sharing.reason = reason
-                let_all_pass(task.sharing)
-        elif machine.stage == layout.REOPENING:
+        if machine.stage == layout.REOPENING:
             # The index that was full has got room, while the others waited.
             extend_again(task.sharing)
             machine.stage = layout.WAITING
             let_all_pass(task.sharing)
         elif machine.stage != layout.WAITING:
+            reason = layout.DONE
             if machine.stage == layout.OPENING:
                 reason = extend_shared(machine, task.sharing)
             elif machine.stage == layout.RUNNING:
                 reason = _run_shares(machine, task)
+            if reason == layout.DONE:
+                reason = _arrive(machine, task, sharing)
             if reason != layout.DONE:
                 return reason
-            reason = _arrive(machine, task, sharing)
-            if machine.stage == layout.REOPENING:
-                return reason
-        if reason == layout.OTHERWISE:
-            _begin_solo(machine, task, sharing)
-            continue
         if not may_pass(machine, task.sharing, task.passed):
             return layout.CHECK
         if sharing.reason != layout.GO_ON:

@@ -371,7 +371,7 @@ def _encode_action(action: Action, slots: Mapping[str, int], dictionary: Diction
             return _encode_expression(expression, slots, slot)
         case Keep("!=", _, Variable() as left, Variable() as right):
             return [(layout.KEEP_UNEQUAL, slots[left.name], slots[right.name], False, _NOWHERE)]
-        case Keep(operator, Base.NUMBER, left, right) if operator in _ORDERS:
+        case Keep(operator, Base.NUMBER | Base.UNSIGNED, left, right) if operator in _ORDERS:
             if isinstance(left, Constant):
                 operator, left, right = REVERSED[operator], right, left
             if isinstance(left, Variable):

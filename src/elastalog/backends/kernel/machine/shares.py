@@ -2,9 +2,9 @@
 together, and indexes are extended, each by one of them.
 
 Twice in an iteration they wait for each other: when all shares are done, and when all indexes are extended. The last
-that comes does what is for one: it closes an iteration and shares the next one out, or runs small ones itself while the
-others sleep. A machine that waits looks again and again for some microseconds, and then sleeps in the system: now and
-then it leaves off, so that limits are looked at and Ctrl-C is heard. A relation gets more room when all have left off.
+that comes does what is for one: it closes an iteration and shares the next one out, unless that is small. A machine
+that waits looks again and again for some microseconds, and then sleeps in the system: now and then it leaves off, so
+that limits are looked at and Ctrl-C is heard. A relation gets more room when all have left off.
 """
 
 from __future__ import annotations

@@ -19,11 +19,14 @@ from elastalog.backends.kernel.machine.bucket_queue import take_lowest, waiting_
 from elastalog.backends.kernel.machine.drive import drive_at, enter_next, leave
 from elastalog.backends.kernel.machine.heads import (
     gain,
+    gain_together,
     has_counts,
     highest,
     lose,
+    lose_together,
     recover,
     recover_listed,
+    take_starts,
     wait_for_counts,
 )
 from elastalog.backends.kernel.machine.inputs import MAY_GAIN, MAY_LOSE
@@ -41,7 +44,6 @@ from elastalog.backends.kernel.machine.layout import (
 from elastalog.backends.kernel.machine.level_steps import gather_seen, gather_some_heads, probe_seen
 from elastalog.backends.kernel.machine.rederivation import gather_all, has_left, heads_to_seek, keep_sought
 from elastalog.backends.kernel.machine.rounds import driver, extend_indexes, has_delta, has_more, runner
-from elastalog.backends.kernel.machine.together import gain_together, lose_together, take_starts
 from elastalog.backends.kernel.store.annotations import DELTA, DELTA_LIST, LOSS_LIST, LOST, entry_of
 from elastalog.backends.kernel.store.bookkeeping import finish_entry, lose_fact, settle_at
 from elastalog.backends.kernel.store.count_vectors import MOST_STEPS
@@ -296,7 +298,7 @@ def _advance(machine):
 
 @operator(INT, INT)
 def advance(address):
-    """Runs a drive on, stratum after stratum, round after round, or helps with a variant (see `together`); returns why
+    """Runs a drive on, stratum after stratum, round after round, or helps with a variant (see `heads`); returns why
     it stops (`layout.DONE`)."""
     machine = machine_at(address, 0)
     if machine.task != 0:

@@ -119,9 +119,9 @@ def annotate(entries, level, count, touched):
 
 
 @inlined
-def offer(fact, fires, before):
-    """A derivation that fires now at one level and fired before at another (ABSENT: not at all) reaches a touched head.
-    Whether the head now waits for that level, and did not before."""
+def offer(fact, count, fires, before):
+    """A derivation that fires now at one level and fired before at another (ABSENT: not at all) reaches a touched head
+    with a count. Whether the head now waits for that level, and did not before; and its new count."""
     present = np_int32(ABSENT)
     if fact.marks & PENDING:
         present = fact.other
@@ -130,11 +130,8 @@ def offer(fact, fires, before):
     if fires < present:
         fact.marks |= PENDING
         fact.other = fires
-        fact.count = 1
-        return True
-    if fires == present and fires != before:
-        fact.count += 1
-    return False
+        return True, np_int32(1)
+    return False, np_int32(count + 1) if fires == present and fires != before else np_int32(count)
 
 
 @inlined

@@ -246,7 +246,3 @@ class Vectors:
         self.reserve(0, self.place.logged)
         take_back(self.address)
         self.place.logged = self.place.faults = 0
-
-    @property
-    def nbytes(self) -> int:
-        return int(self.first.nbytes + self.nodes.nbytes + self.log.nbytes)

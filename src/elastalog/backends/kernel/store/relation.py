@@ -202,11 +202,6 @@ class KernelRelation:
         for name in ("rows", "level", "count") if self.is_annotated else ("rows",):
             lengthen(self, name, self.used, capacity)
 
-    @property
-    def room(self) -> int:
-        """How many rows there may be before something has to grow."""
-        return min(len(self.rows), self.full)
-
     def insert(self, block: Matrix, start: int, stop: int, counted_from: int) -> None:
         """Inserts rows of a block, each fact once, counting how often facts from row `counted_from` on are met."""
         while start < stop:
