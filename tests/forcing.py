@@ -50,7 +50,7 @@ EXTREMES: Mapping[str, tuple[int | float, ...]] = {
     "small_update_sample": (1, 3),
     "group_attempts": (0, 1),
     "most_idle_groups": (0, 1),
-    "share_indexes_from": (0,),
+    "share_loading_from": (0,),
     "divide_index_from": (1,),
     "divide_table_from": (1,),
     "share_round_from": (0,),

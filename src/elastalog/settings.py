@@ -103,8 +103,8 @@ class Settings:
     named."""
 
     # Threads
-    share_indexes_from: int = 8_000
-    """Rows to be added to indexes from which several threads divide the indexes among them."""
+    share_loading_from: int = 8_000
+    """Explicit facts of several relations from which several threads divide the relations among them."""
     divide_index_from: int = 4_096
     """Rows to be added to one index from which several threads divide its keys among them."""
     divide_table_from: int = 1 << 17

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import elastalog
-from elastalog.backends.kernel.merging import merging_update
+from elastalog.backends.kernel import merging
 from elastalog.evaluation import costs
 from elastalog.evaluation.costs import Budget
 from elastalog.session import Session
@@ -152,14 +152,14 @@ def cascade(length: int) -> dict[str, list[tuple[int, ...]]]:
 
 def test_classes_that_join_one_after_another_are_found_in_few_attempts(monkeypatch: pytest.MonkeyPatch) -> None:
     text, attempts = MORE["all are members"], 0
-    forget = merging_update.MergingUpdate._forget
+    forget = merging.MergingUpdate._forget
 
-    def attempt(update: merging_update.MergingUpdate, concerned: merging_update.Facts) -> None:
+    def attempt(update: merging.MergingUpdate, concerned: merging.Facts) -> None:
         nonlocal attempts
         attempts += 1
         forget(update, concerned)
 
-    monkeypatch.setattr(merging_update.MergingUpdate, "_forget", attempt)
+    monkeypatch.setattr(merging.MergingUpdate, "_forget", attempt)
     facts: dict[str, set[Any]] = {name: set(some) for name, some in cascade(30).items()}
     with elastalog.open(text, facts, budget=None) as db:
         db.apply({"edge": [(0, 1)]})

@@ -19,7 +19,6 @@ import pytest
 
 import elastalog
 from elastalog.backends.kernel import evaluation
-from elastalog.backends.kernel.bootstrap.rounds import Workers
 from elastalog.backends.kernel.bootstrap.shared_growth import SharedGrowth
 from elastalog.backends.kernel.store import crew as crews
 from elastalog.backends.kernel.store.crew import Crew
@@ -70,7 +69,7 @@ def lowered(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(SETTINGS, "machine_share_from", least_rows)
     monkeypatch.setattr(SETTINGS, "machine_work_of_share", 16)
     monkeypatch.setattr(SETTINGS, "machine_least_share", 1)
-    monkeypatch.setattr(SETTINGS, "share_indexes_from", least_rows)
+    monkeypatch.setattr(SETTINGS, "share_loading_from", least_rows)
     monkeypatch.setattr(SETTINGS, "share_round_from", least_rows)
     monkeypatch.setattr(SETTINGS, "least_shared_growth", least_rows)
     monkeypatch.setattr(SETTINGS, "least_shared_room", least_room)
@@ -583,22 +582,6 @@ def test_a_crew_that_is_interrupted_leaves_no_thread_at_work() -> None:
     assert ended == [1]
     crew.do(ended.append, lambda: None)
     assert sorted(ended[1:]) == [0, 1]
-
-
-@pytest.mark.usefixtures("lowered")
-def test_indexes_are_extended_in_several_threads() -> None:
-    relations = {name: KernelRelation(name, 2, is_annotated=False) for name in ("a", "b")}
-    generator = np.random.default_rng(6)
-    blocks = {name: generator.integers(0, 90, (3000, 2)).astype(np.int32) for name in relations}
-    for name, relation in relations.items():
-        relation.load(blocks[name][:100])
-        relation.index((0,))
-        relation.index((1,))
-        relation.load(blocks[name][100:])
-    Workers(relations, Watch(), Crew(2)).extend_indexes(list(relations.values()))
-    for relation in relations.values():
-        assert relation.used > 1000
-        assert not relation.outdated_indexes()
 
 
 @pytest.mark.usefixtures("lowered")

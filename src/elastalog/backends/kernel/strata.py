@@ -35,8 +35,7 @@ if TYPE_CHECKING:
 
     from elastalog.backends.kernel.levels.plan import MaintenancePlan
     from elastalog.backends.kernel.levels.scheduler import StratumUpdate, UpdateScheduler
-    from elastalog.backends.kernel.merging.merging_plan import MergingPlan
-    from elastalog.backends.kernel.merging.merging_update import MergingUpdate
+    from elastalog.backends.kernel.merging import MergingPlan, MergingUpdate
     from elastalog.backends.kernel.ranks.graph import RankedStratum
     from elastalog.backends.kernel.sets.set_plan import SetPlan
     from elastalog.backends.kernel.sets.set_update import StratumSets
@@ -374,14 +373,14 @@ class GlobalLevels(Plain):
         self.is_one_round = False
 
     def evaluate(self, variants: StratumVariants | None) -> None:
-        from elastalog.backends.kernel.bootstrap.global_levels import GlobalLevelEvaluation
+        from elastalog.backends.kernel.bootstrap.global_levels import evaluate_globally
 
         if self.is_limited:
             raise ElastalogError.of("E0902.limited", relation=self.stratum.relations[0])
         stratum, context = self.stratum, self.context
         if context.evaluated_elsewhere(stratum) is None:
             variants = context.variants[stratum.number] = StratumVariants(stratum, context.binder)
-            GlobalLevelEvaluation(stratum, variants, context.program.flat, context.workers).run()
+            evaluate_globally(stratum, variants, context.program.flat, context.workers)
 
 
 class Dense(Plain):
@@ -451,7 +450,7 @@ class Merging(Plain):
     @property
     def _merging_plan(self) -> MergingPlan:
         if self._known_merging_plan is None:
-            from elastalog.backends.kernel.merging.merging_plan import MergingPlan
+            from elastalog.backends.kernel.merging import MergingPlan
 
             self._known_merging_plan = MergingPlan(self.stratum, self.context.binder)
         return self._known_merging_plan
@@ -461,18 +460,18 @@ class Merging(Plain):
         self._known_merging_plan = None
 
     def prepare(self) -> tuple[ModuleType, ...]:
+        from elastalog.backends.kernel import merging
         from elastalog.backends.kernel.execution import join_levels, level_views
-        from elastalog.backends.kernel.merging import merging_update
 
         if not self.is_maintained:
             return ()
         self._merging_plan.prepare(self.held.relations)
-        return join_levels, level_views, classes, merging_update
+        return join_levels, level_views, classes, merging
 
     def begin(self, stratum_delta: StratumDelta, place: int, scheduler: UpdateScheduler) -> AnyMaintenance:
         if not self._has_levels:
             return super().begin(stratum_delta, place, scheduler)
-        from elastalog.backends.kernel.merging.merging_update import MergingUpdate
+        from elastalog.backends.kernel.merging import MergingUpdate
 
         return MergingUpdate(self._merging_plan, stratum_delta, self.context.workspace)
 

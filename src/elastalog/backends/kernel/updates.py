@@ -125,7 +125,7 @@ class KernelUpdates:
             elif held.annotation.is_kept:
                 changed = rebuild.adopt(new, old, held.annotation.is_global)
                 rebuild.index_alike(new, old)
-                self.evaluation.workers.extend_indexes([new])
+                new.extend_indexes()
             else:
                 changed = rebuild.differences(new, old)
             if len(changed):

@@ -250,7 +250,8 @@ class ExchangingEvaluation(ExchangingTask):
                 self.receive(copy, blocks, iteration)
             stop = {name: self.relations[name].used for name in names}
             self.variants.adapt()
-            self.workers.extend_indexes([self.relations[name] for name in names])
+            for name in names:
+                self.relations[name].extend_indexes()
             iteration += 1
         yield from self.results()
 

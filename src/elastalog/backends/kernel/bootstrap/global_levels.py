@@ -10,7 +10,7 @@ Three ways, from cheap to dear:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from elastalog.backends.kernel.bootstrap.bodies import Body, StratumBodies
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, evaluate
@@ -30,62 +30,54 @@ from elastalog.backends.kernel.store.relation import KernelRelation, highest_now
 from elastalog.planning.logical import Clause, LogicalStratum
 
 
-class GlobalLevelEvaluation:
-    """Brings the relations of a stratum, which hold their explicit facts, to the fixpoint with global levels."""
+def evaluate_globally(
+    stratum: LogicalStratum, variants: StratumVariants, flat: frozenset[str], workers: Workers
+) -> None:
+    """Brings the relations of a stratum, which hold their explicit facts, to the fixpoint with global levels. Those of
+    the relations that are `flat` have level 0."""
+    own = [workers.relations[name] for name in stratum.relations]
+    if stratum.is_recursive:
+        evaluate(stratum, variants, _LevelWorkers(own, stratum.reads, workers, flat))
+    else:
+        fires = [_uniform_level(variant.clause, workers.relations, flat) for variant in variants.once]
+        known = {level for level in fires if level is not None}
+        if None in fires:
+            known.clear()
+            _in_one_pass(own, variants, flat, workers)
+        for level in sorted(known):
+            bodies = [Body([one]) for one, at in zip(variants.once, fires, strict=True) if at == level]
+            before = {relation.name: relation.used for relation in own}
+            at_level = StratumBodies(stratum.number, list(before), bodies, variants.binder)
+            workers.run_round(at_level, Progress(before, before, level, is_first=True))
+    for relation in own:
+        relation.present = relation.used
+        note_levels(relation)
 
-    def __init__(
-        self, stratum: LogicalStratum, variants: StratumVariants, flat: frozenset[str], workers: Workers
-    ) -> None:
-        self.stratum = stratum
-        self.variants = variants
-        self.relations = workers.relations
-        self.flat = flat
-        self.workers = workers
-        self.watch = workers.watch
-        self.own = [self.relations[name] for name in stratum.relations]
 
-    def run(self) -> None:
-        """Chooses the way and goes it."""
-        if self.stratum.is_recursive:
-            evaluate(self.stratum, self.variants, _LevelWorkers(self.own, self.stratum.reads, self.workers, self.flat))
-        else:
-            fires = [self._uniform_level(variant.clause) for variant in self.variants.once]
-            if all(level is not None for level in fires):
-                self._by_clause([level or 0 for level in fires])
-            else:
-                self._one_pass()
-        for relation in self.own:
-            relation.present = relation.used
-            note_levels(relation)
+def _uniform_level(clause: Clause, relations: Mapping[str, KernelRelation], flat: frozenset[str]) -> int | None:
+    """The level at which all derivations of a clause fire, None if it depends on the derivation."""
+    highest = 0
+    for scan in clause.scans:
+        relation = relations[scan.relation]
+        if scan.relation in flat:
+            continue
+        if not relation.is_settled or relation.lowest != relation.highest:
+            return None
+        highest = max(highest, relation.highest)
+    return highest + 1
 
-    def _uniform_level(self, clause: Clause) -> int | None:
-        """The level at which all derivations of a clause fire, None if it depends on the derivation."""
-        highest = 0
-        for scan in clause.scans:
-            relation = self.relations[scan.relation]
-            if scan.relation in self.flat:
-                continue
-            if not relation.is_settled or relation.lowest != relation.highest:
-                return None
-            highest = max(highest, relation.highest)
-        return highest + 1
 
-    def _by_clause(self, fires: list[int]) -> None:
-        for level in sorted(set(fires)):
-            before = {relation.name: relation.used for relation in self.own}
-            bodies = [Body([one]) for one, at in zip(self.variants.once, fires, strict=True) if at == level]
-            stratum = StratumBodies(self.stratum.number, list(before), bodies, self.variants.binder)
-            self.workers.run_round(stratum, Progress(before, before, level, is_first=True))
+def _in_one_pass(
+    own: Sequence[KernelRelation], variants: StratumVariants, flat: frozenset[str], workers: Workers
+) -> None:
+    def insert(variant: BoundVariant, block: Matrix, used: int) -> None:
+        head = workers.relations[variant.clause.head]
+        head.reserve(head.used + used)
+        bookkeeping.insert_lowest(head.home, block, used)
+        workers.watch.derived(used)
 
-    def _one_pass(self) -> None:
-        def insert(variant: BoundVariant, block: Matrix, used: int) -> None:
-            head = self.relations[variant.clause.head]
-            head.reserve(head.used + used)
-            bookkeeping.insert_lowest(head.home, block, used)
-            self.watch.derived(used)
-
-        levels = GlobalLevels(self.flat, Workspace(), NO_LIMIT)
-        MachineRounds(self.variants.laid_out, self.watch, insert, levels).run_from(first_progress(self.own))
+    levels = GlobalLevels(flat, Workspace(), NO_LIMIT)
+    MachineRounds(variants.laid_out, workers.watch, insert, levels).run_from(first_progress(own))
 
 
 class _LevelWorkers(Workers):

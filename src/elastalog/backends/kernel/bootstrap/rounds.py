@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Final, NamedTuple
 
 from elastalog.backends.kernel.bootstrap.bodies import Body, StratumBodies
@@ -15,7 +14,7 @@ from elastalog.backends.kernel.machine import growth, layout
 from elastalog.backends.kernel.machine.layout import VariantCode
 from elastalog.backends.kernel.machine.plan import UNIT, MachinePlan, MachineVariants, start_of
 from elastalog.backends.kernel.machine.run import MachineRun, Workspace
-from elastalog.backends.kernel.store.crew import ALONE, Crew, Task
+from elastalog.backends.kernel.store.crew import ALONE, Crew
 from elastalog.backends.kernel.store.memory import Matrix
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.watch import Watch
@@ -229,21 +228,6 @@ class Workers:
         rounds = self.rounds(stratum, progress)
         rounds.run_from(progress)
         rounds.give_back()
-
-    def extend_indexes(self, relations: list[KernelRelation]) -> None:
-        """Adds the latest rows to the indexes, several at a time."""
-        waiting: list[Task] = [
-            (relation.used - index.done, partial(index.extend, relation.rows, relation.used, relation.crew))
-            for relation in relations
-            for index in relation.outdated_indexes()
-        ]
-        try:
-            self.crew.do_all(waiting)
-        except BaseException:
-            # Which rows they hold now is not known.
-            for relation in relations:
-                relation.drop_outdated_indexes()
-            raise
 
 
 class SettlingWorkers(Workers):

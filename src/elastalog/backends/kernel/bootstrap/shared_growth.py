@@ -11,17 +11,17 @@ import threading
 from collections import Counter
 from collections.abc import Sequence
 from ctypes import addressof, memmove, sizeof
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Final
 
-from elastalog.backends.kernel.bootstrap.bodies import Body, StratumBodies, is_shareable
+from elastalog.backends.kernel.bootstrap.bodies import StratumBodies, is_shareable
 from elastalog.backends.kernel.bootstrap.rounds import NO_LIMIT, MachineRounds
 from elastalog.backends.kernel.compile.signatures import Table
 from elastalog.backends.kernel.machine import growth, layout
 from elastalog.backends.kernel.machine.layout import VariantCode
 from elastalog.backends.kernel.machine.run import MachineRun, Workspace
 from elastalog.backends.kernel.machine.shares import Shared, wake
-from elastalog.backends.kernel.store.crew import Crew, Stopped, Task
+from elastalog.backends.kernel.store.crew import Crew, Stopped
 from elastalog.backends.kernel.store.inserting import TURN, close_gaps, give_out, turn_for
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics import quota
@@ -114,9 +114,10 @@ class SharedGrowth(MachineRounds):
             return reason
 
     def _is_small(self) -> bool:
-        """Whether the next round needs no threads; the first that does makes what they share."""
-        least = SETTINGS.machine_share_from if "_shared" in vars(self) else SETTINGS.share_round_from
-        return sum(map(expected_work, self.bodies, self._sizes())) < least
+        """Whether no round has needed threads yet, nor the next one does, if every step gives a row for each: what they
+        share is made when one first does."""
+        work = sum(size * (1 + len(body.variant.probes)) for size, body in zip(self._sizes(), self.bodies, strict=True))
+        return "_shared" not in vars(self) and work < SETTINGS.share_round_from
 
     def _sizes(self) -> list[int]:
         """How many rows each body starts at."""
@@ -132,16 +133,9 @@ class SharedGrowth(MachineRounds):
             if work.work
             for probe in range(code.first_probe, code.first_probe + code.probes)
         )
-        needed = {probe.index for probe in probes if probe.kind == layout.INDEXED}
-        missing = [place for place in sorted(needed) if plan.indexes[place].is_missing]
-        left: list[Task] = []
-        for place in missing:
-            rows = self.relations[plan.keys[place][0]].used
-            if rows >= self._threads * SETTINGS.divide_index_from:  # all threads make it
+        for place in sorted({probe.index for probe in probes if probe.kind == layout.INDEXED}):
+            if plan.indexes[place].is_missing:
                 plan.extend_index(place, self.relations)
-            else:
-                left.append((rows, partial(plan.extend_index, place, self.relations)))
-        self._crew.do_all(left)
 
     # --- shared rounds ---------------------------------------------------------------------------------------------
 
@@ -299,13 +293,3 @@ class SharedGrowth(MachineRounds):
         with self._lock:
             self.watch.spared += int(work * (1 - self._threads**-SETTINGS.thread_gain))
             self.watch.derived(derived, work)
-
-
-def expected_work(body: Body, size: int) -> int:
-    """Rows that a body is expected to look at or make from some rows, judged by those so far; at first, one at every
-    step."""
-    member = body.members[0]
-    if not member.start_rows:
-        return size * (1 + len(member.planned.probes))
-    made = member.rows + member.derivations * len(body.members)
-    return size + made * size // member.start_rows

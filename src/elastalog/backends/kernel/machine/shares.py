@@ -77,10 +77,10 @@ class Sharing(Structure):
 
     `task`: where the number of the iteration and the limits of growth are. `shares` of the iteration, the first
     `ordered` of which only the first machine takes, in their order, `begun` of them so far; `indexes` to be extended,
-    by their places, those first that lack the most rows; of one that lacks `least_divided` every machine adds the rows
-    of some keys, and has `reached` a row with them. `numbers`: the share and the index that no machine has taken,
-    `APART` from each other. `gate`: the barrier where all wait, and `patience`, how long one sleeps there. `turns`: of
-    every relation, the rows that threads are given (see `store.inserting`).
+    by their places; of one that lacks `least_divided` every machine adds the rows of some keys, and has `reached` a row
+    with them. `numbers`: the share and the index that no machine has taken, `APART` from each other. `gate`: the
+    barrier where all wait, and `patience`, how long one sleeps there. `turns`: of every relation, the rows that threads
+    are given (see `store.inserting`).
 
     `codes`: where the variants of each machine are; `bodies`: what is known of each variant, `order`: their numbers,
     those with the most work first. `least_work`: an iteration that is expected to do less is not shared;
@@ -314,7 +314,6 @@ def share_out(machine, address):
         return layout.OTHERWISE
     if _lacks_index(machine, sharing):
         return layout.NO_INDEX
-    _order_indexes(machine, sharing)
     reached = numbers_at(sharing.reached, sharing.indexes_number * sharing.threads)
     for number in range(sharing.indexes_number * sharing.threads):
         reached[number] = 0
@@ -363,30 +362,6 @@ def _lacks_index(machine, sharing):
                 if probe.kind == layout.INDEXED and index_at(machine.indexes, probe.index).is_missing:
                     return True
     return False
-
-
-@piece
-def _order_indexes(machine, sharing):
-    """The indexes that lack the most rows are extended first: a thread that began with such a one last would keep the
-    others waiting."""
-    places = numbers_at(sharing.indexes, sharing.indexes_number)
-    # They are nearly in order, as bodies are.
-    for i in range(1, sharing.indexes_number):
-        index, place = places[i], i
-        while place > 0 and _lacking(machine, places[place - 1]) < _lacking(machine, index):
-            places[place] = places[place - 1]
-            place -= 1
-        places[place] = index
-
-
-@piece
-def _lacking(machine, number):
-    """How many rows an index lacks, if it is extended."""
-    place = index_at(machine.indexes, number)
-    lacking = int64(-1)
-    if not place.is_missing:
-        lacking = home_of(relation_at(machine.relations, place.relation)).used - index_of(place).added
-    return lacking
 
 
 @piece

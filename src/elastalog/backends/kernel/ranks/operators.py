@@ -110,7 +110,7 @@ def made_node(table, nodes, vertices, state, context, vertex):
 
 @inlined
 def sum_of(one, other, state):
-    """The sum of two values. Of floats these are the numbers in whose order they are: see `nodes.Order`."""
+    """The sum of two values. Of floats these are the numbers in whose order they are: see `graph.Order`."""
     if state[IS_FLOAT]:
         first = int64(one if one >= 0 else one ^ LARGEST).view(np.float64)
         second = int64(other if other >= 0 else other ^ LARGEST).view(np.float64)

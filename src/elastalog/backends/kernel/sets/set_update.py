@@ -2,11 +2,13 @@
 
 A set of facts is a vector of touched entries by relation; membership in I, D, A and the sets of backward/forward
 checking is a mark. Since a view is a set of mark combinations, every evaluation of the papers is a wave of variants
-with the right views."""
+with the right views. With look-ahead, derivations tell whether the next update will question their heads, or bring
+them back (see `set_operators` for how).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -19,17 +21,236 @@ from elastalog.backends.kernel.machine.enumeration import Sink
 from elastalog.backends.kernel.machine.run import Workspace
 from elastalog.backends.kernel.sets import set_operators
 from elastalog.backends.kernel.sets.heads_backward import BackwardSearch
-from elastalog.backends.kernel.sets.set_facts import EXPECTED, LookAhead
-from elastalog.backends.kernel.sets.set_operators import IF_CERTAIN, NOTHING, RECURSIVE
+from elastalog.backends.kernel.sets.set_operators import (
+    ASSURED,
+    IF_CERTAIN,
+    IF_QUESTIONED,
+    IF_TOUCHED,
+    MARKED,
+    NOTHING,
+    RECURSIVE,
+)
 from elastalog.backends.kernel.sets.set_plan import SetPlan, has_negation
-from elastalog.backends.kernel.store.annotations import COUNT, DELTA, DERIVED, IS, NEW, OTHER, PENDING, WAS, view
-from elastalog.backends.kernel.store.memory import Matrix, Vector
+from elastalog.backends.kernel.store import bookkeeping
+from elastalog.backends.kernel.store.annotations import (
+    COUNT,
+    DELTA,
+    DERIVED,
+    IS,
+    NEW,
+    OTHER,
+    PENDING,
+    REFERENCE,
+    ROW,
+    WAS,
+    view,
+)
+from elastalog.backends.kernel.store.memory import NO_WORDS, Matrix, Vector, with_room
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.kernel.store.transaction import StratumDelta
+from elastalog.backends.kernel.store.transaction import StratumDelta, touch
 from elastalog.backends.sets import NO_MARK, Change, Evaluation, Facts, Mark, Propagation, Rules, joined
+from elastalog.backends.watch import Watch
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.planning.logical import Clause
 from elastalog.settings import SETTINGS
+
+EXPECTED = int(Mark.EXPECTED)
+
+
+class LookAhead:
+    """The facts that an update touches in the relations of a stratum (`own`) and below, whose derivations take notes.
+    `below` are the entries that have changed there. `flat`: all relations; facts of those that derivations need know
+    nothing of count as level 0."""
+
+    def __init__(
+        self,
+        relations: Mapping[str, KernelRelation],
+        own: tuple[str, ...],
+        below: Facts,
+        flat: frozenset[str],
+        watch: Watch,
+    ) -> None:
+        self.own = own
+        self.below = below
+        self._relations = relations
+        self._watch = watch
+        self._lists: dict[str, tuple[Vector, int]] = {}
+        self._flat = flat
+        self._knows_nothing = flat
+        self._ahead: Facts = {}
+        self._noted = NOTHING
+        self._is_explored = False
+        self._is_assuring = False
+        self._assured: list[tuple[str, Vector, Vector]] = []
+
+    def touch(self, relation: KernelRelation, rows: Vector) -> Vector:
+        """The touched entries of rows, made where there are none."""
+        return touch(relation, rows, DERIVED, 0)
+
+    def facts_of_rows(self, rows: Mapping[str, Vector]) -> Facts:
+        return {name: self.touch(self._relations[name], some) for name, some in rows.items() if len(some)}
+
+    def rows_of(self, facts: Facts) -> dict[str, Vector]:
+        return {name: self._relations[name].touched[entries, ROW].copy() for name, entries in facts.items()}
+
+    def words_of(self, facts: Facts) -> dict[str, Matrix]:
+        return {name: self._relations[name].rows[rows] for name, rows in self.rows_of(facts).items()}
+
+    def having(self, facts: Facts, required: Mark, excluded: Mark = NO_MARK) -> Facts:
+        return self._select(facts, int(required) | int(excluded), int(required))
+
+    def move(self, facts: Facts, required: Mark, excluded: Mark = NO_MARK, *, added: Mark) -> Facts:
+        return self._select(facts, int(required) | int(excluded), int(required), int(added))
+
+    def mark(self, facts: Facts, added: Mark, removed: Mark = NO_MARK) -> None:
+        self._mark(facts, int(added), int(removed))
+
+    def explicit_ones(self, facts: Facts) -> Facts:
+        return self._where(facts, NEW, lambda level: (level & DERIVED) == 0)
+
+    def without_nonrecursive_support(self, facts: Facts) -> Facts:
+        return self._where(facts, COUNT, lambda count: count == 0)
+
+    def with_nonrecursive_support(self, facts: Facts) -> Facts:
+        return self._where(facts, COUNT, lambda count: count > 0)
+
+    def with_recursive_support(self, facts: Facts) -> Facts:
+        return self._where(facts, NEW, lambda level: level >= RECURSIVE)
+
+    def _mark(self, facts: Facts, added: int, removed: int) -> None:
+        for name, entries in facts.items():
+            bookkeeping.mark(entries, self._relations[name].touched, added, removed)
+
+    def _select(self, facts: Facts, looked_at: int, wanted: int, added: int = 0) -> Facts:
+        """The facts that have, of the marks `looked_at`, exactly those `wanted`; they get the marks `added`."""
+        chosen = {}
+        for name, entries in facts.items():
+            found = np.empty(len(entries), np.int32)
+            touched = self._relations[name].touched
+            number = set_operators.select(entries, touched, looked_at, wanted, added, found)
+            if number:
+                chosen[name] = found[:number]
+        return chosen
+
+    def _where(self, facts: Facts, column: int, is_wanted: Callable[[Vector], Vector]) -> Facts:
+        chosen = {n: e[is_wanted(self._relations[n].touched[e, column])] for n, e in facts.items()}
+        return {name: entries for name, entries in chosen.items() if len(entries)}
+
+    def _list_of(self, relation: KernelRelation, used: int) -> tuple[Vector, int]:
+        """The list of a relation, in which operators note entries while they apply derivations, with room for `used`
+        more; and how many are in it."""
+        relation.is_settled = False
+        relation.reserve_touched(used)
+        entries, listed = self._lists.get(relation.name, (NO_WORDS, 0))
+        entries = with_room(entries, listed + used)
+        self._lists[relation.name] = entries, listed
+        return entries, listed
+
+    def _listed(self, relation: KernelRelation, entries: Vector, listed: int, derivations: int) -> None:
+        """An operator has applied so many derivations, and listed so many entries in all."""
+        self._lists[relation.name] = entries, listed
+        self._watch.derived(derivations)
+
+    def _take_lists(self) -> Facts:
+        """What has been listed, by relation, where anything was; the lists are empty again."""
+        found = {name: entries[:listed].copy() for name, (entries, listed) in self._lists.items() if listed}
+        self._lists = {name: (entries, 0) for name, (entries, _) in self._lists.items()}
+        return found
+
+    def expect_deletion(self, relation: str, deleted: Matrix, inserted: Matrix | None) -> Facts:
+        stored = self._relations[relation]
+        rows = stored.find(deleted)
+        kept = NO_WORDS if inserted is None else stored.find(inserted)
+        if len(kept) > SETTINGS.few_looked_ahead:
+            rows[np.isin(rows, kept)] = -1
+            kept = NO_WORDS
+        stored.is_settled = False
+        stored.reserve_touched(len(rows))
+        entries = np.empty(len(rows), np.int32)
+        number = set_operators.expect(stored.home, rows, kept, EXPECTED, entries)
+        return {relation: entries[:number]} if number else {}
+
+    def expect_return(self, relation: str, inserted: Matrix) -> Facts:
+        stored = self._relations[relation]
+        rows = stored.find(inserted)
+        rows = rows[rows >= 0]
+        # What this update has deleted, it has touched.
+        rows = rows[stored.level[rows] >= REFERENCE]
+        return self.having(self.facts_of_rows({relation: rows}), Mark.WAS, Mark.PRESENT)
+
+    def forget(self, facts: Facts) -> None:
+        for name, entries in facts.items():
+            self._relations[name].touched[entries, NEW] &= ~MARKED
+
+    def look(self, questioned: Facts, *, is_complete: bool, is_transitive: bool) -> None:
+        self._noted = IF_QUESTIONED if is_complete else IF_TOUCHED
+        if is_complete:
+            self._ahead = self._select(questioned, WAS, WAS)
+        self._flat = self._flat.difference(questioned, self.own if is_transitive else ())
+
+    def look_for_returns(self, certain: Facts) -> None:
+        self._is_assuring = True
+        for name, entries in certain.items():
+            self._count_as_certain(name, entries)
+
+    def leave_out_expected(self) -> None:
+        self._is_explored = True
+
+    def returning(self) -> Facts:
+        if not self._is_assuring:
+            return {}
+        self._is_assuring = False
+        for name, entries, levels in self._assured:
+            self._relations[name].touched[entries, NEW] = levels
+        self._assured.clear()
+        return self._take_noted(ASSURED, 0, WAS)[0]
+
+    def marked(self, any_of: Mark) -> tuple[Facts, Facts]:
+        return ({}, {}) if self._noted == NOTHING else self._take_noted(MARKED, IS, int(any_of))
+
+    def take_support(self, facts: Facts, numbers: Mapping[str, Vector]) -> None:
+        for name, entries in facts.items():
+            self._relations[name].touched[entries, COUNT] -= numbers[name]
+
+    def _noting(self, evaluation: Evaluation, delta: Facts) -> tuple[int, frozenset[str]]:
+        """What an evaluation notes of the heads, and the relations whose facts it knows nothing of."""
+        if evaluation is Evaluation.OLD or evaluation is Evaluation.SURVIVING:
+            if not self._is_assuring:
+                return NOTHING, self._knows_nothing
+            for name in self.own:
+                if name in delta:
+                    self._pass_on_assurance(name, delta[name])
+            return IF_CERTAIN, frozenset()
+        if evaluation is Evaluation.NEW:
+            return self._noted, self._flat
+        return min(self._noted, IF_TOUCHED), self._flat
+
+    def _pass_on_assurance(self, name: str, entries: Vector) -> None:
+        """Facts that are being deleted and will certainly be back count as certain."""
+        certain = entries[self._relations[name].touched[entries, NEW] & ASSURED != 0]
+        if len(certain):
+            self._count_as_certain(name, certain)
+
+    def _count_as_certain(self, name: str, entries: Vector) -> None:
+        """Until `returning`: whether a fact is explicit is known there only, and a stratum that is evaluated anew after
+        this one must not see what is gone."""
+        touched = self._relations[name].touched
+        self._assured.append((name, entries, touched[entries, NEW]))
+        touched[entries, NEW] = 0
+
+    def _take_noted(self, noted: int, presence: int, any_of: int) -> tuple[Facts, Facts]:
+        found: Facts = {}
+        counts: Facts = {}
+        for name in self.own:
+            relation = self._relations[name]
+            used = relation.touched_used
+            if used:
+                entries, numbers = np.empty(used, np.int32), np.empty(used, np.int32)
+                listed = set_operators.take_noted(relation.touched, used, noted, presence, any_of, entries, numbers)
+                if listed:
+                    found[name], counts[name] = entries[:listed], numbers[:listed]
+        return found, counts
+
 
 PHASES: dict[Evaluation, Phase] = {
     Evaluation.OLD: Phase(False, view(WAS, 0), view(WAS, DELTA), view(0, WAS), view(0, WAS | DELTA)),
@@ -71,7 +292,6 @@ class StratumSets(LookAhead):
         self._has_nonrecursive = support in (Support.NONRECURSIVE, Support.EVERY)
         self._has_recursive = support is Support.EVERY
         self._deleted, self._inserted = stratum_delta.rows()
-        self._watch = watch
         self._workspace = workspace
         self._stamp = 0
         self._backward = BackwardSearch(plan, relations, self.own, PHASES[Evaluation.SURVIVING], workspace, watch)
@@ -147,14 +367,14 @@ class StratumSets(LookAhead):
                 self._backward.run(backwards, self._flat, rest, self._entry_sink(relation))
                 # One derivation is enough: what this rule derives need not be looked for with the next.
                 rest = rest[relation.touched[rest, OTHER] != self._stamp]
-        return self._lists.take()
+        return self._take_lists()
 
     def bodies(self, facts: Facts) -> Facts:
         self._stamp += 1
         for name, entries in facts.items():
             for backwards in self._plan.with_bodies.get(name, ()):
                 self._backward.run(backwards, self._flat, entries, self._body_sink(backwards.variant.clause))
-        return self._lists.take()
+        return self._take_lists()
 
     def delete_plainly(self, queries: Facts) -> tuple[Facts, int]:
         candidates = self.having(queries, NO_MARK, Mark.PROVED)
@@ -215,7 +435,7 @@ class StratumSets(LookAhead):
             self._mark(facts, 0, DELTA)
         if is_new:
             self._extend_indexes()
-        return self._lists.take()
+        return self._take_lists()
 
     def _next_delta(self, found: Facts, how: Propagation) -> Facts:
         if not how.is_unsupported:
@@ -237,11 +457,11 @@ class StratumSets(LookAhead):
         def sink(block: Matrix, used: int) -> None:
             if is_new:
                 head.reserve(head.used + used)
-            entries, listed = self._lists.begin(head, used)
+            entries, listed = self._list_of(head, used)
             listed = set_operators.apply_heads(
                 head.home, block, used, column, step, is_new, is_gain, noted, self._stamp, entries, listed
             )
-            self._lists.finish(head, listed, used)
+            self._listed(head, entries, listed, used)
 
         return sink
 
@@ -256,9 +476,9 @@ class StratumSets(LookAhead):
         is_marking = self._noted != NOTHING
 
         def sink(block: Matrix, used: int) -> None:
-            entries, listed = self._lists.begin(head, used)
+            entries, listed = self._list_of(head, used)
             listed = set_operators.list_entries(block, used, head.touched, is_marking, self._stamp, entries, listed)
-            self._lists.finish(head, listed, used)
+            self._listed(head, entries, listed, used)
 
         return sink
 
@@ -268,9 +488,9 @@ class StratumSets(LookAhead):
 
         def sink(block: Matrix, used: int) -> None:
             for word, relation in own:
-                entries, listed = self._lists.begin(relation, used)
+                entries, listed = self._list_of(relation, used)
                 listed = set_operators.list_rows(relation.home, block, used, word, self._stamp, entries, listed)
-                self._lists.finish(relation, listed, 0)
+                self._listed(relation, entries, listed, 0)
             self._watch.derived(used)
 
         return sink

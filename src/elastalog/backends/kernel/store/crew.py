@@ -61,7 +61,7 @@ class Crew:
     def do_all(self, tasks: list[Task]) -> None:
         """Does what is to be done, several at a time, the largest first, and takes it off the list."""
         tasks.sort(key=itemgetter(0))
-        is_much = len(tasks) > 1 and sum([rows for rows, _ in tasks]) >= SETTINGS.share_indexes_from
+        is_much = len(tasks) > 1 and sum([rows for rows, _ in tasks]) >= SETTINGS.share_loading_from
         if self.number == 1 or not is_much:
             while tasks:
                 tasks.pop()[1]()
