@@ -168,6 +168,17 @@ def test_a_line_without_a_chosen_column_is_a_bad_row(tmp_path: Path) -> None:
         read(tmp_path, '.input e(columns="0:2")', e_facts=b"1\t7\tc\n2\tx\n")
 
 
+def test_a_blank_line_has_no_chosen_column(tmp_path: Path) -> None:
+    (tmp_path / "s.facts").write_bytes(b"a\tb\n\nc\td\n")
+    with refused("E0501"), elastalog.open('.decl s(x: symbol)\n.input s(columns="1")', facts=tmp_path):
+        pass
+
+
+def test_lines_may_have_other_columns_more_or_fewer(tmp_path: Path) -> None:
+    data = b"1\ta\tx\n2\tb\n3\tc\ty\tz\n4\td\tw\n"
+    assert read(tmp_path, '.input e(columns="0:1")', e_facts=data) == [(1, "a"), (2, "b"), (3, "c"), (4, "d")]
+
+
 def test_columns_must_fit(tmp_path: Path) -> None:
     with pytest.raises(ElastalogError, match="E0671") as told:
         read(tmp_path, '.input e(columns="0:1:2")', e_facts=b"1\t7\tc\n")

@@ -387,30 +387,3 @@ def warn_of_blanks(schema: Schema, data: bytes, table: pa.Table, file: str, form
 def warn_of_empty(schema: Schema, file: object) -> None:
     """Warns of a file that was to hold facts, and has no byte."""
     warn_of(finding("E0510.nothing", severity="warning", location=file, path=file, relation=schema.name))
-
-
-def chosen_columns(data: bytes, form: Format) -> bytes:
-    """A text file with only the chosen columns of every line. A line that lacks one is not a row of the relation, and
-    is rewritten so that it cannot be taken for one."""
-    columns = form.columns
-    if form.is_rfc4180:
-        return _of_quoted(data, columns, form)
-    delimiter, highest = form.delimiter.encode(), max(columns, default=-1)
-    lines = data.removesuffix(b"\n").split(b"\n")
-    for number, line in enumerate(lines):
-        fields = line.removesuffix(b"\r").split(delimiter)
-        lines[number] = (
-            delimiter.join(fields[c] for c in columns) if highest < len(fields) else line + delimiter * len(columns)
-        )
-    return b"\n".join(lines) + b"\n" if data else data
-
-
-def _of_quoted(data: bytes, columns: tuple[int, ...], form: Format) -> bytes:
-    lines, highest = [], max(columns, default=-1)
-    for _, raw, fields in records_of(data, form):
-        if isinstance(fields, Fault):
-            lines.append(raw)  # it will be found again
-            continue
-        chosen = [fields[c] for c in columns] if highest < len(fields) else fields + [""] * len(columns)
-        lines.append(form.delimiter.join('"' + text.replace('"', '""') + '"' for text in chosen).encode())
-    return b"".join(line + b"\n" for line in lines)

@@ -25,7 +25,6 @@ from elastalog.pipeline.files.format import (
     LOOKED_AT,
     Format,
     bare,
-    chosen_columns,
     has_blanks,
     parser_of,
     reads_as_header,
@@ -94,9 +93,11 @@ def _in_order_of(header: bytes, schema: Schema, form: Format, file: str, apart: 
 
     def values(place: int) -> Iterator[str]:
         rows = (fields for _, _, fields in records_of(sample, form) if not isinstance(fields, Fault))
-        return (fields[place] for fields in rows if place < len(fields))
+        at = form.columns[place] if form.columns else place
+        return (fields[at] for fields in rows if at < len(fields))
 
-    names = _names_in(chosen_columns(header, form) if form.columns else header, form)
+    given = _names_in(header, form)
+    names = [given[place] if place < len(given) else "" for place in form.columns] or given
     if names == list(schema.names) or not goes_by_name(schema.names, names):
         return schema
     order = column_order(
@@ -111,9 +112,12 @@ def _in_order_of(header: bytes, schema: Schema, form: Format, file: str, apart: 
 
 def _read_fast(schema: Schema, data: bytes, form: Format) -> pa.Table | None:
     """None unless Arrow reads the whole file as `_read_exactly` would."""
-    if form.columns:
-        data = chosen_columns(data, form)
-    if schema.arity == 0 or len(form.delimiter) != 1 or not form.delimiter.isascii():
+    if (
+        schema.arity == 0
+        or len(set(form.columns)) < len(form.columns)
+        or len(form.delimiter) != 1
+        or not form.delimiter.isascii()
+    ):
         return None
     has_quotes = form.is_rfc4180 and b'"' in data
     if has_quotes and not _is_quoted_strictly(data, form.delimiter):
@@ -122,14 +126,20 @@ def _read_fast(schema: Schema, data: bytes, form: Format) -> pa.Table | None:
     if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):
         return None
     arrow_schema = schema.arrow()
-    names = [str(i) for i in range(schema.arity)]
+    names = [f"f{place}" for place in form.columns or range(schema.arity)]  # as Arrow calls those of the file
     types = dict(zip(names, arrow_schema.types, strict=True))
+    uneven: list[str] = []  # lines of another number of fields, in all of which those chosen may be
     try:
-        tables = [_parsed(piece, types, form, has_quotes) for piece in _pieces(data, has_quotes)]
-    except pa.ArrowInvalid:
+        tables = [_parsed(piece, types, form, has_quotes, uneven) for piece in _pieces(data, has_quotes)]
+    except (pa.ArrowInvalid, KeyError):  # the second if there are fewer columns
         return None
+    if uneven:
+        others, bad = _read_exactly(schema, "\n".join(uneven).encode(), "", form, 1)
+        if bad:
+            return None
+        tables.append(pa.table(others.columns, names=names))
     table = tables[0] if len(tables) == 1 else joined(tables)
-    if _may_hold_empty_rows(schema, table) and (
+    if _may_hold_empty_rows(schema, table, form) and (
         data.startswith((b"\n", b"\r\n")) or b"\n\n" in data or b"\n\r\n" in data
     ):
         return None
@@ -151,28 +161,40 @@ def _pieces(data: bytes, has_quotes: bool) -> Iterator[pa.Buffer]:
         position = end or len(data)
 
 
-def _parsed(piece: pa.Buffer, types: dict[str, pa.DataType], form: Format, has_quotes: bool) -> pa.Table:
+def _parsed(
+    piece: pa.Buffer, types: dict[str, pa.DataType], form: Format, has_quotes: bool, uneven: list[str]
+) -> pa.Table:
     from pyarrow import csv
+
+    def kept(row: csv.InvalidRow) -> str:
+        uneven.append(row.text)
+        return "skip"
 
     if piece[:3].to_pybytes() == BYTE_ORDER_MARK:  # that of the file is gone, and Arrow would take this for another
         piece = pa.py_buffer(BYTE_ORDER_MARK + piece.to_pybytes())
     return csv.read_csv(
         pa.BufferReader(piece),
         # One thread encodes what another has read: only beyond these there is something to share out.
-        csv.ReadOptions(column_names=list(types), block_size=4 << 20, use_threads=allowance().jobs > 2),
+        csv.ReadOptions(
+            column_names=None if form.columns else list(types), autogenerate_column_names=bool(form.columns),
+            block_size=4 << 20, use_threads=allowance().jobs > 2,
+        ),
         csv.ParseOptions(
             delimiter=form.delimiter,
             quote_char='"' if has_quotes else False,
             newlines_in_values=has_quotes,
             ignore_empty_lines=False,
+            invalid_row_handler=kept if form.columns and not has_quotes else None,
         ),
-        csv.ConvertOptions(column_types=types, null_values=[], strings_can_be_null=False),
-    )
+        csv.ConvertOptions(
+            column_types=types, include_columns=list(types), null_values=[], strings_can_be_null=False
+        ),
+    )  # fmt: skip
 
 
-def _may_hold_empty_rows(schema: Schema, table: pa.Table) -> bool:
+def _may_hold_empty_rows(schema: Schema, table: pa.Table, form: Format) -> bool:
     """Whether Arrow may have taken an empty line for a row of empty fields: an empty field is not a number."""
-    if schema.arity == 1 or not schema.is_of_texts:
+    if (schema.arity == 1 and not form.columns) or not schema.is_of_texts:
         return False
     return any(bool((lengths_of_texts(chunk) == 0).any()) for chunk in table.column(0).chunks)
 
