@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import elastalog
 from elastalog import ElastalogError
 from elastalog.analysis.program import Base
-from elastalog.pipeline.files import loading
+from elastalog.pipeline.files import loading, policy
 from elastalog.pipeline.files.format import Format
 from elastalog.pipeline.files.loading import Source, plain_file
 from elastalog.pipeline.files.policy import BadRows
@@ -56,15 +56,15 @@ def read(schema: Schema, path: Path, **parameters: str) -> tuple[list[tuple], li
     file = plain_file(schema, path, Format.of(parameters, path.name))
     source = Source(schema.name, file, partial(read_facts, schema, path))
     dictionary = Dictionary()
-    made = loading._Assembled(
-        source, file, BadRows("skip"), dictionary, lambda name, table: to_words(schema, table, dictionary)
-    )
-    for block in file.blocks():
-        made.add(block())
-    loaded = made.loaded()
+    blocks = (block() for block in file.blocks())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(policy, "MOST_REPORTED", 1000)
+        loaded = loading._assembled(
+            source, blocks, BadRows("skip"), dictionary, lambda name, table: to_words(schema, table, dictionary)
+        )
     rows = [tuple(row.values()) for part in loaded.parts for row in to_table(schema, part, dictionary).to_pylist()]
     assert loaded.report.loaded == len(rows)
-    return rows, [(row.line, row.fault.code) for row in made._bad], dictionary.symbols.strings_from(0)
+    return rows, [(row.line, row.fault.code) for row in loaded.report.first_bad], dictionary.symbols.strings_from(0)
 
 
 def exactly(schema: Schema, content: bytes) -> tuple[list[tuple], list[tuple[int, str]]]:

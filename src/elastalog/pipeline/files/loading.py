@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from elastalog.analysis.program import Base, CheckedProgram, Directive, Relation
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, error, finding, warn_of
 from elastalog.late import dataclass
+from elastalog.pipeline.files.ahead import Ahead, Part
 from elastalog.pipeline.files.allowance import allowance, unreadable
 from elastalog.pipeline.files.format import BYTE_ORDER_MARK, LOOKED_AT, Format, Kind, doubt_about, has_blanks, medium
 from elastalog.pipeline.files.paths import find_facts, require_file
@@ -36,7 +37,6 @@ from elastalog.relations.words import Dictionary
 from elastalog.settings import SETTINGS
 
 if TYPE_CHECKING:
-    from elastalog.pipeline.files.ahead import Ahead
     from elastalog.relations.blocks_of_lines import BlockOfLines
 
 PLAIN = frozenset((Base.SYMBOL, Base.NUMBER, Base.UNSIGNED))
@@ -269,12 +269,12 @@ class Source:
     read: Callable[[], FactsRead]
     understood: str = ""
 
-    def reads(self) -> Iterator[tuple[Callable[[], _Read], int | None]]:
-        """What reads the parts of the facts, and of how many bytes each is, if that is known."""
+    def parts(self) -> Iterator[Part[_Read]]:
+        """The parts of the facts."""
         if self.file is None:
-            yield self.read, None
+            yield Part(self.read)
         else:
-            yield from ((block, SETTINGS.bytes_of_a_block) for block in self.file.blocks())
+            yield from (Part(block, SETTINGS.bytes_of_a_block) for block in self.file.blocks())
 
 
 def sources_in(program: CheckedProgram, folder: Path, policy: BadRows) -> list[Source]:
@@ -311,15 +311,13 @@ class InputFiles:
         if sum(source.file.size for source in sources if source.file is not None) < SETTINGS.read_in_threads_from:
             sources = [replace(source, file=None) for source in sources]
         self._sources = sources
-        self._reads = (read for source in sources for read in source.reads())
+        self._parts = (part for source in sources for part in source.parts())
         self._ahead: Ahead[_Read] | None = None
 
     def begin(self) -> None:
         """Starts reading ahead. The caller must see to it that `close` is called, whatever happens."""
         if self._threads > 1:
-            from elastalog.pipeline.files.ahead import Ahead, Part
-
-            self._ahead = Ahead((Part(read, size) for read, size in self._reads), self._threads, "reading")
+            self._ahead = Ahead(self._parts, self._threads, "reading")
             self._ahead.start()
 
     def close(self) -> None:
@@ -332,19 +330,14 @@ class InputFiles:
         texts = sum(f.size for f in files if any(column.base is Base.SYMBOL for column in f.schema.columns))
         if texts >= SETTINGS.read_in_threads_from:
             dictionary.symbols.expect(texts)
-        parts = (read() for read, _ in self._reads) if self._ahead is None else iter(self._ahead)
+        parts = (part.make() for part in self._parts) if self._ahead is None else iter(self._ahead)
         for source in self._sources:
             if source.file is None:
                 given = next(parts)
                 assert isinstance(given, FactsRead)
                 yield source.name, Loaded(list(_encoded(source.name, given.table, encode)), given.report)
             else:
-                lines = _Assembled(source, source.file, self._policy, dictionary, encode)
-                for _ in source.file.blocks():
-                    part = next(parts)
-                    assert isinstance(part, Lines)
-                    lines.add(part)
-                yield source.name, lines.loaded()
+                yield source.name, _assembled(source, parts, self._policy, dictionary, encode)
         # Arrow keeps what it has given back, for tables that will not come.
         pa.default_memory_pool().release_unused()
 
@@ -386,43 +379,28 @@ def _encoded(name: str, table: pa.Table, encode: Encode) -> Iterator[Words]:
         allowance().check()
 
 
-class _Assembled:
-    """The facts of a file of plain lines, as far as they have been read."""
-
-    def __init__(
-        self, source: Source, file: PlainFile, policy: BadRows, dictionary: Dictionary, encode: Encode
-    ) -> None:
-        self._source = source
-        self._file = file
-        self._policy = policy
-        self._dictionary = dictionary
-        self._encode = encode
-        self._parts: list[Words] = []
-        self._bad: list[BadRow] = []
-        self._lines = 0
-
-    def add(self, lines: Lines) -> None:
-        """Takes the lines that come next."""
+def _assembled(
+    source: Source, parts: Iterator[_Read], policy: BadRows, dictionary: Dictionary, encode: Encode
+) -> Loaded:
+    """The facts of a file of plain lines, of which the next parts are the blocks."""
+    assert source.file is not None
+    schema, words, bad, before = source.file.schema, list[Words](), list[BadRow](), 0
+    for _ in source.file.blocks():
+        lines = next(parts)
+        assert isinstance(lines, Lines)
         if lines.block is not None:
-            self._parts.append(lines.block.encoded(self._dictionary))
+            words.append(lines.block.encoded(dictionary))
         elif lines.table is not None:
-            self._parts.append(self._encode(self._file.schema.name, lines.table))
-            self._bad += [replace(row, line=self._lines + row.line) for row in lines.bad]
-        self._lines += lines.number
-        if len(self._parts) % _PARTS == 0:
+            words.append(encode(schema.name, lines.table))
+            bad += [replace(row, line=before + row.line) for row in lines.bad]
+        before += lines.number
+        if len(words) % _PARTS == 0:
             allowance().check()
-
-    def loaded(self) -> Loaded:
-        """The facts, when all lines are there."""
-        allowance().check()
-        count = sum(map(len, self._parts))
-        name = self._file.schema.name
-        parts = self._parts or [np.empty((0, self._file.schema.arity), np.int32)]
-        understood = self._source.understood
-        if understood and self._bad:  # who reads the file as a whole says how it could be meant
-            given = self._source.read()
-            return Loaded(list(_encoded(name, given.table, self._encode)), given.report)
-        report = settle(self._policy, name, [str(self._file.path)], count, self._bad, 0)
-        if understood:
-            tell_of_form(name, report.files, understood)
-        return Loaded(parts, replace(report, understood=understood))
+    allowance().check()
+    if source.understood and bad:  # who reads the file as a whole says how it could be meant
+        given = source.read()
+        return Loaded(list(_encoded(schema.name, given.table, encode)), given.report)
+    report = settle(policy, schema.name, [str(source.file.path)], sum(map(len, words)), bad)
+    if source.understood:
+        tell_of_form(schema.name, report.files, source.understood)
+    return Loaded(words or [np.empty((0, schema.arity), np.int32)], replace(report, understood=source.understood))
