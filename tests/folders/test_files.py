@@ -30,8 +30,8 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 def content(location: str, size: int, offset: int = 0) -> bytes:
     room = bytearray(size)
-    with files_at(location).opened(location) as file:
-        file.read_into(memoryview(room), offset)
+    with files_at(location).opened(location) as read_into:
+        read_into(memoryview(room), offset)
     return bytes(room)
 
 

@@ -101,13 +101,13 @@ def test_what_the_driver_numbers_otherwise_is_evaluated_in_the_driver(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As when somebody else has given the session a text meanwhile."""
-    take = consensus.Renumbering.of
+    renumbering = consensus.Renumbering
 
     def taken(sent: Values, made: Any, dictionary: Dictionary) -> consensus.Renumbering:
         dictionary.symbols.encode_one("meanwhile")
-        return take(sent, made, dictionary)
+        return renumbering(sent, made, dictionary)
 
-    monkeypatch.setattr(consensus.Renumbering, "of", staticmethod(taken))
+    monkeypatch.setattr(consensus, "Renumbering", taken)
     facts = {"edge": [(1, 2), (2, 3)]}
     with (
         tasks_in_this_process(tmp_path) as session,

@@ -16,7 +16,7 @@ import pytest
 import elastalog
 from elastalog.backends.spark import exchange, transports
 from elastalog.backends.spark.messages import distribute
-from elastalog.backends.spark.results import ChangesWritten, Failed, Fault, StateWritten, ValuesMade, Worked, outcome_of
+from elastalog.backends.spark.results import Failed, Fault, FileWritten, ValuesMade, Worked, outcome_of
 from elastalog.backends.spark.routing import Routing
 from elastalog.backends.spark.values import MadeValues
 from elastalog.backends.spark.word_files import WordFile
@@ -150,11 +150,11 @@ BY_FIRST = Routing(0, 2)
 def test_files_belong_to_the_share_that_wrote_them() -> None:
     results = [
         Worked(0, 5, pickle.dumps("a")),
-        StateWritten(0, "path", WordFile("/0.parquet", 3)),
-        ChangesWritten(0, "path", WordFile("/0c.parquet", 2), heard=1),
+        FileWritten(0, "path", WordFile("/0.parquet", 3)),
+        FileWritten(0, "path", WordFile("/0c.parquet", 2), heard=1),
         Worked(1, 7, pickle.dumps(None)),
         ValuesMade(1, MadeValues(("new",), b"")),
-        ChangesWritten(1, "path", WordFile("/1c.parquet", 4), heard=4),
+        FileWritten(1, "path", WordFile("/1c.parquet", 4), heard=4),
     ]
     found = outcome_of(results, {"path": BY_FIRST, "far": BY_FIRST})
     path, far = found.written["path"], found.written["far"]

@@ -12,7 +12,7 @@ import elastalog
 from elastalog.cli.main import cli
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.folders.addresses import is_address
-from elastalog.pipeline.remote import RemoteFolder
+from elastalog.folders.remote import RemoteFolder
 from elastalog.storage.errors import StoreDamaged
 from elastalog.storage.fetching import copy_of
 from tests.commands import run

@@ -14,10 +14,10 @@ import shutil
 import stat
 import tempfile
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,11 +25,19 @@ if TYPE_CHECKING:
 _FRESH = ".tmp"
 
 
-class LocalFiles:
-    """See `files.Files`."""
+ReadInto: TypeAlias = Callable[[memoryview, int], None]
+"""Fills room with what stands in a file from an offset on. Raises EOFError if the file is too short."""
+
+
+class Files:
+    """What can be done with files: here with those of this machine, see `remote.RemoteFiles` for others. Whatever is
+    away for a while is waited for; FileNotFoundError is raised for what does not exist, and OSError, or for an address
+    UnreachableError, for what cannot be reached."""
 
     @contextmanager
     def writing(self, location: str) -> Iterator[pa.NativeFile]:
+        """A sink for the content of a file, which appears, whole, at the end of the block. If that raises, it does
+        not."""
         import pyarrow as pa
 
         fresh = f"{location}.{uuid.uuid4().hex[:12]}{_FRESH}"  # several may write a file at the same time: one stays
@@ -42,15 +50,25 @@ class LocalFiles:
             raise
 
     @contextmanager
-    def opened(self, location: str) -> Iterator[LocalFile]:
+    def opened(self, location: str) -> Iterator[ReadInto]:
+        """A file that is read in stretches."""
         descriptor = os.open(location, os.O_RDONLY)
+
+        def read_into(room: memoryview, offset: int) -> None:
+            while room:
+                done = os.preadv(descriptor, [room], offset)
+                if not done:
+                    raise EOFError("a file is too short")
+                room, offset = room[done:], offset + done
+
         try:
-            yield LocalFile(descriptor)
+            yield read_into
         finally:
             os.close(descriptor)
 
     @contextmanager
     def parquet(self, location: str) -> Iterator[Any]:
+        """A `pyarrow.parquet.ParquetFile`."""
         from pyarrow import parquet
 
         # Much of a small file's time would go into `read_table`, which looks for whole data sets.
@@ -61,10 +79,12 @@ class LocalFiles:
         return os.path.exists(location)
 
     def remove(self, locations: Iterable[str]) -> None:
+        """Removes those of some files that exist."""
         for location in locations:
             Path(location).unlink(missing_ok=True)
 
     def copy(self, location: str, to: str) -> None:
+        """A file at another location of the same kind, as a link if that can be."""
         try:
             os.link(location, to)
         except FileNotFoundError:
@@ -73,15 +93,19 @@ class LocalFiles:
             shutil.copyfile(location, to)
 
     def make_folder(self, location: str) -> None:
+        """Makes a folder, with those above it, unless it exists."""
         os.makedirs(location, exist_ok=True)
 
     def is_folder(self, location: str) -> bool:
+        """Whether a folder that was made has not been removed."""
         return os.path.isdir(location)
 
     def remove_folder(self, location: str) -> None:
+        """Removes a folder with all that it is seen to hold; whatever cannot be removed stays."""
         shutil.rmtree(location, ignore_errors=True)
 
     def keep_only(self, location: str, kept: set[str]) -> None:
+        """Removes what a folder is seen to hold beside some files."""
         for entry in os.scandir(location):
             if entry.is_dir(follow_symlinks=False):
                 shutil.rmtree(entry.path, ignore_errors=True)
@@ -89,21 +113,8 @@ class LocalFiles:
                 Path(entry.path).unlink(missing_ok=True)
 
     def listed(self, location: str) -> list[str]:
+        """The files in a folder and those below it, as far as they are seen: for news, not for work."""
         return [os.path.join(folder, name) for folder, _, names in os.walk(location) for name in names]
-
-
-class LocalFile:
-    """See `files.OpenedFile`."""
-
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-
-    def read_into(self, room: memoryview, offset: int) -> None:
-        while room:
-            done = os.preadv(self._descriptor, [room], offset)
-            if not done:
-                raise EOFError("a file is too short")
-            room, offset = room[done:], offset + done
 
 
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH

@@ -13,11 +13,13 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
-from elastalog.diagnostics.diagnostic import ElastalogError, finding
+from elastalog.diagnostics.diagnostic import ElastalogError, error, finding
 from elastalog.folders.addresses import inside, is_address, without_secrets
+from elastalog.folders.local import Files, ReadInto, folder_of_this_process
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -78,36 +80,21 @@ def _file_system(root: str) -> tuple[Any, str]:
     return found, base
 
 
-def system_at(location: str) -> tuple[Any, str]:
-    """The file system of pyarrow that an address is of, one for all addresses of a server, and how it calls the
-    place."""
-    system, base = _file_system(_root(location))
-    return system, _path(base, location).rstrip("/")
-
-
 def remote_files(location: str) -> RemoteFiles:
     """The files of the server that an address is of."""
-    return RemoteFiles(*_file_system(_root(location)))
-
-
-def _path(base: str, location: str) -> str:
-    return f"{base.rstrip('/')}/{unquote(urlsplit(location).path).strip('/')}"
-
-
-def _root(location: str) -> str:
     parts = urlsplit(location)
-    return urlunsplit((parts.scheme, parts.netloc, "", parts.query, ""))
+    return RemoteFiles(*_file_system(urlunsplit((parts.scheme, parts.netloc, "", parts.query, ""))))
 
 
-class RemoteFiles:
-    """See `files.Files`. `base`: how the file system calls what an address begins with, a bucket for example."""
+class RemoteFiles(Files):
+    """Files of a server. `base`: how the file system calls what an address begins with, a bucket for example."""
 
     def __init__(self, system: Any, base: str) -> None:
         self._system = system
         self._base = base
 
     def _path(self, location: str) -> str:
-        return _path(self._base, location)
+        return f"{self._base.rstrip('/')}/{unquote(urlsplit(location).path).strip('/')}"
 
     @contextmanager
     def writing(self, location: str) -> Iterator[pa.NativeFile]:
@@ -126,9 +113,23 @@ class RemoteFiles:
         PATIENCE.tried(put, location)
 
     @contextmanager
-    def opened(self, location: str) -> Iterator[RemoteFile]:
+    def opened(self, location: str) -> Iterator[ReadInto]:
+        """See `Files.opened`. The beginning is fetched at once: often it is all that is wanted."""
         with PATIENCE.tried(lambda: self._system.open_input_file(self._path(location)), location) as file:
-            yield RemoteFile(file, location)
+
+            def stretch(size: int, offset: int) -> memoryview:
+                return memoryview(PATIENCE.tried(lambda: file.read_at(size, offset), location))
+
+            start = stretch(_FIRST_READ, 0)
+
+            def read_into(room: memoryview, offset: int) -> None:
+                end = offset + len(room)
+                known = start[offset:end] if end <= len(start) else stretch(len(room), offset)
+                if len(known) < len(room):
+                    raise EOFError("a file is too short")
+                room[:] = known
+
+            yield read_into
 
     @contextmanager
     def parquet(self, location: str) -> Iterator[Any]:
@@ -194,33 +195,18 @@ class RemoteFiles:
                     self._remove(info.path)
 
     def listed(self, location: str) -> list[str]:
-        from pyarrow import fs
-
-        root = self._path(location)
         with suppress(OSError):
-            found = self._system.get_file_info(fs.FileSelector(root, allow_not_found=True, recursive=True))
-            names = [info.path.removeprefix(root).strip("/") for info in found if info.type is fs.FileType.File]
+            names = self.names_below(location)
             return [inside(location, name) for name in names if not name.endswith(_MADE)]
         return []
 
+    def names_below(self, location: str) -> list[str]:
+        """The files in a folder and those below it, by their paths within it. Raises OSError if there is no folder."""
+        from pyarrow import fs
 
-class RemoteFile:
-    """See `files.OpenedFile`. The beginning is fetched at once: often it is all that is wanted."""
-
-    def __init__(self, file: Any, location: str) -> None:
-        self._file = file
-        self._location = location
-        self._start = memoryview(self._stretch(_FIRST_READ, 0))
-
-    def read_into(self, room: memoryview, offset: int) -> None:
-        end = offset + len(room)
-        known = self._start[offset:end] if end <= len(self._start) else memoryview(self._stretch(len(room), offset))
-        if len(known) < len(room):
-            raise EOFError("a file is too short")
-        room[:] = known
-
-    def _stretch(self, size: int, offset: int) -> Any:
-        return PATIENCE.tried(lambda: self._file.read_at(size, offset), self._location)
+        root = self._path(location).rstrip("/")
+        found = self._system.get_file_info(fs.FileSelector(root, recursive=True))
+        return [os.path.relpath(info.path, root) for info in found if info.type is fs.FileType.File]
 
 
 def _unreachable(location: str, error: Exception) -> UnreachableError:
@@ -275,3 +261,55 @@ def _option(name: str, value: str) -> Any:
     if value.lower() not in ("true", "false", "1", "0"):
         raise ValueError(f"`{name}` is true or false, not `{value}`")
     return value.lower() in ("true", "1")
+
+
+class RemoteFolder:
+    """A folder at an address, of which files are fetched into `folder`, one of this process. `given`: the address with
+    what is secret in it; `address` is to be shown."""
+
+    def __init__(self, address: str) -> None:
+        self.given = address
+        self.address = without_secrets(address)
+        try:
+            self._files = remote_files(address)
+        except UnreachableError as fault:  # an unknown scheme, or no such option
+            raise self._unreadable(fault) from None
+        self.folder = folder_of_this_process()
+
+    def fetch(self, name: str) -> Path | None:
+        """Fetches a file by its path within the folder. None if there is none."""
+        to = self.folder / name
+        if not to.resolve().is_relative_to(self.folder.resolve()):  # names come from far away
+            raise self._unreadable(ValueError(f"it has a file named `{name}`"))
+        to.parent.mkdir(parents=True, exist_ok=True)
+        data = self.read(name)
+        if data is None:
+            return None
+        to.write_bytes(data)
+        return to
+
+    def read(self, name: str) -> bytes | None:
+        """The content of a file by its path within the folder. None if there is none."""
+        try:
+            content: bytes = self._files.content(inside(self.given, name)).to_pybytes()
+            return content
+        except FileNotFoundError:
+            return None
+        except UnreachableError as fault:
+            raise self._unreadable(fault) from None
+
+    def fetch_all(self) -> Path:
+        """Fetches every file. Raises ElastalogError if the folder is not there."""
+        try:
+            names = self._files.names_below(self.given)
+        except OSError as fault:
+            raise self._unreadable(fault) from None
+        for name in names:
+            self.fetch(name)
+        return self.folder
+
+    def _unreadable(self, fault: Exception) -> ElastalogError:
+        if self.address.startswith(("http:", "https:")):
+            return error("E0875.service", location=self.address, address=self.address)
+        why = " ".join(fault.diagnostics[0].notes) if isinstance(fault, UnreachableError) else str(fault)
+        return error("E0875", location=self.address, address=self.address, why=without_secrets(why)[:300])

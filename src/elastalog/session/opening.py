@@ -296,7 +296,7 @@ def _first_epoch(
             files = begin(sources)
         materialisation = Materialisation(program, settings, watch=watch)
         if folder is not None and is_address(folder):
-            from elastalog.pipeline.remote import RemoteFolder
+            from elastalog.folders.remote import RemoteFolder
 
             fetched = RemoteFolder(str(folder)).fetch_all()
             facts = begin(sources_in(checked, Path(fetched), given.policy))

@@ -7,36 +7,18 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource
-from pyspark.sql.types import (
-    BooleanType,
-    DataType,
-    DecimalType,
-    DoubleType,
-    IntegerType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-)
+from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type
+from pyspark.sql.types import StructType
 
 from elastalog.diagnostics.diagnostic import error
 from elastalog.diagnostics.nearest import did_you_mean
-from elastalog.pipeline.spark.frames import UNSIGNED, arrow_fields
+from elastalog.pipeline.spark.frames import arrow_fields
 from elastalog.relations.schema import Schema
 from elastalog.spark.stored_rows import ReadOptions, WriteOptions, folder_of, readable, refused
 
 if TYPE_CHECKING:
     from elastalog.spark.reading import ChangeReader, RelationReader
     from elastalog.spark.writing import UpdateWriter
-
-_SPARK_TYPES: Mapping[pa.DataType, DataType] = {
-    pa.int64(): LongType(),
-    pa.int32(): IntegerType(),
-    pa.float64(): DoubleType(),
-    pa.string(): StringType(),
-    pa.bool_(): BooleanType(),
-    UNSIGNED: DecimalType(20, 0),
-}
 
 
 class ElastalogSource(DataSource):
@@ -70,7 +52,7 @@ class ElastalogSource(DataSource):
         chosen = {name: kinds[name] for name in options.columns or kinds}
         if options.changes:
             chosen = _with_feed(schema, chosen)
-        return StructType([StructField(name, _SPARK_TYPES[kind], nullable=False) for name, kind in chosen.items()])
+        return from_arrow_schema(pa.schema([pa.field(name, kind, nullable=False) for name, kind in chosen.items()]))
 
     def reader(self, schema: StructType) -> RelationReader:
         """The reader of `spark.read`."""
@@ -122,7 +104,7 @@ def _arrow_schema(schema: StructType, kinds: Mapping[str, pa.DataType]) -> pa.Sc
     """The Arrow form of what Spark expects, which must be columns that there are: Spark takes any schema from its
     user."""
     for field in schema.fields:
-        if field.name not in kinds or _SPARK_TYPES[kinds[field.name]] != field.dataType:
+        if field.name not in kinds or from_arrow_type(kinds[field.name]) != field.dataType:
             message = f"there is no column `{field.name}` of type {field.dataType.simpleString()}"
             raise refused(message, "leave the schema to the data source, and name columns by the option `columns`")
     return pa.schema([pa.field(field.name, kinds[field.name], nullable=field.nullable) for field in schema.fields])

@@ -20,7 +20,6 @@ from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, Inp
 
 from elastalog.diagnostics.diagnostic import error
 from elastalog.folders.addresses import without_secrets
-from elastalog.late import dataclass
 from elastalog.relations.schema import Schema
 from elastalog.spark.stored_rows import (
     ReadOptions,
@@ -146,14 +145,6 @@ _BEGINNING = 0
 """Before the first epoch: what is there when the stream begins is told as inserted."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Epochs:
-    """The epochs after one until another."""
-
-    after: int
-    until: int
-
-
 class ChangeReader(DataSourceStreamReader):
     """Reads what epochs change. `epoch` of the options: the last one that is known already; without it the stream
     begins with the relation as it is."""
@@ -184,7 +175,7 @@ class ChangeReader(DataSourceStreamReader):
             raise error("E0873", location=without_secrets(self._options.store), epoch=start["epoch"])
         if start["epoch"] == _BEGINNING:
             return shares_at(self._options, end["epoch"])
-        return [InputPartition(_Epochs(store.require(start["epoch"]), end["epoch"]))]
+        return [InputPartition((store.require(start["epoch"]), end["epoch"]))]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         part, root = partition.value, folder_of(self._options.store)
@@ -194,7 +185,8 @@ class ChangeReader(DataSourceStreamReader):
             rows = rows_of_share(root, self._schema, part, names)
             tables = (with_operation(t, ["+"] * t.num_rows, [part.epoch] * t.num_rows) for t in rows)
         else:
-            tables = rows_of_changes(root, self._schema, part.after, part.until, names)
+            after, until = part
+            tables = rows_of_changes(root, self._schema, after, until, names)
         for table in tables:
             yield from as_batches(table, self._fields)
 

@@ -7,8 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from elastalog.diagnostics.diagnostic import error
-from elastalog.late import dataclass
-from elastalog.pipeline.remote import RemoteFolder
+from elastalog.folders.remote import RemoteFolder
 from elastalog.storage.manifest import FORMAT_FILE, LOCK, POINTER, JournalFile, read_manifest
 
 TOKEN = 32
@@ -21,16 +20,13 @@ _AT_ONCE = 16
 _ATTEMPTS = 5
 
 
-@dataclass(slots=True)
-class FetchedStore:
-    """A store at an address and its copy. `pieces`: how many objects of each journal the copy has."""
+class FetchedStore(RemoteFolder):
+    """A store at an address and its copy."""
 
-    remote: RemoteFolder
-    pieces: dict[str, int]
-
-    @property
-    def folder(self) -> Path:
-        return self.remote.folder
+    def __init__(self, address: str) -> None:
+        super().__init__(address)
+        self.pieces: dict[str, int] = {}
+        """How many objects of each journal the copy has."""
 
 
 _fetched: dict[Path, FetchedStore] = {}
@@ -39,7 +35,7 @@ _fetched: dict[Path, FetchedStore] = {}
 def fetch_store(address: str) -> FetchedStore:
     """Fetches a store into a folder of this process, by the names that its manifest has: nothing is listed. Its files
     are checked when they are read, as always."""
-    made = FetchedStore(RemoteFolder(address), {})
+    made = FetchedStore(address)
     _fetch(made)
     _fetched[made.folder] = made
     return made
@@ -47,7 +43,7 @@ def fetch_store(address: str) -> FetchedStore:
 
 def copy_of(address: str) -> Path:
     """The folder of this process with the copy of a store, up to date."""
-    known = next((store for store in _fetched.values() if store.remote.given == address), None)
+    known = next((store for store in _fetched.values() if store.given == address), None)
     if known is not None:
         before = read_manifest(known.folder).store
         _fetch(known)
@@ -65,13 +61,12 @@ def fetch_again(folder: Path) -> None:
 
 
 def _fetch(store: FetchedStore) -> None:
-    remote = store.remote
     for _ in range(_ATTEMPTS):
-        pointer = _required(remote, POINTER)
-        if not (remote.folder / FORMAT_FILE).exists():
-            _required(remote, FORMAT_FILE)
-            remote.fetch(FORMAT_FILE)
-        if _fetch_files(store, pointer) or remote.read(POINTER) == pointer:
+        pointer = _required(store, POINTER)
+        if not (store.folder / FORMAT_FILE).exists():
+            _required(store, FORMAT_FILE)
+            store.fetch(FORMAT_FILE)
+        if _fetch_files(store, pointer) or store.read(POINTER) == pointer:
             return  # what is missing although nothing has moved on is told when it is read
     # A writer moves on faster than files arrive: they are checked, so that nothing wrong is read.
 
@@ -90,18 +85,17 @@ def _writer_in(pointer: bytes) -> tuple[bytes, int] | None:
 
 def _fetch_files(store: FetchedStore, pointer: bytes) -> bool:
     """Fetches what a pointer leads to, and then puts it in force. Returns whether all was there."""
-    remote = store.remote
     line = manifest_line(pointer)
     name = Path(line.split(b" ")[0].decode("ascii", "replace")).name
-    remote.fetch(name)
-    fresh = remote.folder / f"{POINTER}.new"
+    store.fetch(name)
+    fresh = store.folder / f"{POINTER}.new"
     fresh.write_bytes(line)
-    fresh.replace(remote.folder / POINTER)
-    manifest = read_manifest(remote.folder)
+    fresh.replace(store.folder / POINTER)
+    manifest = read_manifest(store.folder)
     wanted = sorted(manifest.names() - {FORMAT_FILE, POINTER, LOCK, name})
-    absent = [name for name in wanted if not (remote.folder / name).exists()]
+    absent = [name for name in wanted if not (store.folder / name).exists()]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        is_whole = all(list(pool.map(remote.fetch, absent)))
+        is_whole = all(list(pool.map(store.fetch, absent)))
         for journal in manifest.journals:
             is_last = journal is manifest.journals[-1]
             _fetch_pieces(store, journal, _writer_in(pointer) if is_last else None, pool)
@@ -121,7 +115,7 @@ def _fetch_pieces(
     is_more = True
     while is_more:
         numbers = range(known + 1, known + _AT_ONCE + 1)
-        found = list(pool.map(store.remote.read, (f"{journal.name}.{number}" for number in numbers)))
+        found = list(pool.map(store.read, (f"{journal.name}.{number}" for number in numbers)))
         with path.open("ab") as out:
             for number, data in zip(numbers, found, strict=True):
                 if data is None or (trusted is not None and number > trusted and data[:TOKEN] != token):
@@ -132,8 +126,8 @@ def _fetch_pieces(
     store.pieces[journal.name] = known
 
 
-def _required(remote: RemoteFolder, name: str) -> bytes:
-    found = remote.read(name)
+def _required(store: FetchedStore, name: str) -> bytes:
+    found = store.read(name)
     if found is None:
-        raise error("E0801.required", location=remote.address, address=remote.address, name=name)
+        raise error("E0801.required", location=store.address, address=store.address, name=name)
     return found

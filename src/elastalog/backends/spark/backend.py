@@ -9,7 +9,7 @@ facts are meanwhile is the business of `relations`.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -21,13 +21,11 @@ from elastalog.backends.protocol import (
     GONE,
     Capabilities,
     ChangedWords,
-    ClauseDerivations,
     Matrix,
     Procedure,
     Profile,
     Reach,
     Small,
-    StateChanges,
     Vector,
 )
 from elastalog.backends.spark.cluster import Cluster
@@ -40,8 +38,7 @@ from elastalog.backends.spark.word_files import FiledRelation, Pending
 from elastalog.backends.watch import BudgetExceeded, Watch
 from elastalog.folders.files import files_at
 from elastalog.planning.decompose import SharePlan
-from elastalog.planning.logical import Clause, LogicalProgram, LogicalStratum
-from elastalog.relations.facts import FactWords
+from elastalog.planning.logical import LogicalProgram, LogicalStratum
 from elastalog.relations.words import Dictionary
 
 T = TypeVar("T")
@@ -70,13 +67,17 @@ class SparkBackend:
             program, dictionary, annotation=annotation, jobs=jobs, watch=watch,
             fetch=lambda name: self.relations.fetch(name),
         )  # fmt: skip
+        kernel, self.watch = self.kernel, self.kernel.watch
+        self.contains, self.facts, self.select = kernel.contains, kernel.facts, kernel.select
+        self.derivations = kernel.derivations
         folder = cluster.new_folder("relations")
         # Files go with the backend, however it goes.
         weakref.finalize(self, files_at(folder).remove_folder, folder)
         self._jobs = StratumJobs(cluster.spark, program, dictionary, folder, self.kernel.watch, annotation)
-        self.relations = SparkRelations(self.kernel, annotation, folder, self._jobs.write_shared)
+        self.relations = self.states = SparkRelations(self.kernel, annotation, folder, self._jobs.write_shared)
+        self.size = self.stored = self.relations.size
+        self.commit, self.rollback = self.relations.commit, self.relations.rollback
         self.changes = SparkChanges(self.kernel, self.relations)
-        self.states = SparkStates(self.kernel, self.relations)
         self.capabilities = Capabilities(elsewhere=FilesOfTasks(cluster.spark, self.relations))
 
     def __getstate__(self) -> Any:
@@ -85,10 +86,6 @@ class SparkBackend:
     @property
     def program(self) -> LogicalProgram:
         return self.kernel.program
-
-    @property
-    def watch(self) -> Watch:
-        return self.kernel.watch
 
     @property
     def is_complete(self) -> bool:
@@ -100,21 +97,6 @@ class SparkBackend:
         for relation in facts:
             self.relations.files.forget(self.program.given.get(relation, relation))
         self.kernel.load(facts)
-
-    def size(self, relation: str) -> int:
-        return self.relations.size(relation)
-
-    def stored(self, relation: str) -> int:
-        return self.relations.size(relation)
-
-    def facts(self, relation: str) -> FactWords:
-        return self.kernel.facts(relation)
-
-    def select(self, relation: str, columns: tuple[int, ...], key: Vector) -> FactWords:
-        return self.kernel.select(relation, columns, key)
-
-    def contains(self, relation: str, words: Matrix) -> Vector:
-        return self.kernel.contains(relation, words)
 
     def is_explicit(self, relation: str, words: Matrix) -> Vector:
         return self.relations.is_explicit(self.program.given.get(relation, relation), words)
@@ -134,11 +116,6 @@ class SparkBackend:
     def _is_in_tasks(self, stratum: int) -> bool:
         placement = self.placements.get(stratum)
         return placement is not None and placement.plan is not None
-
-    def derivations(
-        self, relation: str, words: Matrix, is_sought: Callable[[Clause], bool] | None = None
-    ) -> list[ClauseDerivations]:
-        return self.kernel.derivations(relation, words, is_sought)
 
     # --- placement -------------------------------------------------------------------------------------------------
 
@@ -342,12 +319,6 @@ class SparkBackend:
     ) -> None:
         self.kernel.begin(deleted, inserted, anew, is_explicit=self.relations.is_explicit)
 
-    def commit(self) -> None:
-        self.relations.commit()
-
-    def rollback(self) -> None:
-        self.relations.rollback()
-
 
 class SparkChanges:
     """See `backends.protocol.UpdateChanges`."""
@@ -355,6 +326,7 @@ class SparkChanges:
     def __init__(self, kernel: KernelBackend, relations: SparkRelations) -> None:
         self._kernel = kernel
         self._relations = relations
+        self.size = relations.size
 
     def explicit(self) -> tuple[Mapping[str, Matrix], Mapping[str, Matrix]]:
         return self._kernel.changes.explicit()
@@ -371,9 +343,6 @@ class SparkChanges:
     def came(self, relation: str) -> Matrix:
         changes = self._relations.changed_in_files().get(relation)
         return self._kernel.changes.came(relation) if changes is None else changes.words[changes.was == GONE]
-
-    def size(self, relation: str) -> int:
-        return self._relations.size(relation)
 
     def levels(self, relation: str) -> tuple[int, int]:
         return self._kernel.changes.levels(relation) if self._relations.filed(relation) is None else (0, 0)
@@ -396,22 +365,3 @@ class SparkChanges:
             reach = self.reached(stratum)
             if reach is not None:
                 yield stratum, reach
-
-
-class SparkStates:
-    """See `backends.protocol.States`."""
-
-    def __init__(self, kernel: KernelBackend, relations: SparkRelations) -> None:
-        self._kernel = kernel
-        self._relations = relations
-
-    def of(self, relation: str) -> FactWords:
-        return self._relations.state(relation)
-
-    def changed(self) -> dict[str, StateChanges]:
-        in_files = self._relations.changed_in_files()
-        return self._kernel.states.changed() | {name: found for name, found in in_files.items() if len(found)}
-
-    def restore(self, relation: str, facts: FactWords, changes: Sequence[StateChanges]) -> None:
-        self._relations.files.forget(relation)
-        self._kernel.states.restore(relation, facts, changes)

@@ -18,7 +18,7 @@ by part.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -27,7 +27,7 @@ import numpy as np
 
 from elastalog.analysis.program import Base
 from elastalog.backends.protocol import Matrix, Vector
-from elastalog.backends.spark.results import ChangesWritten, Failed, Fault, Result, StateWritten, ValuesMade
+from elastalog.backends.spark.results import Failed, Fault, FileWritten, Result, ValuesMade
 from elastalog.backends.spark.task import StratumSpec
 from elastalog.backends.spark.values import MadeValues, Values
 from elastalog.backends.spark.word_files import write_anew
@@ -55,18 +55,20 @@ class _Numbering:
         self._agreed[self._own - self.first] = np.arange(self.first, self.first + self.size, dtype=np.int32)
 
     def agreed(self, words: Vector) -> Vector:
-        return self._turned(words, self._agreed)
+        return turned(words, self.first, self._agreed)
 
     def own(self, words: Vector) -> Vector:
-        return self._turned(words, self._own)
+        return turned(words, self.first, self._own)
 
-    def _turned(self, words: Vector, others: Vector) -> Vector:
-        if not self.size:
-            return words
-        is_new = words >= self.first
-        turned = words.copy()
-        turned[is_new] = others[words[is_new] - self.first]
-        return turned
+
+def turned(words: Vector, first: int, others: Vector) -> Vector:
+    """Words with others in the place of those from one on."""
+    if not len(others):
+        return words
+    is_new = words >= first
+    changed = words.copy()
+    changed[is_new] = others[words[is_new] - first]
+    return changed
 
 
 class IdConsensus:
@@ -127,30 +129,46 @@ class IdConsensus:
         return turned
 
 
-class RecordNumbers:
-    """From the words of the records of one task to those of the driver, whose dictionary takes them. `texts` and
-    `numbers`: the driver's words of the texts and patterns that the task has made."""
+class Renumbering:
+    """From the words of one task to those of the driver, whose dictionary takes the values that the task has made."""
 
-    def __init__(self, sent: Values, made: MadeValues, texts: Vector, numbers: Vector, dictionary: Dictionary) -> None:
+    def __init__(self, sent: Values, made: MadeValues, dictionary: Dictionary) -> None:
         self._sent = sent
+        self._driver = dictionary
         self._made_texts = made.texts
         self._made_patterns = np.frombuffer(made.patterns, np.int64)
-        self._texts = texts
-        self._numbers = numbers
-        self._driver = dictionary
         self._known: dict[int, int] = {}
+        symbols, wide = dictionary.symbols, dictionary.wide
+        texts = _taken(symbols, sent.number_of_texts, list(made.texts), symbols.encode_texts)
+        numbers = _taken(wide, sent.numbers, self._made_patterns, wide.intern) + np.int32(WIDE)
+        # Whether of symbols: the first word of what the task has made, and the words of the driver from there on.
+        self._new = {True: (sent.number_of_texts, texts), False: (WIDE + sent.numbers, numbers)}
 
-    def words(self, words: Vector) -> Vector:
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether the driver's words are those of the task."""
+        return all(np.array_equal(words, np.arange(first, first + len(words))) for first, words in self._new.values())
+
+    def __call__(self, words: Matrix, bases: Sequence[Base]) -> Matrix:
+        changed = words.copy()
+        for i, base in enumerate(bases):
+            if base is Base.RECORD:
+                changed[:, i] = self._records(words[:, i])
+            else:
+                changed[:, i] = turned(words[:, i], *self._new[base is Base.SYMBOL])
+        return changed
+
+    def _records(self, words: Vector) -> Vector:
         """The driver's words of records. Those whose last link was sent are known by the same word."""
         is_made = words >= self._sent.numbers
         if not is_made.any():
             return words
         changed = words.copy()
         made, places = np.unique(words[is_made], return_inverse=True)
-        changed[is_made] = np.array([self._word(word) for word in made.tolist()], np.int32)[places]
+        changed[is_made] = np.array([self._record(word) for word in made.tolist()], np.int32)[places]
         return changed
 
-    def _word(self, word: int) -> int:
+    def _record(self, word: int) -> int:
         """Records may be nested deeper than Python calls go."""
         task: Any = SimpleNamespace(wide=self, symbols=self)  # all that taking one apart asks of a dictionary
         pending = [word]
@@ -177,10 +195,8 @@ class RecordNumbers:
     def _part(self, base: Base, word: int) -> int:
         if base is Base.RECORD:
             return self._known.get(word, word)
-        is_text = base is Base.SYMBOL
-        first = self._sent.number_of_texts if is_text else WIDE + self._sent.numbers
-        made = self._texts if is_text else self._numbers
-        return int(made[word - first]) if word >= first else word
+        first, words = self._new[base is Base.SYMBOL]
+        return int(words[word - first]) if word >= first else word
 
     def pattern(self, number: int) -> int:
         """A pattern by the number that the task knows it by."""
@@ -193,61 +209,21 @@ class RecordNumbers:
         return self._made_texts[number - first] if number >= first else self._driver.symbols.text(number)
 
 
-@dataclass(frozen=True, slots=True)
-class Renumbering:
-    """From the words of one task to those of the driver: of symbols from `first_text` on, of numbers from
-    `first_number` on."""
-
-    first_text: int
-    texts: Vector
-    first_number: int
-    numbers: Vector
-    records: RecordNumbers
-
-    @staticmethod
-    def of(sent: Values, made: MadeValues, dictionary: Dictionary) -> Renumbering:
-        """The driver's dictionary takes the values that a task has made."""
-        listed, patterns = list(made.texts), np.frombuffer(made.patterns, np.int64)
-        symbols, wide = dictionary.symbols, dictionary.wide
-        texts = _taken(symbols, sent.number_of_texts, listed, symbols.encode_texts)
-        numbers = _taken(wide, sent.numbers, patterns, wide.intern) + np.int32(WIDE)
-        records = RecordNumbers(sent, made, texts, numbers, dictionary)
-        return Renumbering(sent.number_of_texts, texts, WIDE + sent.numbers, numbers, records)
-
-    @property
-    def changes_nothing(self) -> bool:
-        """Whether the driver's words are those of the task."""
-        pairs = ((self.first_text, self.texts), (self.first_number, self.numbers))
-        return all(np.array_equal(words, np.arange(first, first + len(words))) for first, words in pairs)
-
-    def __call__(self, words: Matrix, bases: Sequence[Base]) -> Matrix:
-        changed = words.copy()
-        for i, base in enumerate(bases):
-            if base is Base.RECORD:
-                changed[:, i] = self.records.words(words[:, i])
-                continue
-            is_text = base is Base.SYMBOL
-            first, numbers = (self.first_text, self.texts) if is_text else (self.first_number, self.numbers)
-            if len(numbers):
-                is_made = words[:, i] >= first
-                changed[is_made, i] = numbers[words[is_made, i] - first]
-        return changed
-
-
 def _taken(values: Any, first: int, made: Any, encode: Callable[[Any], Vector]) -> Vector:
     """The ids that made values have in the driver: in their order, where these are the first new ones since it sent
     what it had."""
     if first != len(values):
         return encode(made)
     values.extend(made)
-    return np.arange(first, first + len(made), dtype=np.int32)
+    taken: Vector = np.arange(first, first + len(made), dtype=np.int32)
+    return taken
 
 
 def with_numbers_of_driver(spec: StratumSpec, results: Sequence[Result], dictionary: Dictionary) -> list[Result]:
     """Results whose files have the words of the driver's dictionary, which takes what tasks have made. A failure, if
     tasks have agreed on other numbers than these: facts are where agreed numbers say."""
     made: Mapping[int, Renumbering] = {
-        result.share: Renumbering.of(spec.values, result.values, dictionary)
+        result.share: Renumbering(spec.values, result.values, dictionary)
         for result in results
         if isinstance(result, ValuesMade)
     }
@@ -257,7 +233,7 @@ def with_numbers_of_driver(spec: StratumSpec, results: Sequence[Result], diction
     found: list[Result] = []
     for result in results:
         renumber = made.get(result.share)
-        if renumber is not None and isinstance(result, StateWritten | ChangesWritten) and result.file.rows:
+        if renumber is not None and isinstance(result, FileWritten) and result.file.rows:
             bases = spec.program.relations[result.relation].bases
             path = write_anew(result.file.path, spec.folder, result.relation, partial(renumber, bases=bases))
             result = replace(result, file=replace(result.file, path=path))

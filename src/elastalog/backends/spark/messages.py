@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -38,7 +38,8 @@ from elastalog.backends.kernel.compile.signatures import (
 )
 from elastalog.backends.kernel.store.set_table import has_tag, row_in
 from elastalog.folders.addresses import inside, is_address, name_in
-from elastalog.folders.files import OpenedFile, files_at, put, remove
+from elastalog.folders.files import files_at, put, remove
+from elastalog.folders.local import ReadInto
 
 _LENGTH = 8
 _WORD = 4
@@ -82,7 +83,10 @@ class _Packed:
 
 
 class Messages:
-    """The rounds of one task. `folder` is that of the attempt, the same for all tasks."""
+    """The rounds of one task. `folder` is that of the attempt, the same for all tasks. `remembers`: what the task gives
+    itself need not be read."""
+
+    remembers: ClassVar[bool] = True
 
     def __init__(self, folder: str, share: int, shares: int) -> None:
         self.folder = folder
@@ -100,10 +104,9 @@ class Messages:
         self._round += 1
         packed = {address: self._packed(out) for address, out in outgoing.items() if len(out.rows)}
         self._write(packed, note)
-        self.notes = []
-        messages = []
+        self.notes, messages = [], []
         for share in range(self.shares):
-            if share == self.share:
+            if share == self.share and self.remembers:
                 self.notes.append(note)
                 own = {name: _joined(p.part(share), p.part(self.shares)) for name, p in packed.items()}
             else:
@@ -121,8 +124,8 @@ class Messages:
             remove([inside(self.folder, round_name(self.share, self._round - 1))])
 
     def _given_by(self, sender: int) -> dict[str, np.ndarray]:
-        with opened_when_there(self.folder, round_name(sender, self._round)) as file:
-            return self._read(file, self._others(sender))
+        with opened_when_there(self.folder, round_name(sender, self._round)) as read_into:
+            return self._read(read_into, self._others(sender))
 
     @property
     def rounds_done(self) -> int:
@@ -168,10 +171,10 @@ class Messages:
         """The tasks whose rows are in the file of a task: all but itself."""
         return [share for share in range(self.shares + 1) if share != sender]
 
-    def _read(self, file: OpenedFile, readers: Sequence[int]) -> dict[str, np.ndarray]:
+    def _read(self, read_into: ReadInto, readers: Sequence[int]) -> dict[str, np.ndarray]:
         """What another task gives this one, by address; notes what it says. `readers`: whose rows there are."""
-        length = int.from_bytes(_bytes(file, 0, _LENGTH), "little")
-        header = json.loads(_bytes(file, _LENGTH, length))
+        length = int.from_bytes(_bytes(read_into, 0, _LENGTH), "little")
+        header = json.loads(_bytes(read_into, _LENGTH, length))
         if header["failed"]:
             raise TaskFailed
         self.notes.append(header["note"])
@@ -182,7 +185,7 @@ class Messages:
             number = sum(rows * width for rows, width in shapes)
             if share in (self.share, self.shares):
                 words = np.empty(number, np.int32)
-                file.read_into(memoryview(words.view(np.uint8)), start)  # type: ignore[arg-type]  # it is a buffer
+                read_into(memoryview(words.view(np.uint8)), start)  # type: ignore[arg-type]  # it is a buffer
                 for parts, part in zip(found.values(), _divided(words, shapes), strict=True):
                     parts.append(part)
             start += _WORD * number
@@ -201,9 +204,9 @@ def rounds_reached(folder: str) -> int:
     return max((int(name.partition("-")[0]) for name in names if name.endswith(_ROUND)), default=0)
 
 
-def _bytes(file: OpenedFile, offset: int, number: int) -> bytearray:
+def _bytes(read_into: ReadInto, offset: int, number: int) -> bytearray:
     room = bytearray(number)
-    file.read_into(memoryview(room), offset)
+    read_into(memoryview(room), offset)
     return room
 
 
@@ -299,7 +302,7 @@ _MOST_TOLD = 256
 
 
 @contextmanager
-def opened_when_there(folder: str, name: str) -> Iterator[OpenedFile]:
+def opened_when_there(folder: str, name: str) -> Iterator[ReadInto]:
     """A file of another task in the folder of the attempt, when it is there. If that task dies, Spark hears of it, and
     then ends this one too."""
     path, files = inside(folder, name), files_at(folder)
@@ -324,10 +327,10 @@ def opened_when_there(folder: str, name: str) -> Iterator[OpenedFile]:
 def read_when_there(folder: str, name: str) -> bytes:
     """The content of a small file of another task, when it is there: it ends with a line break."""
     found = bytearray()
-    with opened_when_there(folder, name) as file:
+    with opened_when_there(folder, name) as read_into:
         while not found.endswith(b"\n"):
             assert len(found) < _MOST_TOLD
             room = bytearray(1)
-            file.read_into(memoryview(room), len(found))
+            read_into(memoryview(room), len(found))
             found += room
     return bytes(found[:-1])

@@ -7,7 +7,7 @@ rollback, the relations are what they were in the epoch before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -63,13 +63,25 @@ class SparkRelations:
         filed = self.filed(name)
         return self._kernel.size(name) if filed is None else filed.size
 
-    def state(self, name: str) -> FactWords:
+    # See `backends.protocol.States`.
+
+    def of(self, name: str) -> FactWords:
         """All facts with level and count; those in files without fetching them."""
         if name not in self._kernel.evicted:
             return self._kernel.states.of(name)
         found = self._read(name, self.files.current[name])
         held = snapshot.restored(name, self._width(name), self.annotation.is_kept, found.facts, found.changes)
         return snapshot.state(*held)
+
+    def changed(self) -> dict[str, StateChanges]:
+        """What the update under way has changed, by relation."""
+        in_files = self.changed_in_files()
+        return self._kernel.states.changed() | {name: found for name, found in in_files.items() if len(found)}
+
+    def restore(self, name: str, facts: FactWords, changes: Sequence[StateChanges]) -> None:
+        """Sets a relation to given facts, after changes in their order."""
+        self.files.forget(name)
+        self._kernel.states.restore(name, facts, changes)
 
     def is_explicit(self, name: str, words: Matrix) -> Vector:
         """Which of some facts are explicit, without fetching relations that are in files."""

@@ -15,23 +15,14 @@ from elastalog.backends.spark.word_files import WordFile
 
 
 @dataclass(frozen=True, slots=True)
-class StateWritten:
-    """A file with the facts of a relation that a task owns."""
+class FileWritten:
+    """A file with the facts of a relation that a task owns, or with what has changed in them. `heard`: of how many
+    changes strata above must hear, None of a state."""
 
     share: int
     relation: str
     file: WordFile
-
-
-@dataclass(frozen=True, slots=True)
-class ChangesWritten:
-    """A file with what has changed in the facts of a relation that a task owns. `heard`: of how many changes strata
-    above must hear."""
-
-    share: int
-    relation: str
-    file: WordFile
-    heard: int
+    heard: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +100,7 @@ class Failed:
     fault: Fault
 
 
-Result: TypeAlias = StateWritten | ChangesWritten | Worked | ValuesMade | RoundWritten | Spent | Exchanged | Failed
+Result: TypeAlias = FileWritten | Worked | ValuesMade | RoundWritten | Spent | Exchanged | Failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,14 +152,13 @@ def outcome_of(results: Iterable[Result], routings: Mapping[str, Routing]) -> Ou
     outcome = Outcome(written=dict.fromkeys(routings, Written()))
     for result in results:
         match result:
-            case StateWritten(share, name, file):
+            case FileWritten(share, name, file, heard):
                 found = outcome.written[name]
                 owned = replace(file, routing=routings[name], share=share)
-                outcome.written[name] = replace(found, states=(*found.states, owned))
-            case ChangesWritten(share, name, file, heard):
-                found = outcome.written[name]
-                owned = replace(file, routing=routings[name], share=share)
-                outcome.written[name] = replace(found, changes=(*found.changes, owned), heard=found.heard + heard)
+                if heard is None:
+                    outcome.written[name] = replace(found, states=(*found.states, owned))
+                else:
+                    outcome.written[name] = replace(found, changes=(*found.changes, owned), heard=found.heard + heard)
             case Worked(_, derivations, returned, is_complete):
                 outcome.derivations += derivations
                 outcome.is_complete &= is_complete

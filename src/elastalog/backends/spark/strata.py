@@ -20,7 +20,7 @@ from elastalog.backends.spark.exchange import evaluate_together
 from elastalog.backends.spark.exchange_update import update_together
 from elastalog.backends.spark.jobs import NoBarrier, StratumNews, Work, run_tasks
 from elastalog.backends.spark.placement import Heavy, Ways, heavy_words, routings, shares_for
-from elastalog.backends.spark.results import Failed, Fault, Outcome, Result, RoundWritten, StateWritten, outcome_of
+from elastalog.backends.spark.results import Failed, Fault, FileWritten, Outcome, Result, RoundWritten, outcome_of
 from elastalog.backends.spark.routing import EVERYWHERE, Routing
 from elastalog.backends.spark.task import (
     OVER_BUDGET,
@@ -150,7 +150,7 @@ class StratumJobs:
         title = f"{name}: files of {routing.shares} shares anew"
         shares = range(routing.shares)
         found = run_tasks(self.spark, work, shares, self._watch, are_together=False, title=title)
-        return FiledRelation(tuple(result.file for result in found if isinstance(result, StateWritten)))
+        return FiledRelation(tuple(result.file for result in found if isinstance(result, FileWritten)))
 
     def evaluate(
         self,

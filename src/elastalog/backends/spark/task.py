@@ -28,16 +28,7 @@ from elastalog.backends.kernel.store import snapshot
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.transaction import Homes
 from elastalog.backends.protocol import Matrix, Procedure, StateChanges
-from elastalog.backends.spark.results import (
-    ChangesWritten,
-    Failed,
-    Fault,
-    Result,
-    Spent,
-    StateWritten,
-    ValuesMade,
-    Worked,
-)
+from elastalog.backends.spark.results import Failed, Fault, FileWritten, Result, Spent, ValuesMade, Worked
 from elastalog.backends.spark.routing import Routing
 from elastalog.backends.spark.transports import Rounds
 from elastalog.backends.spark.values import Values, shows_numbers_of_texts
@@ -225,13 +216,13 @@ def values_made(spec: StratumSpec, share: int, dictionary: Dictionary) -> Values
 
 def results_of(spec: StratumSpec, share: int, name: str, facts: FactWords) -> Iterator[Result]:
     """Writes the state of a relation, and what is different in it from the state before, if that is wanted."""
-    yield StateWritten(share, name, write_words(spec.folder, name, facts, spec.annotation))
+    yield FileWritten(share, name, write_words(spec.folder, name, facts, spec.annotation))
     if spec.is_rebuilt:
         old, _ = snapshot.restored(name, facts.words.shape[1], True, *spec.owned(name, share))
         changes = snapshot.changes_between(old, facts)
         if len(changes):
             heard = int(changes.are_heard(spec.annotation.is_global).sum())
-            yield ChangesWritten(share, name, write_changes(spec.folder, name, changes, spec.annotation), heard)
+            yield FileWritten(share, name, write_changes(spec.folder, name, changes, spec.annotation), heard)
 
 
 def write_share(
@@ -240,7 +231,7 @@ def write_share(
     """Writes a share of a relation anew, without changes."""
     held, _ = snapshot.restored(name, width, True, *filed.read(width, routing, share))
     file = write_words(folder, name, snapshot.state(held, 0))
-    yield StateWritten(share, name, replace(file, routing=routing, share=share))
+    yield FileWritten(share, name, replace(file, routing=routing, share=share))
 
 
 def facts_with(words: np.ndarray, level: np.ndarray, count: np.ndarray) -> FactWords:
@@ -361,14 +352,14 @@ def owned_changes(
     if not len(changes):
         return
     heard = int(changes.are_heard(base.annotation.is_global).sum())
-    yield ChangesWritten(share, name, write_changes(folder, name, changes, base.annotation), heard)
+    yield FileWritten(share, name, write_changes(folder, name, changes, base.annotation), heard)
     if base.files[name].is_worn_in(base.owners(name), share):
         Homes({name: relation}).commit()
         rows = relation.present_rows()
         words = outward(relation.rows[rows])
         is_mine = base.owners(name).shares_of(words) == share
         state = FactWords(words[is_mine], relation.level[rows[is_mine]], relation.count[rows[is_mine]])
-        yield StateWritten(share, name, write_words(folder, name, state, base.annotation))
+        yield FileWritten(share, name, write_words(folder, name, state, base.annotation))
 
 
 Held = tuple[FactWords, list[StateChanges]]

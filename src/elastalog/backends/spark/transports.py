@@ -22,7 +22,7 @@ import struct
 import threading
 import time
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import Any
@@ -33,6 +33,7 @@ from elastalog.backends.spark.messages import Message, Messages, Outgoing, TaskF
 from elastalog.backends.spark.results import RoundWritten, SavedState
 from elastalog.folders.addresses import inside
 from elastalog.folders.files import files_at, put
+from elastalog.folders.local import ReadInto
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,9 @@ class RoundEnded(Exception):
 
 
 class StagedMessages(Messages):
-    """The rounds of one task within a stage."""
+    """The rounds of one task within a stage, in which it knows nothing of those before."""
+
+    remembers = False
 
     def __init__(self, folder: str, share: int, shares: int, rounds: Rounds) -> None:
         super().__init__(folder, share, shares)
@@ -82,27 +85,22 @@ class StagedMessages(Messages):
         """The state, from which the task goes on, has all rounds but the last."""
         self._round = len(self.rounds.files) - 1
 
-    def exchange(self, outgoing: Mapping[str, Outgoing], note: Any = None) -> list[Message]:
-        self._round += 1
+    def _write(self, packed: Any, note: Any) -> None:
         if self._round > len(self.rounds.files):
-            packed = {address: self._packed(out) for address, out in outgoing.items() if len(out.rows)}
             location = inside(self.folder, f"round-{uuid.uuid4().hex}")
-            put(location, *self._content(packed, note, self._everybody()))
+            put(location, *self._content(packed, note, range(self.shares + 1)))
             raise RoundEnded(location)
-        self.notes = []
-        messages = []
-        for location in self.rounds.files[self._round - 1]:
-            with files_at(location).opened(location) as file:
-                given = self._read(file, self._everybody())
-            messages += [Message(address, rows, self.notes[-1]) for address, rows in given.items()]
-        return messages
+
+    def _given_by(self, sender: int) -> dict[str, np.ndarray]:
+        location = self.rounds.files[self._round - 1][sender]
+        with files_at(location).opened(location) as read_into:
+            return self._read(read_into, range(self.shares + 1))
+
+    def _forget(self) -> None:
+        """The driver removes what no stage reads any more."""
 
     def give_up(self) -> None:
         """The driver hears of it, and starts no other stage."""
-
-    def _everybody(self) -> Sequence[int]:
-        """A task forgets what it gives itself: that is in its file too."""
-        return range(self.shares + 1)
 
 
 _LENGTH = struct.Struct("<Q")
@@ -273,7 +271,7 @@ class LinkedMessages(Messages):
                 link.send(*self._content(None, None, (share, self.shares)))
 
     def _given_by(self, sender: int) -> dict[str, np.ndarray]:
-        return self._read(_Received(self._links[sender].receive()), (self.share, self.shares))
+        return self._read(_reading(self._links[sender].receive()), (self.share, self.shares))
 
     def _forget(self) -> None:
         """Nothing is left behind; but the driver, which sees no files of rounds, is told now and then how far tasks
@@ -288,14 +286,13 @@ class LinkedMessages(Messages):
             link.close()
 
 
-class _Received:
-    """A block that has arrived, as a file; see `folders.files.OpenedFile`."""
+def _reading(block: bytearray) -> ReadInto:
+    """Reads a block that has arrived as a file."""
 
-    def __init__(self, block: bytearray) -> None:
-        self._block = memoryview(block)
-
-    def read_into(self, room: memoryview, offset: int) -> None:
-        stretch = self._block[offset : offset + len(room)]
+    def read_into(room: memoryview, offset: int) -> None:
+        stretch = memoryview(block)[offset : offset + len(room)]
         if len(stretch) < len(room):
             raise EOFError("a message is too short")
         room[:] = stretch
+
+    return read_into

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from elastalog.diagnostics.diagnostic import ElastalogError, finding
@@ -21,21 +21,12 @@ class Taken(Exception):
     """There is an object already, or another than the one that was to be replaced."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tag:
-    """What tells the content of an object from any other under its name: a tag, or a version, as servers have it."""
+Tag: TypeAlias = dict[str, str]
+"""What tells the content of an object from any other under its name: a tag, or a version, as servers have it."""
 
-    tag: str | None
-    version: str | None
 
-    @staticmethod
-    def of(told: Mapping[str, Any]) -> Tag:
-        return Tag(told.get("e_tag"), told.get("version"))
-
-    @property
-    def condition(self) -> dict[str, str]:
-        given = {"e_tag": self.tag, "version": self.version}
-        return {name: value for name, value in given.items() if value is not None}
+def _tag(told: Mapping[str, Any]) -> Tag:
+    return {name: told[name] for name in ("e_tag", "version") if told.get(name) is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +53,7 @@ class Objects:
         def ask() -> Object:
             found = obstore.get(self._store, name)
             meta = found.meta
-            return Object(bytes(found.bytes()), Tag.of(meta), meta["last_modified"])
+            return Object(bytes(found.bytes()), _tag(meta), meta["last_modified"])
 
         try:
             return self._asked(ask)
@@ -74,7 +65,7 @@ class Objects:
         import obstore
 
         try:
-            return self._asked(lambda: Tag.of(obstore.head(self._store, name)))
+            return self._asked(lambda: _tag(obstore.head(self._store, name)))
         except FileNotFoundError:
             return None
 
@@ -85,7 +76,7 @@ class Objects:
 
     def replace(self, name: str, data: bytes, tag: Tag) -> Tag:
         """Puts an object in the place of the one with a tag. Raises Taken if that is gone. Returns its tag."""
-        return self._put(name, data, tag.condition)
+        return self._put(name, data, tag)
 
     def _put(self, name: str, data: bytes, mode: Any) -> Tag:
         try:
@@ -103,7 +94,7 @@ class Objects:
 
         def ask() -> Tag:
             try:
-                return Tag.of(obstore.put(self._store, name, data, mode=mode))
+                return _tag(obstore.put(self._store, name, data, mode=mode))
             except (exceptions.AlreadyExistsError, exceptions.PreconditionError, FileNotFoundError):
                 raise Taken(name) from None
             except (exceptions.NotSupportedError, NotImplementedError) as error:
