@@ -14,9 +14,10 @@ import elastalog
 from elastalog.analysis.program import Base
 from elastalog.diagnostics.diagnostic import ElastalogError, FindingWarning, LimitReached
 from elastalog.pipeline.files.policy import BadRows
-from elastalog.pipeline.files.read import read_facts, read_input
+from elastalog.pipeline.files.read import read_input
 from elastalog.relations.rows import columns_of_rows
 from elastalog.relations.schema import Column, Schema
+from tests.pipeline.reading import read_facts
 from tests.pipeline.schemas import EDGE, NAME, PAIR, one, relation
 from tests.refusals import refused
 

@@ -26,10 +26,10 @@ from elastalog.diagnostics.quota import Quota, resident_bytes
 from elastalog.pipeline.files import allowance
 from elastalog.pipeline.files.allowance import Allowance, file_bytes, reading_within
 from elastalog.pipeline.files.diff import read_diff, update_files
-from elastalog.pipeline.files.read import read_facts
 from elastalog.relations.schema import Column, Schema
 from elastalog.session.materialisation import Materialisation
 from elastalog.settings import SETTINGS
+from tests.pipeline.reading import read_facts
 from tests.pipeline.schemas import PAIR
 
 EDGE = ".decl edge(x: symbol, y: number)\n.input edge\n.decl a(x: symbol)\na(x) :- edge(x, _).\n"

@@ -20,12 +20,12 @@ from elastalog.pipeline.files import loading, policy
 from elastalog.pipeline.files.format import Format
 from elastalog.pipeline.files.loading import Source, plain_file
 from elastalog.pipeline.files.policy import BadRows
-from elastalog.pipeline.files.read import read_facts
 from elastalog.pipeline.files.text import _read_exactly
 from elastalog.relations.schema import Column, Schema
 from elastalog.relations.tables import to_table, to_words
 from elastalog.relations.words import Dictionary
 from elastalog.settings import SETTINGS
+from tests.pipeline.reading import read_facts
 from tests.pipeline.schemas import EDGE as MIXED
 from tests.pipeline.schemas import NAME, PAIR
 

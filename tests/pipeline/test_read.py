@@ -21,11 +21,12 @@ from elastalog.pipeline.files import text
 from elastalog.pipeline.files.format import Format
 from elastalog.pipeline.files.parquet import read_parquet_table
 from elastalog.pipeline.files.policy import BadRows
-from elastalog.pipeline.files.read import read_facts, read_input
+from elastalog.pipeline.files.read import read_input
 from elastalog.pipeline.files.text import _read_exactly, _read_fast
 from elastalog.relations.schema import Column, Schema
 from elastalog.relations.symbols import Symbols
 from elastalog.settings import SETTINGS
+from tests.pipeline.reading import read_facts
 from tests.pipeline.schemas import EDGE, FLAG, NAME, PAIR, one, relation
 from tests.refusals import refused
 

@@ -16,12 +16,12 @@ from elastalog.analysis.program import Base
 from elastalog.analysis.values import plain_text
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.pipeline.files.paths import replacing, resolve_under
-from elastalog.pipeline.files.read import read_facts
 from elastalog.pipeline.files.write import write_facts, write_output
 from elastalog.relations.schema import Column, Schema
 from elastalog.relations.tables import to_table, to_words
 from elastalog.relations.words import Dictionary
 from elastalog.settings import SETTINGS
+from tests.pipeline.reading import read_facts
 from tests.pipeline.schemas import EDGE, FLAG, one, relation
 from tests.refusals import refused
 

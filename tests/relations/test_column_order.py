@@ -18,10 +18,10 @@ import elastalog
 from elastalog.analysis.program import Base
 from elastalog.diagnostics.diagnostic import ElastalogError, FindingWarning
 from elastalog.pipeline.files.diff import read_diff
-from elastalog.pipeline.files.read import read_facts
 from elastalog.relations.schema import Column, Schema, column_order
 from elastalog.relations.tables import to_words
 from elastalog.relations.words import Dictionary
+from tests.pipeline.reading import read_facts
 from tests.refusals import refused
 
 EDGE = Schema("edge", (Column("from", Base.NUMBER), Column("to", Base.NUMBER)))

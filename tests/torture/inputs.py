@@ -15,9 +15,9 @@ from elastalog.diagnostics.catalogue import CATALOGUE
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.pipeline.files.diff import read_diff
 from elastalog.pipeline.files.policy import BadRows
-from elastalog.pipeline.files.read import read_facts
 from elastalog.program import Program
 from elastalog.relations.schema import schemas_of
+from tests.pipeline.reading import read_facts
 from tests.storage.scripted import folder_in_memory
 from tests.torture.changing import changed_programs, in_a_row
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from functools import partial
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from elastalog.backends.annotation import Annotation
 from elastalog.backends.protocol import NO_OTHER_PLACE, Backend
@@ -62,11 +62,10 @@ def _kernel_with_device(
     program: LogicalProgram,
     dictionary: Dictionary,
     *,
-    annotation: Annotation,
-    jobs: int = 1,
     watch: Watch | None = None,
     is_asked: bool,
     room: int | None,
+    **options: Any,
 ) -> Backend:
     """A kernel that has strata evaluated on a device. Where there is none, one that was asked for is NumPy."""
     from elastalog.backends.gpu import starting
@@ -76,7 +75,7 @@ def _kernel_with_device(
     is_there = starting.is_there()
     if not is_there and not is_asked:
         log.info("in this process: %s", NO_OTHER_PLACE)
-        return KernelBackend(program, dictionary, annotation=annotation, jobs=jobs, watch=watch)
+        return KernelBackend(program, dictionary, watch=watch, **options)
     from elastalog.backends.gpu.place import DevicePlace
 
     arrays = None
@@ -86,16 +85,11 @@ def _kernel_with_device(
         log.warning("engine gpu: there is no GPU; NumPy takes its place")
         arrays = on_numpy(room)
     place = DevicePlace(arrays, dictionary, program.checked.source, watch, is_asked=is_asked, room=room)
-    return KernelBackend(program, dictionary, annotation=annotation, jobs=jobs, watch=watch, place=place)
+    return KernelBackend(program, dictionary, watch=watch, place=place, **options)
 
 
 def by_sorted_arrays(
-    program: LogicalProgram,
-    dictionary: Dictionary,
-    *,
-    annotation: Annotation,
-    jobs: int = 1,
-    watch: Watch | None = None,
+    program: LogicalProgram, dictionary: Dictionary, *, watch: Watch | None = None, **options: Any
 ) -> Backend:
     """A kernel that has strata evaluated as for a device, by joins of sorted arrays, on NumPy and to the end. Nothing
     of that is in its own way to evaluate them, by indexes and compiled rounds, which it is there to check."""
@@ -107,4 +101,4 @@ def by_sorted_arrays(
     place = DevicePlace(
         on_numpy(), dictionary, program.checked.source, watch, is_asked=True, chunk=1 << 20, goes_to_the_end=True
     )
-    return KernelBackend(program, dictionary, annotation=annotation, jobs=jobs, watch=watch, place=place)
+    return KernelBackend(program, dictionary, watch=watch, place=place, **options)

@@ -51,7 +51,7 @@ def read_relation(
     from elastalog.evaluation.stored import unmoved
     from elastalog.relations.schema import schema_named
     from elastalog.spark.stored_rows import folder_of, readable, shares_of, state_and_schemas
-    from elastalog.storage.parts import set_aside
+    from elastalog.storage.snapshots import set_aside
 
     root = folder_of(os.fspath(store))
     with unmoved(root):

@@ -27,17 +27,14 @@ def back_up(root: Path, to: Path, files: FileSystem | None = None) -> int:
     with reading(root / FORMAT_FILE):  # a writer removes no file as long as this lasts
         manifest = read_manifest(root)
         pointer = read_bytes(root / POINTER)
-        last = manifest.journals[-1]
-        reader = JournalReader(root, last.name, manifest.store, last.epoch)
-        for _ in reader:
-            pass  # until the last complete record: a writer may be in the middle of another
+        reader = _read_to_the_end(root, manifest)
         try:
             files.make_folder(to)
             for name in sorted(manifest.names() - {POINTER, LOCK}):
                 data = read_bytes(root / name)
                 target = to / name
                 files.make_folder(target.parent)
-                files.create(target, data[: reader.end] if name == last.name else data)
+                files.create(target, data[: reader.end] if root / name == reader.path else data)
             for folder in {to, *((to / name).parent for name in manifest.names())}:
                 files.flush_folder(folder)
             files.flush_folder(to.absolute().parent)
@@ -60,26 +57,25 @@ def _check_files(root: Path) -> tuple[list[Diagnostic], int]:
         return list(error.diagnostics), 1
     found: list[Diagnostic] = []
     files = list(manifest.files())
-    for file in files:
+    for file in (*files, None):
         try:
-            read_checked(root, file)
+            if file is not None:
+                read_checked(root, file)
+            elif (reader := _read_to_the_end(root, manifest)).size > reader.end:
+                found.append(errors.discarded(reader.path, reader.size - reader.end, reader.epoch))
         except ElastalogError as error:
             found += error.diagnostics
-    found += _check_last_journal(root, manifest)
     return found, len(files) + 4
 
 
-def _check_last_journal(root: Path, manifest: Manifest) -> list[Diagnostic]:
+def _read_to_the_end(root: Path, manifest: Manifest) -> JournalReader:
+    """A reader of the last journal, which has gone through it until the last complete record: a writer may be in the
+    middle of another."""
     last = manifest.journals[-1]
-    try:
-        reader = JournalReader(root, last.name, manifest.store, last.epoch)
-        for _ in reader:
-            pass
-    except ElastalogError as error:
-        return list(error.diagnostics)
-    if reader.size > reader.end:
-        return [errors.discarded(reader.path, reader.size - reader.end, reader.epoch)]
-    return []
+    reader = JournalReader(root, last.name, manifest.store, last.epoch)
+    for _ in reader:
+        pass
+    return reader
 
 
 def read_log(path: str | os.PathLike[str]) -> tuple[LogEntry, ...]:

@@ -23,6 +23,7 @@ import os
 import re
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future, wait
 from dataclasses import replace
 from hashlib import file_digest, sha256
 from pathlib import Path
@@ -32,14 +33,16 @@ from typing import Any
 import pyarrow as pa
 
 from elastalog.backends.rows import merged
-from elastalog.folders.files import files_at
+from elastalog.folders.addresses import inside, is_address
+from elastalog.folders.files import files_at, put
 from elastalog.late import dataclass
 from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
+from elastalog.storage import errors
 from elastalog.storage.entries import LogEntry, ProgramChange
-from elastalog.storage.filesystem import FileEntry, FileSystem, write_checked
+from elastalog.storage.filesystem import FileEntry, FileSystem, read_bytes, read_checked, require_digest, write_checked
 from elastalog.storage.lock import unread
-from elastalog.storage.manifest import FORMAT_FILE, JournalFile, Manifest, Segment, Snapshot
+from elastalog.storage.manifest import FORMAT_FILE, POINTER, JournalFile, Manifest, Segment, Snapshot, pointer_to
 from elastalog.storage.state import WRITING_FACTS, StoredState, columns_of, facts_bytes, patterns_bytes, texts_bytes
 
 FACTS = "facts"
@@ -184,6 +187,47 @@ def collect(files: FileSystem, root: Path, manifest: Manifest) -> None:
                 files.remove(path)
 
 
+# --- what is set aside -----------------------------------------------------------------------------------------------
+
+
+def set_aside(state: StoredState, relation: str, folder: str) -> None:
+    """For readers that come back to an epoch later, such as Spark jobs: makes a store of its own in a folder, of a
+    relation alone; of links where that is possible, so that a writer of the store may go on and remove its own. Files
+    are checked, but for that of the relation; nothing is read into memory unless the folder is at an address. Of the
+    dictionary only what can be needed is there."""
+    file, _ = state.file_and_changes(relation)
+    bases = set(state.layout[relation])
+    manifest, snapshot = state.manifest, state.snapshot
+    kept = replace(snapshot, relations={name: entry for name, entry in snapshot.relations.items() if entry == file})
+    manifest = replace(manifest, snapshots=(kept,), journals=journals_after(manifest, snapshot.epoch))
+    segments = (*(manifest.symbols if "symbol" in bases else ()), *(manifest.patterns if bases - {"symbol"} else ()))
+    programs = {entry for entry in (manifest.program, snapshot.program, snapshot.made_for) if entry is not None}
+    for name in (FACTS, DICTIONARY):
+        files_at(folder).make_folder(inside(folder, name))
+    for entry in (*programs, *(segment.file for segment in segments)):
+        _keep(state.root, entry.name, folder, entry)
+    for name in (FORMAT_FILE, *(journal.name for journal in manifest.journals), *([file.name] if file else [])):
+        _keep(state.root, name, folder)
+    data = manifest.encode()
+    put(inside(folder, manifest.name), data)
+    put(inside(folder, POINTER), pointer_to(manifest, data))
+
+
+def _keep(root: Path, name: str, folder: str, entry: FileEntry | None = None) -> None:
+    source, kept = root / name, inside(folder, name)
+    if is_address(folder):
+        put(kept, read_bytes(source) if entry is None else read_checked(root, entry))
+        return
+    try:
+        files_at(kept).copy(str(source), kept)
+    except FileNotFoundError:
+        raise errors.missing(source) from None
+    except OSError as error:
+        raise errors.not_readable(source, error) from None
+    if entry is not None:
+        require_digest(Path(kept), entry, source)
+
+
 # --- files written piece by piece ------------------------------------------------------------------------------------
 
 
@@ -312,11 +356,9 @@ class BackgroundSnapshot:
         self.moment = moment
         self._write = write
         self._state = state
-        self._written: Written | None = None
-        self._error: BaseException | None = None
         self._is_abandoned = threading.Event()
-        # An event, because Ctrl-C during `Thread.join` makes Python 3.11 take the thread for ended.
-        self._done = threading.Event()
+        # Not the end of a thread: Ctrl-C during `Thread.join` makes Python 3.11 take it for ended.
+        self._written: Future[Written] = Future()
         self._is_begun = False
 
     def start(self) -> None:
@@ -340,28 +382,24 @@ class BackgroundSnapshot:
                     raise Abandoned
                 return merged(*stored.relation(name))
 
-            self._written = self._write(fetch)
+            self._written.set_result(self._write(fetch))
         except BaseException as error:
-            self._error = error
-        finally:
-            self._done.set()
+            self._written.set_exception(error)
 
     @property
     def is_done(self) -> bool:
-        return self._done.is_set() or not self._is_begun
+        return self._written.done() or not self._is_begun
 
     def wait(self) -> None:
         """Until it has been written, or failed. Ctrl-C may have come before it was begun at all."""
         if self._is_begun:
-            self._done.wait()
+            wait([self._written])
 
     def result(self) -> Written:
         """What was written, once it is done. Raises what went wrong."""
-        if self._error is not None:
-            raise self._error
-        if self._written is None:
+        if not self._is_begun:
             raise Abandoned
-        return self._written
+        return self._written.result()
 
     def abandon(self) -> None:
         """Ends it without a result; at the latest when the file being written is."""

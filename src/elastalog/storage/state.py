@@ -6,7 +6,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,6 +19,7 @@ from elastalog.backends.protocol import GONE, StateChanges
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.diagnostics.quota import look
 from elastalog.late import dataclass
+from elastalog.pipeline.files.ahead import Ahead, Part
 from elastalog.relations.arrays import array_of_numbers, array_of_texts, numbers_of_array
 from elastalog.relations.facts import COUNT, LEVEL, FactWords
 from elastalog.relations.meanings import Entries
@@ -114,13 +115,9 @@ class StoredState:
         if self.snapshot.bytes < LARGE:
             yield from ((name, *self.relation(name)) for name in names)
             return
-        with ThreadPoolExecutor(1) as reader:
-            coming = reader.submit(self.relation, names[0])
-            for name, following in zip(names, (*names[1:], None), strict=True):
-                facts, changes = coming.result()
-                if following is not None:
-                    coming = reader.submit(self.relation, following)
-                yield name, facts, changes
+        with closing(Ahead((Part(partial(self.relation, name)) for name in names), 1, "reading a store")) as coming:
+            coming.start()
+            yield from ((name, *found) for name, found in zip(names, coming, strict=True))
 
     @contextmanager
     def filling(self, dictionary: Dictionary | None) -> Iterator[None]:

@@ -201,19 +201,15 @@ class BadChanges:
 
     def __init__(self, policy: BadRows) -> None:
         self.policy = policy
-        self._bad: dict[str, list[BadRow]] = {}
-        self._files: dict[str, dict[str, None]] = {}
-        self._loaded: dict[str, int] = {}
-        self._converted: dict[str, int] = {}
+        self._given: dict[str, tuple[dict[str, None], int, list[BadRow], int]] = {}
 
     def add(self, relation: str, files: Iterable[str], loaded: int, bad: list[BadRow], converted: int = 0) -> None:
         """Takes note of rows of a relation. Raises ElastalogError if the policy does not let the bad ones pass."""
-        gathered = [*self._bad.get(relation, ()), *bad]
+        files_before, loaded_before, bad_before, converted_before = self._given.get(relation, ({}, 0, [], 0))
+        gathered = [*bad_before, *bad]
         refuse(self.policy, relation, gathered)
-        self._bad[relation] = gathered
-        self._files.setdefault(relation, {}).update(dict.fromkeys(files))
-        self._loaded[relation] = self._loaded.get(relation, 0) + loaded
-        self._converted[relation] = self._converted.get(relation, 0) + converted
+        every = {**files_before, **dict.fromkeys(files)}
+        self._given[relation] = every, loaded_before + loaded, gathered, converted_before + converted
 
     def add_of_diff(self, relation: str, bad: Sequence[BadRow]) -> None:
         """Takes note of rows of diff files that are not facts."""
@@ -223,7 +219,7 @@ class BadChanges:
         """Warns of bad rows, and appends them to the quarantine, if that is the policy: a service has many updates, and
         the rows of all of them are kept. Done before the commit, so that none is lost whatever happens then."""
         warn_of_lost(self.reports)
-        for relation, bad in self._bad.items():
+        for relation, (_, _, bad, _) in self._given.items():
             if bad and self.policy.policy == "quarantine":
                 path = self.policy.quarantine(relation)
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -235,7 +231,4 @@ class BadChanges:
     @property
     def reports(self) -> tuple[Report, ...]:
         """What reading the update came to, by relation."""
-        return tuple(
-            report_of(self.policy, name, self._files[name], self._loaded[name], bad, self._converted[name])
-            for name, bad in self._bad.items()
-        )
+        return tuple(report_of(self.policy, name, *given) for name, given in self._given.items())

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 _Read: TypeAlias = tuple[pa.Table, list[BadRow], int]
 """The good rows, the bad ones, and how many values were given in another type."""
 
-NO_PARAMETERS: Mapping[str, str] = {}
-
 log = logging.getLogger("elastalog.facts")
 
 
@@ -48,14 +46,6 @@ class FactsRead:
     table: pa.Table
     report: Report
     files: FactFiles | None = None
-
-
-def read_facts(
-    schema: Schema, path: Path | str, parameters: Mapping[str, str] = NO_PARAMETERS, policy: BadRows | None = None
-) -> FactsRead:
-    """The facts in one file. Its format follows from its name and the parameters (see `Format.of`)."""
-    table, bad, converted = _read_file(schema, Path(path), parameters)
-    return FactsRead(table, settle(policy or FAIL, schema.name, [str(path)], table.num_rows, bad, converted))
 
 
 def read_input(relation: Relation, root: Path | str, policy: BadRows | None = None) -> FactsRead:
