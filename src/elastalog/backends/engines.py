@@ -49,10 +49,10 @@ def backend_maker(engine: str, cluster: Cluster | None = None, room: int | None 
 
             return KernelBackend
         case ("gpu", _) | ("auto", None):
-            from elastalog.backends.gpu import starting
+            from elastalog.backends.gpu.starting import begin, is_there
 
-            if engine == "gpu" and starting.is_there():
-                starting.begin()  # beside all that comes before
+            if engine == "gpu" and is_there():
+                begin()  # beside all that comes before
             return partial(_kernel_with_device, is_asked=engine == "gpu", room=room)
         case _:
             raise ValueError(f"there is no engine `{engine}`, or not without a cluster")
@@ -68,18 +68,17 @@ def _kernel_with_device(
     **options: Any,
 ) -> Backend:
     """A kernel that has strata evaluated on a device. Where there is none, one that was asked for is NumPy."""
-    from elastalog.backends.gpu import starting
+    from elastalog.backends.gpu.starting import is_there
     from elastalog.backends.kernel.backend import KernelBackend
 
-    watch = watch or Watch()
-    is_there = starting.is_there()
-    if not is_there and not is_asked:
+    watch, has_device = watch or Watch(), is_there()
+    if not has_device and not is_asked:
         log.info("in this process: %s", NO_OTHER_PLACE)
         return KernelBackend(program, dictionary, watch=watch, **options)
     from elastalog.backends.gpu.place import DevicePlace
 
     arrays = None
-    if not is_there:
+    if not has_device:
         from elastalog.backends.gpu.arrays import on_numpy
 
         log.warning("engine gpu: there is no GPU; NumPy takes its place")

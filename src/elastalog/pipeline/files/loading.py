@@ -287,11 +287,11 @@ def sources_in(program: CheckedProgram, folder: Path, policy: BadRows) -> list[S
 
 def sources_at(program: CheckedProgram, given: Mapping[str, object], policy: BadRows) -> list[Source]:
     """The sources of the relations for which paths are given."""
-    from elastalog.pipeline.files.sniffing import described
-
     found: list[Source] = []
     for name, path in given.items():
         if type(path) is not list and isinstance(path, str | os.PathLike) and name in program.relations:
+            from elastalog.pipeline.files.sniffing import described
+
             schema, said = Schema.of(program.relations[name]), said_of_text(program, name)
             file = _plain_path(schema, Path(path), said)
             understood = "" if file is None else described(file.form)
