@@ -37,6 +37,15 @@ INSTEAD: Final = {
     "inserted": ": by relation: `changes[name].inserted`, of all together `changes.to_pandas()`",
     "deleted": ": by relation: `changes[name].deleted`, of all together `changes.to_pandas()`",
     "where": ': write `relation.filter(lambda x, y: x < y)`, or a query, `db.query("path(1, X)")`',
+    **dict.fromkeys(("why", "prove"), ": `db.explain(fact)` says why it holds, `db.why_not(fact)` why it does not"),
+    "whynot": ": write `db.why_not(fact)`",
+    **dict.fromkeys(("get", "facts"), ': write `db["path"]`; `db.schemas` has all relations'),
+    **dict.fromkeys(("first", "limit", "take"), ": `relation.sort().head(3)` is a list of the first three"),
+    **dict.fromkeys(("count", "size"), ": write `len(relation)`"),
+    **dict.fromkeys(("df", "to_df"), ": write `relation.to_pandas()`, or `relation.to_polars()`"),
+    **dict.fromkeys(("add_rule", "add_rules"), ': write `db.change_rules("path(x, x) :- edge(x, _).")`'),
+    **dict.fromkeys(("run", "execute", "ask"), ': everything is evaluated when it is asked: `db.query("path(1, X)")`'),
+    **dict.fromkeys(("save", "persist"), ": a session opened with `store=PATH` keeps every epoch there"),
     "relations": ": `db.schemas` has them by name, and `db[name]` is one",
 }
 """What to write instead of members that never existed but that users expect."""

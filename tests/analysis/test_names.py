@@ -295,6 +295,8 @@ _SELECTED = "ask for the facts that fit a pattern, with a variable for each colu
         ("q(x) :- n(x, k), y = if k > 3 then 1 else 0, y = 1.", _CASES),
         ("q(x) :- n(x, if(1 > 3, 1, 0)).", _CASES),
         ("q(x) :- n(x, k), k < today().", _CLOCK),
+        (".decl t(min d: number)", "an attribute is written `name: min number`"),
+        (".decl t(d: max(number))", "write it without brackets: `max number`"),
         (
             "q(x) :- n(x, true).",
             _TRUTH,

@@ -118,6 +118,10 @@ def test_a_shell_on_a_store_changes_it(store: Path) -> None:
         assert (3, 4) in db["edge"]
 
 
+def test_a_program_alone_is_no_command() -> None:
+    assert "No such command 'reach.dl'. Did you mean 'run reach.dl'?" in run("reach.dl").stderr
+
+
 def test_help_has_groups_and_whole_summaries() -> None:
     found = run("--help").stdout
     assert [line for line in found.splitlines() if re.fullmatch(r"[A-Z][a-z ]+:", line)] == [

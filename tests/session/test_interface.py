@@ -952,3 +952,30 @@ def test_dates_in_another_form_are_told_of_where_they_are_compared() -> None:
     assert '"3.4.2026"' in found
     uncompared = DUE.replace('d < "2026-05-01"', 'd != "2026-05-01"')
     assert not told(lambda: elastalog.open(uncompared, {"due": [("zoe", "3.4.2026")]}))
+
+
+def test_what_users_expect_is_told_what_it_is_called(tmp_path: Path) -> None:
+    with elastalog.open(PROGRAM, EDGES) as db:
+        with pytest.raises(AttributeError, match=r"`db\.explain\(fact\)` says why it holds"):
+            db.why("path(1, 2)")
+        with pytest.raises(AttributeError, match=r"`relation\.sort\(\)\.head\(3\)`"):
+            db["path"].first()
+        with pytest.raises(TypeError, match=r"deleted facts are a mapping .*\n.*write `db\.apply\(\{"):
+            db.apply("edge", [(7, 8)])
+
+
+def test_quotes_that_would_be_part_of_texts_are_told_of(tmp_path: Path) -> None:
+    program = ".decl calls(caller: symbol, callee: symbol)\n.input calls\n"
+    (tmp_path / "calls.facts").write_text('"f"\t"g"\n"g"\t"h"\n')
+    with pytest.warns(UserWarning, match="E0527") as warned:
+        assert ('"f"', '"g"') in elastalog.open(program, tmp_path)["calls"]
+    advised = '.input calls(rfc4180=true, delimiter="\\t")'
+    assert "are taken for a part of them, as in `\"f\"`\n" in str(warned[0].message)
+    assert f"= help: if they are none: `{advised}`" in str(warned[0].message)
+    assert not told(lambda: elastalog.open(program.replace(".input calls", advised), tmp_path))
+    (tmp_path / "calls.facts").write_text('"f"\tg\n')
+    assert not told(lambda: elastalog.open(program, tmp_path))
+    (tmp_path / "calls.facts").write_text('"1"\t"2"\n')
+    with refused("E0502", match="`\"1\"` is not a number") as raised:
+        elastalog.open(program.replace("symbol", "number"), tmp_path)
+    assert "add `rfc4180=true`" in (raised.value.diagnostics[0].help or "")

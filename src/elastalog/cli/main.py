@@ -100,6 +100,8 @@ class LazyGroup(click.Group):
             from elastalog.diagnostics.nearest import nearest
 
             near = (_MEANT.get(args[0]) or nearest(args[0], COMMANDS)) if args else None
+            if near is None and args and args[0].endswith(".dl"):
+                near = f"run {args[0]}"
             if near is not None:
                 raise click.UsageError(f"{fault.message} Did you mean '{near}'?", ctx) from None
             raise

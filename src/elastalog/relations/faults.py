@@ -48,12 +48,17 @@ def for_whole(column: str) -> str:
 
 
 def for_separators(text: str) -> str:
-    """What to do about a number with separators or a decimal comma; nothing if the text is none."""
+    """What to do about a number with separators, a decimal comma or quotes; nothing if the text is none."""
+    if text[:1] == text[-1:] == '"' and text[1:-1].lstrip("+-").isdecimal():
+        return _QUOTED_ADVICE
     return _SEPARATED_ADVICE if _SEPARATED.fullmatch(text) else ""
 
 
 _SEPARATED = re.compile(
     r"[ \t]*[+-]?(?:\d{1,3}(?:[.,_'’ \u00a0\u202f]\d{3})+(?:[.,]\d+)?|\d+,\d+|\d+(?:_\d+)+(?:\.\d+)?)[ \t]*", re.ASCII
+)
+_QUOTED_ADVICE = (
+    "the file has quotes, as CSV has: add `rfc4180=true`, and its `delimiter` unless that is a comma, to `.input`"
 )
 _SEPARATED_ADVICE = "write digits without separators, as in `1200`; the decimal sign of a float is a point, as in `3.5`"
 

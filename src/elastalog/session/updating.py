@@ -11,7 +11,7 @@ from typing import TypeVar
 from elastalog.analysis.functor_values import INVALID_DATES
 from elastalog.backends.protocol import ChangedWords
 from elastalog.backends.watch import Within
-from elastalog.diagnostics.arguments import require_one_of, wrong_kind
+from elastalog.diagnostics.arguments import require_mapping, require_one_of, wrong_kind
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, InternalError, finding, warn_of
 from elastalog.evaluation.changes import Changes, RelationChanges, Update
 from elastalog.evaluation.costs import Forecast
@@ -74,6 +74,9 @@ class Updates:
         """Applies an update, given as rows by relation or as the path of a diff file."""
         update = PendingUpdate(self, source, batch, bad_rows)
         if inserted is not None and type(inserted) is not dict and isinstance(inserted, _PATHS):
+            require_mapping(
+                "deleted facts are a mapping from relations to rows", deleted, 'write `db.apply({"edge": [(1, 2)]})`'
+            )
             update.read(inserted)
             inserted = None
         fill(update, inserted, deleted)

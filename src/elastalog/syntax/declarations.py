@@ -133,11 +133,13 @@ class DeclarationParser(ClauseParser):
     def attribute(self, *, is_column: bool = False) -> Attribute:
         self.annotations("the name of an attribute")
         name = self.name("the name of an attribute", allow_reserved=True)
-        self.expect(":", "after the name of an attribute", advice="an attribute is written `name: type`")
+        before = self.texts[name]
+        form = f"name: {before} number" if before in ("min", "max") else "name: type"
+        self.expect(":", "after the name of an attribute", advice=f"an attribute is written `{form}`")
         improves = self.texts[self.position]
         if improves in ("min", "max"):
             self.position += 1
-            if self.texts[self.position] == "<":
+            if self.texts[self.position] in ("<", "("):
                 raise self.unexpected("a type", advice=f"write it without brackets: `{improves} number`")
         type_name, type_span = self.type_name()
         if is_column and (late := self.texts[self.position]) in ("min", "max"):

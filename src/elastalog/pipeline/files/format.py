@@ -271,6 +271,9 @@ def _out_of_range(column: Column, text: str) -> Fault:
     return Fault(faults.RANGE, f"{shown(text)} does not fit {column.base.value} `{column.name}`")
 
 
+_QUOTED = re.compile(r'"[^"]*"')
+
+
 def is_like_a_header(schema: Schema, first: Sequence[str]) -> bool:
     """Whether the fields of the first line are names of columns, and would be taken for a fact."""
     # Where a name is not a value, the line is a bad row; `X` and `Y` may well be values of columns `x` and `y`.
@@ -308,6 +311,8 @@ def doubt_about(data: bytes, schema: Schema, form: Format) -> str | None:
         return None
     if is_like_a_header(schema, first):
         return "E0527"
+    if not form.is_rfc4180 and len(first) > 1 and all(map(_QUOTED.fullmatch, first)):
+        return "E0527.quoted"
     is_suspect = form.is_rfc4180 or form.delimiter in ",;"
     return "E0527.words" if is_suspect and _stands_above_others(data, schema, form, first) else None
 
@@ -335,6 +340,8 @@ def look_at(data: bytes, schema: Schema, file: str, form: Format) -> None:
     kept = replace(form, has_header=False)
     if key == "E0527.position":
         meant = replace(form, columns=tuple(range(schema.arity)))
+    elif key == "E0527.quoted":
+        meant = replace(form, is_rfc4180=True)
     else:
         meant = replace(form, has_header=not form.has_header)
     names = bare(first_record(data, form))
@@ -342,6 +349,7 @@ def look_at(data: bytes, schema: Schema, file: str, form: Format) -> None:
     warn_of(
         finding(
             key, severity="warning", location=file, schema=schema.name, parameters=meant.parameters, pairs=pairs,
+            first=first_record(data, form)[0],
             names=", ".join(f"`{given}`" for given in names), kept=f"{kept.parameters}, headers=false",
         )
     )  # fmt: skip
