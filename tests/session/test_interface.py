@@ -970,12 +970,12 @@ def test_quotes_that_would_be_part_of_texts_are_told_of(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match="E0527") as warned:
         assert ('"f"', '"g"') in elastalog.open(program, tmp_path)["calls"]
     advised = '.input calls(rfc4180=true, delimiter="\\t")'
-    assert "are taken for a part of them, as in `\"f\"`\n" in str(warned[0].message)
+    assert 'are taken for a part of them, as in `"f"`\n' in str(warned[0].message)
     assert f"= help: if they are none: `{advised}`" in str(warned[0].message)
     assert not told(lambda: elastalog.open(program.replace(".input calls", advised), tmp_path))
     (tmp_path / "calls.facts").write_text('"f"\tg\n')
     assert not told(lambda: elastalog.open(program, tmp_path))
     (tmp_path / "calls.facts").write_text('"1"\t"2"\n')
-    with refused("E0502", match="`\"1\"` is not a number") as raised:
+    with refused("E0502", match='`"1"` is not a number') as raised:
         elastalog.open(program.replace("symbol", "number"), tmp_path)
     assert "add `rfc4180=true`" in (raised.value.diagnostics[0].help or "")
