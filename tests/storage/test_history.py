@@ -113,6 +113,7 @@ def test_differences_between_any_two_epochs(folder: Path) -> None:
                     assert set(found[name].inserted) == new.keys() - old.keys()
                     assert set(found[name].deleted) == old.keys() - new.keys()
                     assert set(zip(*found[name].moved.to_pydict().values(), strict=True)) == moved
+                assert {name: each.moved for name, each in found.items()} == {name: found[name].moved for name in found}
 
 
 def test_the_turns_of_a_fact(folder: Path) -> None:

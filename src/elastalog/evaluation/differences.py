@@ -65,6 +65,12 @@ class Differences(Changes):
         words, levels = self._moved.get(schema.name, (np.empty((0, schema.arity), np.int32), NOTHING))
         return Difference(changed.inserted, changed.deleted, to_table(schema, words, self._dictionary, levels))
 
+    def __contains__(self, relation: object) -> bool:
+        return relation in self._listed
+
+    items = Mapping.items
+    values = Mapping.values
+
     def among(self, changes: Changes) -> Differences:
         """With other changes of facts, and none of levels."""
         found = Differences(dict(changes._listed), self.schemas, self._dictionary)
