@@ -12,6 +12,7 @@ from elastalog.backends.kernel.bootstrap.bodies import Body
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants
 from elastalog.settings import SETTINGS
 from tests.engine.judging import levels_of
+from tests.kernel import plans_of
 
 DECLARATIONS = """
 .decl edge(x: number, y: number)
@@ -112,7 +113,7 @@ def test_updates_run_what_is_shared_once(strategy: str) -> None:
                     db.apply(**change)
                     seen.append(levels_of(db))
             states.append(seen)
-            plans = db._backend.updates.maintenance.plans.values()
+            plans = plans_of(db).values()
             heads[name] = {variant.heads for plan in plans for variant in plan.machine.code.variants}
     assert states[0] == states[1]
     assert heads == {"together": {0, 4}, "apart": {0}}

@@ -10,6 +10,7 @@ import pytest
 import elastalog
 from elastalog.settings import SETTINGS
 from tests.engine.judging import levels_of
+from tests.kernel import plans_of
 
 BELOW = """
 .decl below(x: number, y: number)
@@ -30,7 +31,7 @@ found(x, z) :- below(x, y), below(x, w), both(y, w, z).
 
 
 def forks_of(db: Any) -> int:
-    return sum(len(plan.forks) for plan in db._backend.updates.maintenance.plans.values())
+    return sum(len(plan.forks) for plan in plans_of(db).values())
 
 
 @pytest.mark.parametrize(("levels", "strategy"), [("local", "elastic"), ("global", "elastic"), ("local", "dense")])

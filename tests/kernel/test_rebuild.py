@@ -21,6 +21,7 @@ from elastalog.evaluation import costs
 from elastalog.planning.logical import LogicalStratum
 from elastalog.session import Session
 from elastalog.settings import SETTINGS
+from tests.kernel import plans_of
 
 PROGRAM = """
 .decl edge, path(x: number, y: number)
@@ -121,12 +122,12 @@ def test_an_update_after_a_rebuild_uses_what_the_update_before_it_planned(monkey
         stratum = next(s for s in db._backend.program.strata if "path" in s.relations)
         db.apply(deleted={"edge": [(59, 60)]})
         plan, variants = (
-            db._backend.updates.maintenance.plans[stratum.number],
+            plans_of(db)[stratum.number],
             db._backend.evaluation.variants[stratum.number],
         )
         db.apply(deleted={"edge": [(30, 31)]})
         assert [work.how for work in db.log()[-1].strata if "path" in work.relations] == ["switch"]
-        assert db._backend.updates.maintenance.plans[stratum.number] is plan
+        assert plans_of(db)[stratum.number] is plan
         assert db._backend.evaluation.variants[stratum.number] is variants
         db.apply(inserted={"edge": [(59, 60)]})
         with elastalog.open(PROGRAM, facts={"edge": [edge for edge in chain if edge != (30, 31)]}) as fresh:

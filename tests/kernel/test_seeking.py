@@ -11,6 +11,7 @@ import pytest
 import elastalog
 from elastalog.settings import SETTINGS
 from tests.engine.judging import levels_of
+from tests.kernel import plans_of
 
 PAIRED = """
 .decl edge(x: number, y: number)
@@ -36,7 +37,7 @@ reach(t) :- reach(c), call(s, n), s % 40 = c % 40, holds(s, k), method(n, k, t).
 
 def whole_of(db: Any) -> list[tuple[int, int]]:
     """What enumeration took, and how many rows were guessed, of the variants that can be left to it."""
-    plans = db._backend.updates.maintenance.plans.values()
+    plans = plans_of(db).values()
     return [(v.whole, v.left) for plan in plans for v in plan.machine.code.variants if v.whole]
 
 
@@ -66,7 +67,7 @@ def test_levels_and_counts(levels: str, seed: int) -> None:
                 assert levels_of(db) == levels_of(fresh)
         learnt = [rows for rows, left in whole_of(db) if rows > 1 and left == 0]
         assert learnt, "nothing was left to enumeration"
-        plans = db._backend.updates.maintenance.plans.values()
+        plans = plans_of(db).values()
         assert any(v.grouped for plan in plans for v in plan.machine.code.variants), "no start was read in groups"
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from elastalog.backends.annotation import Support
 from elastalog.backends.kernel.evaluation import KernelEvaluation
-from elastalog.backends.kernel.levels.plan import MaintenancePlan, load_operators
+from elastalog.backends.kernel.levels.plan import load_operators
 from elastalog.backends.kernel.levels.scheduler import UpdateScheduler
 from elastalog.backends.kernel.store import transaction
 from elastalog.backends.kernel.store.memory import Matrix
@@ -57,12 +57,6 @@ class KernelMaintenance:
             if kinds[stratum.number].is_explicit
             for name in stratum.relations
         }
-
-    @property
-    def plans(self) -> dict[int, MaintenancePlan]:
-        """How strata are maintained that have been planned, by their numbers."""
-        kinds = self._evaluation.kinds.items()
-        return {number: kind.plan for number, kind in kinds if kind.is_planned}
 
     def prepare(self, stratum: LogicalStratum) -> None:
         """Plans updates of a stratum, makes the indexes they need and loads the operators."""

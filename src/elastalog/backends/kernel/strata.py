@@ -146,13 +146,11 @@ class StratumKind:
     facts are all that it has. `is_one_round`: one round of its clauses is all that it needs."""
 
     is_driven = is_explicit = has_explicit_only = is_one_round = False
-    _known_plan: MaintenancePlan | None = None
 
     def __init__(self, stratum: LogicalStratum, context: StrataContext) -> None:
         self.stratum = stratum
-        self.context: StrataContext = proxy(
-            context
-        )  # which has this: in a circle all facts would stay until garbage is collected
+        # Which has this: in a circle all facts would stay until garbage is collected.
+        self.context: StrataContext = proxy(context)
         self.held = context.held
         self.is_limited = context.program.is_limited(stratum)
         self.is_maintained = not self.is_limited
@@ -192,35 +190,22 @@ class StratumKind:
         """Maintains what is folded, after changes below; returns its relation and the entries that changed."""
         raise NotImplementedError
 
-    @property
+    @cached_property
     def plan(self) -> MaintenancePlan:
         """How it is maintained."""
-        if self._known_plan is None:
-            from elastalog.backends.kernel.levels.plan import MaintenancePlan
+        from elastalog.backends.kernel.levels.plan import MaintenancePlan
 
-            context, annotation = self.context, self.held.annotation
-            flat = context.program.flat if annotation.is_global else self.stratum.reads
-            looks_back = annotation.support is not Support.VECTORS
-            self._known_plan = MaintenancePlan(
-                self.stratum, flat, context.binder, annotation.is_global, looks_back, context.program.plans
-            )
-        return self._known_plan
-
-    @property
-    def is_planned(self) -> bool:
-        """Whether its updates have been planned."""
-        return self._known_plan is not None
+        context, annotation = self.context, self.held.annotation
+        flat = context.program.flat if annotation.is_global else self.stratum.reads
+        looks_back = annotation.support is not Support.VECTORS
+        return MaintenancePlan(
+            self.stratum, flat, context.binder, annotation.is_global, looks_back, context.program.plans
+        )
 
     def forget(self) -> None:
         """Has its updates planned anew, since sizes have changed."""
-        self._known_plan = None
-
-    def _variants(self) -> StratumVariants:
-        """Newly planned ones."""
-        context = self.context
-        made = StratumVariants(self.stratum, context.binder, context.program.plans)
-        context.variants[self.stratum.number] = made
-        return made
+        for plan in ("plan", "_merging_plan"):
+            vars(self).pop(plan, None)
 
 
 class Aggregate(StratumKind):
@@ -281,9 +266,7 @@ class Chosen(StratumKind):
             # Every update evaluates it anew: that facts are derived is all that is kept of them.
             for name, first_derived in explicit.items():
                 relation = relations[name]
-                relation.count[: relation.used] = 1
-                relation.level[:first_derived] = 0
-                relation.level[first_derived : relation.used] = DERIVED
+                _annotate_sets(relation, first_derived)
                 if annotation.support is Support.VECTORS:
                     vectors = self.held.vectors[name] = Vectors()
                     rows = np.arange(relation.used, dtype=np.int32)
@@ -338,7 +321,9 @@ class Plain(StratumKind):
         self.has_explicit_only = not stratum.clauses
 
     def evaluate(self, variants: StratumVariants | None) -> None:
-        variants = self._variants() if variants is None else variants
+        if variants is None:
+            variants = StratumVariants(self.stratum, self.context.binder, self.context.program.plans)
+            self.context.variants[self.stratum.number] = variants
         variants.restart()
         if not self._reach_fixpoint(variants):
             self.context.is_complete = False
@@ -419,8 +404,6 @@ class Merging(Plain):
     """A stratum in which equivalences depend on themselves, evaluated as classes. Levels are rounds; derivations are
     not counted, since some are found under several representatives, and it is not maintained by counts."""
 
-    _known_merging_plan: MergingPlan | None = None
-
     def __init__(self, stratum: LogicalStratum, context: StrataContext) -> None:
         super().__init__(stratum, context)
         self.is_maintained = self.is_maintained and self.held.annotation.support is Support.LEVELS
@@ -441,23 +424,18 @@ class Merging(Plain):
         if annotation.is_kept:
             for name, first_derived in explicit.items():
                 relation = relations[name]
-                relation.count[: relation.used] = 1
-                if not annotation.has_levels:
-                    relation.level[first_derived : relation.used] = DERIVED
+                if annotation.has_levels:
+                    relation.count[: relation.used] = 1
+                else:
+                    _annotate_sets(relation, first_derived)
                 note_levels(relation)
         return is_complete
 
-    @property
+    @cached_property
     def _merging_plan(self) -> MergingPlan:
-        if self._known_merging_plan is None:
-            from elastalog.backends.kernel.merging import MergingPlan
+        from elastalog.backends.kernel.merging import MergingPlan
 
-            self._known_merging_plan = MergingPlan(self.stratum, self.context.binder)
-        return self._known_merging_plan
-
-    def forget(self) -> None:
-        super().forget()
-        self._known_merging_plan = None
+        return MergingPlan(self.stratum, self.context.binder)
 
     def prepare(self) -> tuple[ModuleType, ...]:
         from elastalog.backends.kernel import merging
@@ -474,6 +452,13 @@ class Merging(Plain):
         from elastalog.backends.kernel.merging import MergingUpdate
 
         return MergingUpdate(self._merging_plan, stratum_delta, self.context.workspace)
+
+
+def _annotate_sets(relation: KernelRelation, first_derived: int) -> None:
+    """Facts have one derivation each, and are known to be explicit or not: all that sets need of them."""
+    relation.count[: relation.used] = 1
+    relation.level[:first_derived] = 0
+    relation.level[first_derived : relation.used] = DERIVED
 
 
 def _kind_of(stratum: LogicalStratum, program: LogicalProgram, held: KernelFacts) -> type[StratumKind]:

@@ -25,8 +25,8 @@ import numpy as np
 from elastalog.analysis.program import Base
 from elastalog.analysis.subsumptions import MARK
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, evaluate
-from elastalog.backends.kernel.bootstrap.rounds import SettlingWorkers
-from elastalog.backends.kernel.execution.bound_variant import Binder, BoundVariant
+from elastalog.backends.kernel.bootstrap.rounds import WorkersAside
+from elastalog.backends.kernel.execution.bound_variant import Binder
 from elastalog.backends.kernel.machine.enumeration import Enumerator, Setting
 from elastalog.backends.kernel.machine.run import Workspace
 from elastalog.backends.kernel.store.memory import Matrix, Vector, longer
@@ -323,9 +323,8 @@ def evaluate_chosen(
     evaluate(stratum, variants, _ChoosingWorkers(own, relations, watch, dominance, choosers))
 
 
-class _ChoosingWorkers(SettlingWorkers):
-    """Sets aside what the rules give in a round, each fact with the number of its derivations; at its end some
-    enter."""
+class _ChoosingWorkers(WorkersAside):
+    """Of what the rules give in a round some facts enter."""
 
     def __init__(
         self,
@@ -335,37 +334,31 @@ class _ChoosingWorkers(SettlingWorkers):
         dominance: Dominance,
         choosers: Mapping[str, _Chooser],
     ) -> None:
-        super().__init__(relations, watch)
-        self._own = own
+        super().__init__(own, relations, watch)
         self._dominance = dominance
         self._choosers = choosers
-        self._found: dict[str, KernelRelation] = {}
-
-    def take(self, variant: BoundVariant, block: Matrix, used: int) -> None:
-        self._found[variant.clause.head].insert(block, 0, used, 0)
-        self.watch.derived(used)
 
     def settle(self, iteration: int) -> Mapping[str, int]:
         """Enters those of the facts found that are chosen and that no other dominates."""
         first = self.before
         if iteration:
             came: dict[str, tuple[Matrix, Vector]] = {}
-            for relation in self._own:
-                rows, counts = self._dominance.new_ones(relation, self._found[relation.name])
+            for relation in self.own:
+                rows, counts = self._dominance.new_ones(relation, self.found[relation.name])
                 chooser = self._choosers.get(relation.name)
                 if chooser is not None:
                     taken = chooser.choose(rows)
                     rows, counts = rows[taken], counts[taken]
                 came[relation.name] = rows, counts
             came = self._dominance.settle(came, iteration)
-            first = {relation.name: relation.used for relation in self._own}
-            for relation in self._own:
+            first = {relation.name: relation.used for relation in self.own}
+            for relation in self.own:
                 rows, counts = came[relation.name]
                 relation.insert(np.ascontiguousarray(rows), 0, len(rows), relation.used)
                 if relation.is_annotated:
                     relation.count[first[relation.name] : relation.used] = counts
             self.watch.check()
-        self._found = {each.name: KernelRelation(each.name, each.width, is_annotated=True) for each in self._own}
+        self.clear()
         return first
 
     def finish(self) -> None:

@@ -266,3 +266,25 @@ class SettlingWorkers(Workers):
                 relation.level[start[relation.name] : relation.used] = iteration
         after = Progress(start, {each.name: each.used for each in own}, progress.iteration)
         return Progress(after.start, after.stop, after.iteration, is_done=not after.found)
+
+
+class WorkersAside(SettlingWorkers):
+    """Set aside what the rules give in a round for the relations of a stratum, each fact with the number of its
+    derivations, in `found`."""
+
+    def __init__(self, own: Sequence[KernelRelation], relations: Mapping[str, KernelRelation], watch: Watch) -> None:
+        super().__init__(relations, watch)
+        self.own = own
+        self.found: dict[str, KernelRelation] = {}
+        self.clear()
+
+    def clear(self) -> None:
+        """Nothing is set aside; there is room for about as much as was."""
+        for each in self.own:
+            before, empty = self.found.get(each.name, each), KernelRelation(each.name, each.width, is_annotated=True)
+            empty.expect(before.used)
+            self.found[each.name] = empty
+
+    def take(self, variant: BoundVariant, block: Matrix, used: int) -> None:
+        self.found[variant.clause.head].insert(block, 0, used, 0)
+        self.watch.derived(used)

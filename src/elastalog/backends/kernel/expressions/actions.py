@@ -15,7 +15,7 @@ import numpy as np
 from elastalog.analysis.functor_values import TESTS, Matches, NotRegular, matcher, note_other_date
 from elastalog.analysis.program import Apply, Base, Constant, Expression, Variable
 from elastalog.analysis.values import sort_key
-from elastalog.backends.kernel.expressions.columns import Mask, Matrix, both, keep_rows, shown_value
+from elastalog.backends.kernel.expressions.columns import Mask, Matrix, Scope, both, keep_rows, shown_value
 from elastalog.backends.kernel.expressions.ranges import compile_membership, compile_range
 from elastalog.backends.kernel.expressions.string_functions import Memory, TextFunction, compile_text_function
 from elastalog.backends.kernel.expressions.terms import compile_column, take_apart, words_of
@@ -35,7 +35,8 @@ def compile_actions(
 ) -> Run:
     """A closure that runs the actions in order, in place, on the first `used` rows of a block. Only `Generate` may give
     another block, with room for more rows."""
-    runs = [_compile_action(action, slots, dictionary, source) for action in actions]
+    scope = Scope(slots, dictionary, source)
+    runs = [_compile_action(action, scope) for action in actions]
     if not runs:
         return lambda block, used: (block, used)
     if len(runs) == 1:
@@ -52,53 +53,45 @@ def compile_actions(
     return run_all
 
 
-def _compile_action(action: Action, slots: Mapping[str, int], dictionary: Dictionary, source: Source) -> Run:
+def _compile_action(action: Action, scope: Scope) -> Run:
     match action:
         case Fill(slot, constant):
-            return _fill(slot, np.int32(dictionary.encode_value(constant.base, constant.value)))
+            word = _word(constant, scope)
+            return _writing(slot, lambda block, used: word)
         case Copy(origin, slot):
-            return _copy(origin, slot)
-        case Compute():
-            run = _compute(action, slots, dictionary, source)
-            return _dropping_errors(run) if action.drops_errors else run
-        case Generate():
-            run = _generate(action, slots, dictionary, source)
-            return _dropping_errors(run) if action.drops_errors else run
-        case Keep():
-            run = _keep(compile_comparison(action, slots, dictionary, source))
-            return _dropping_errors(run) if action.drops_errors else run
+            return _writing(slot, lambda block, used: block[:used, origin])
         case KeepEqual(left, right):
-            return _keep(lambda block, used: block[:used, left] == block[:used, right])
+            return _keeping(lambda block, used: block[:used, left] == block[:used, right])
         case KeepConstant(slot, constant):
-            word = np.int32(dictionary.encode_value(constant.base, constant.value))
-            return _keep(lambda block, used: block[:used, slot] == word)
+            word = _word(constant, scope)
+            return _keeping(lambda block, used: block[:used, slot] == word)
         case TakeApart():
-            return take_apart(action, dictionary)
+            return take_apart(action, scope.dictionary)
+        case Compute():
+            run = _compute(action, scope)
+        case Generate():
+            run = _generate(action, scope)
+        case Keep():
+            run = _keeping(compile_comparison(action, scope))
         case _:
             assert_never(action)
+    return _dropping_errors(run) if action.drops_errors else run
 
 
-def _fill(slot: int, word: np.int32) -> Run:
+def _word(constant: Constant, scope: Scope) -> np.int32:
+    return np.int32(scope.dictionary.encode_value(constant.base, constant.value))
+
+
+def _writing(slot: int, words: Callable[[Matrix, int], Any]) -> Run:
     def run(block: Matrix, used: int) -> tuple[Matrix, int]:
-        block[:used, slot] = word
+        block[:used, slot] = words(block, used)
         return block, used
 
     return run
 
 
-def _copy(origin: int, slot: int) -> Run:
-    def run(block: Matrix, used: int) -> tuple[Matrix, int]:
-        block[:used, slot] = block[:used, origin]
-        return block, used
-
-    return run
-
-
-def _keep(holds: Holds) -> Run:
-    def run(block: Matrix, used: int) -> tuple[Matrix, int]:
-        return block, keep_rows(block, used, holds(block, used))
-
-    return run
+def _keeping(holds: Holds) -> Run:
+    return lambda block, used: (block, keep_rows(block, used, holds(block, used)))
 
 
 def _dropping_errors(run: Run) -> Run:
@@ -123,11 +116,9 @@ def _dropping_errors(run: Run) -> Run:
     return attempt
 
 
-def _compute(action: Compute, slots: Mapping[str, int], dictionary: Dictionary, source: Source) -> Run:
-    base = action.expression.base
-    column = compile_column(action.expression, slots, dictionary, source)
-    words = words_of(base, dictionary)
-    slot = action.slot
+def _compute(action: Compute, scope: Scope) -> Run:
+    base, slot, dictionary = action.expression.base, action.slot, scope.dictionary
+    column, words = compile_column(action.expression, scope), words_of(base, dictionary)
     is_sought = action.is_sought and base in (Base.NUMBER, Base.UNSIGNED)
 
     def run(block: Matrix, used: int) -> tuple[Matrix, int]:
@@ -148,10 +139,9 @@ def _compute(action: Compute, slots: Mapping[str, int], dictionary: Dictionary, 
     return run
 
 
-def _generate(action: Generate, slots: Mapping[str, int], dictionary: Dictionary, source: Source) -> Run:
-    values_of = compile_range(action.expression, slots, dictionary, source)
-    words = words_of(action.expression.base, dictionary)
-    slot = action.slot
+def _generate(action: Generate, scope: Scope) -> Run:
+    values_of, slot = compile_range(action.expression, scope), action.slot
+    words = words_of(action.expression.base, scope.dictionary)
 
     def run(block: Matrix, used: int) -> tuple[Matrix, int]:
         counts, values = values_of(block, used)
@@ -187,51 +177,45 @@ REVERSED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 EQUALITIES: Mapping[str, Callable[[Any, Any], Any]] = {"=": operator.eq, "!=": operator.ne}
 
 
-def compile_comparison(keep: Keep, slots: Mapping[str, int], dictionary: Dictionary, source: Source) -> Holds:
+def compile_comparison(keep: Keep, scope: Scope) -> Holds:
     """A closure that gives the rows for which a comparison holds; it holds nowhere an operand has no value, and its
     negation does there."""
     left, right = keep.left, keep.right
     if keep.operator.startswith(NOT):
-        negated = compile_comparison(replace(keep, operator=keep.operator.removeprefix(NOT)), slots, dictionary, source)
+        negated = compile_comparison(replace(keep, operator=keep.operator.removeprefix(NOT)), scope)
         return lambda block, used: ~negated(block, used)
     if isinstance(right, Apply) and right.functor == "range":
-        return compile_membership(right, left, slots, dictionary, source)
+        return compile_membership(right, left, scope)
     if isinstance(left, Apply) and left.functor == "range":
-        return compile_membership(left, right, slots, dictionary, source)
+        return compile_membership(left, right, scope)
     if keep.operator in EQUALITIES and not isinstance(left, Apply) and not isinstance(right, Apply):
-        return _compare_words(EQUALITIES[keep.operator], left, right, slots, dictionary)
+        return _compare_words(EQUALITIES[keep.operator], left, right, scope)
     if keep.base is Base.SYMBOL and keep.operator not in EQUALITIES:
-        return _compare_texts(keep, slots, dictionary, source)
+        return _compare_texts(keep, scope)
     if keep.base is Base.RECORD and keep.operator not in EQUALITIES:
-        return _compare_branches(keep, slots, dictionary, source)
-    return _compare_columns(keep, slots, dictionary, source)
+        return _compare_branches(keep, scope)
+    return _compare_columns(keep, scope)
 
 
 def _compare_words(
-    compare: Callable[[Any, Any], Any],
-    left: Variable | Constant,
-    right: Variable | Constant,
-    slots: Mapping[str, int],
-    dictionary: Dictionary,
+    compare: Callable[[Any, Any], Any], left: Variable | Constant, right: Variable | Constant, scope: Scope
 ) -> Holds:
     if isinstance(left, Constant):
         left, right = right, left
     if isinstance(left, Constant):
         assert isinstance(right, Constant)
-        a, b = (dictionary.encode_value(side.base, side.value) for side in (left, right))
-        always = np.array([compare(a, b)], np.bool_)
+        always = np.array([compare(_word(left, scope), _word(right, scope))], np.bool_)
         return lambda block, used: always
-    slot = slots[left.name]
+    slot = scope.slots[left.name]
     if isinstance(right, Constant):
-        word = np.int32(dictionary.encode_value(right.base, right.value))
+        word = _word(right, scope)
         return lambda block, used: compare(block[:used, slot], word)
-    other = slots[right.name]
+    other = scope.slots[right.name]
     return lambda block, used: compare(block[:used, slot], block[:used, other])
 
 
-def _compare_columns(keep: Keep, slots: Mapping[str, int], dictionary: Dictionary, source: Source) -> Holds:
-    left = compile_column(keep.left, slots, dictionary, source)
-    right = compile_column(keep.right, slots, dictionary, source)
+def _compare_columns(keep: Keep, scope: Scope) -> Holds:
+    left, right = compile_column(keep.left, scope), compile_column(keep.right, scope)
     is_float = keep.base is Base.FLOAT
     name = keep.operator
     compare = ORDERS.get(name) or EQUALITIES[name]
@@ -250,16 +234,15 @@ def _compare_columns(keep: Keep, slots: Mapping[str, int], dictionary: Dictionar
     return holds
 
 
-def _compare_branches(keep: Keep, slots: Mapping[str, int], dictionary: Dictionary, source: Source) -> Holds:
+def _compare_branches(keep: Keep, scope: Scope) -> Holds:
     """Branches without fields, by their names. There are few of them."""
-    left = compile_column(keep.left, slots, dictionary, source)
-    right = compile_column(keep.right, slots, dictionary, source)
+    left, right = compile_column(keep.left, scope), compile_column(keep.right, scope)
     compare = ORDERS[keep.operator]
 
     def holds(block: Matrix, used: int) -> Mask:
         words = np.stack([np.broadcast_to(side(block, used)[0], used) for side in (left, right)])
         distinct, places = np.unique(words, return_inverse=True)
-        names = [sort_key(branch) for branch in dictionary.decode_records(distinct)]
+        names = [sort_key(branch) for branch in scope.dictionary.decode_records(distinct)]
         ranks = np.argsort(np.argsort(np.array([name for name, _ in names])))[places.reshape(words.shape)]
         mask: Mask = compare(ranks[0], ranks[1])
         return mask
@@ -270,18 +253,13 @@ def _compare_branches(keep: Keep, slots: Mapping[str, int], dictionary: Dictiona
 # --- symbols -------------------------------------------------------------------------------------------------------
 
 
-def _compare_texts(keep: Keep, slots: Mapping[str, int], dictionary: Dictionary, source: Source) -> Holds:
-    arguments = [(side, compile_column(side, slots, dictionary, source)) for side in (keep.left, keep.right)]
-    function: TextFunction
-    match keep.operator:
-        case "match":
-            function = _matcher(keep.left, source)
-        case name:
-            function = ORDERS.get(name) or TESTS[name]
-    column = compile_text_function(function, arguments, np.bool_, dictionary)
-    sides = (keep.left, keep.right) if keep.operator in ORDERS else ()
-    ordered = [slots[side.name] for side in sides if isinstance(side, Variable)]
-    dates = Memory(note_other_date, np.bool_, dictionary)
+def _compare_texts(keep: Keep, scope: Scope) -> Holds:
+    name, sides = keep.operator, (keep.left, keep.right)
+    function = _matcher(keep.left, scope.source) if name == "match" else ORDERS.get(name) or TESTS[name]
+    arguments = [(side, compile_column(side, scope)) for side in sides]
+    column = compile_text_function(function, arguments, np.bool_, scope.dictionary)
+    ordered = [scope.slots[side.name] for side in sides if name in ORDERS and isinstance(side, Variable)]
+    dates = Memory(note_other_date, np.bool_, scope.dictionary)
 
     def holds(block: Matrix, used: int) -> Mask:
         for slot in ordered:

@@ -8,7 +8,7 @@ bound.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.diagnostics.source import Source
 from elastalog.late import dataclass
 from elastalog.relations.limits import LEAST_NUMBER, MOST_NUMBER, MOST_UNSIGNED
+from elastalog.relations.words import Dictionary
 
 Matrix: TypeAlias = NDArray[np.int32]
 Values: TypeAlias = NDArray[Any]
@@ -71,6 +72,15 @@ def keep_rows(block: Matrix, used: int, mask: Mask) -> int:
     if len(mask) != used:
         return used if mask[0] else 0
     return int(compress(block, used, mask))
+
+
+class Scope(NamedTuple):
+    """What the expressions of a step refer to: variables by their slots, values by their words, and the program that
+    errors point to."""
+
+    slots: Mapping[str, int]
+    dictionary: Dictionary
+    source: Source
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,10 +156,6 @@ def _power_floats(site: Site, a: Values, b: Values, valid: Mask | None, x: int, 
     return result + 0.0, valid, FULL
 
 
-def _negate_float(site: Site, a: Values, valid: Mask | None, x: int) -> Column:
-    return 0.0 - a, valid, FULL
-
-
 # --- bits and truth ------------------------------------------------------------------------------------------------
 
 
@@ -174,30 +170,21 @@ def _unchecked(
     return run
 
 
-def _shift_left(a: Values, b: Values) -> Values:
-    result: Values = a << (b & b.dtype.type(63))
-    return result
+def _plain(operation: Callable[[Values], Values], bound: int = FULL) -> Unary:
+    """Likewise of one operand, with one bound for all."""
+    return lambda site, a, valid, x: (operation(a), valid, bound)
 
 
-def _shift_right(a: Values, b: Values) -> Values:
-    result: Values = a >> (b & b.dtype.type(63))
-    return result
+def _shift(operation: Callable[[Values, Values], Values]) -> Binary:
+    return _unchecked(lambda a, b: operation(a, b & b.dtype.type(63)))
 
 
 def _shift_right_zeros(a: Values, b: Values) -> Values:
     return (a.view(np.uint64) >> (b.view(np.uint64) & np.uint64(63))).view(a.dtype)
 
 
-def _bit_complement(site: Site, a: Values, valid: Mask | None, x: int) -> Column:
-    return ~a, valid, FULL
-
-
 def _logical(operation: Callable[[Mask, Mask], Mask]) -> Binary:
     return _unchecked(lambda a, b: operation(a != 0, b != 0).astype(a.dtype), lambda x, y: 1)
-
-
-def _logical_complement(site: Site, a: Values, valid: Mask | None, x: int) -> Column:
-    return (a == 0).astype(a.dtype), valid, 1
 
 
 # --- conversions ---------------------------------------------------------------------------------------------------
@@ -205,10 +192,6 @@ def _logical_complement(site: Site, a: Values, valid: Mask | None, x: int) -> Co
 
 def _same(site: Site, a: Values, valid: Mask | None, x: int) -> Column:
     return a, valid, x
-
-
-def _integer_to_float(site: Site, a: Values, valid: Mask | None, x: int) -> Column:
-    return a.astype(np.float64), valid, FULL
 
 
 def _as_float(site: Site, a: Values, valid: Mask | None, x: int) -> Column:
@@ -249,8 +232,8 @@ _BITS: dict[str, Binary] = {
     "band": _unchecked(operator.and_),
     "bor": _unchecked(operator.or_),
     "bxor": _unchecked(operator.xor),
-    "bshl": _unchecked(_shift_left),
-    "bshr": _unchecked(_shift_right),
+    "bshl": _shift(operator.lshift),
+    "bshr": _shift(operator.rshift),
     "bshru": _unchecked(_shift_right_zeros),
     "land": _logical(operator.and_),
     "lor": _logical(operator.or_),
@@ -283,30 +266,32 @@ BINARY: Mapping[tuple[str, Base], Binary] = {
 }
 """Functors of two arguments by their name and type."""
 
+_TO_FLOAT = _plain(lambda a: a.astype(np.float64))
+
 UNARY: Mapping[tuple[str, Base], Unary] = {
     ("neg", Base.NUMBER): _negate_number,
-    ("neg", Base.FLOAT): _negate_float,
-    **{("bnot", base): _bit_complement for base in RANGES},
-    **{("lnot", base): _logical_complement for base in RANGES},
+    ("neg", Base.FLOAT): _plain(lambda a: 0.0 - a),
+    **{("bnot", base): _plain(operator.invert) for base in RANGES},
+    **{("lnot", base): _plain(lambda a: (a == 0).astype(a.dtype), 1) for base in RANGES},
     ("to_number", Base.NUMBER): _same,
     ("to_number", Base.UNSIGNED): _unsigned_to_number,
     ("to_number", Base.FLOAT): _float_to_number,
     ("to_unsigned", Base.NUMBER): _number_to_unsigned,
     ("to_unsigned", Base.UNSIGNED): _same,
     ("to_unsigned", Base.FLOAT): _float_to_unsigned,
-    ("to_float", Base.NUMBER): _integer_to_float,
-    ("to_float", Base.UNSIGNED): _integer_to_float,
+    ("to_float", Base.NUMBER): _TO_FLOAT,
+    ("to_float", Base.UNSIGNED): _TO_FLOAT,
     ("to_float", Base.FLOAT): _same,
     ("to_string", Base.SYMBOL): _same,
     ("as float", Base.NUMBER): _as_float,
     ("as float", Base.UNSIGNED): _as_float,
-    ("as number", Base.FLOAT): lambda site, a, valid, x: ((a + 0.0).view(np.int64), valid, FULL),
-    ("as unsigned", Base.FLOAT): lambda site, a, valid, x: ((a + 0.0).view(np.uint64), valid, FULL),
-    ("itof", Base.NUMBER): _integer_to_float,
+    ("as number", Base.FLOAT): _plain(lambda a: (a + 0.0).view(np.int64)),
+    ("as unsigned", Base.FLOAT): _plain(lambda a: (a + 0.0).view(np.uint64)),
+    ("itof", Base.NUMBER): _TO_FLOAT,
     ("itou", Base.NUMBER): _number_to_unsigned,
     ("ftoi", Base.FLOAT): _float_to_number,
     ("ftou", Base.FLOAT): _float_to_unsigned,
     ("utoi", Base.UNSIGNED): _unsigned_to_number,
-    ("utof", Base.UNSIGNED): _integer_to_float,
+    ("utof", Base.UNSIGNED): _TO_FLOAT,
 }
 """Functors of one argument by their name and the type of the argument."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
@@ -15,6 +15,7 @@ from elastalog.backends.kernel.expressions.columns import (
     Evaluate,
     Mask,
     Matrix,
+    Scope,
     Values,
     both,
     evaluated,
@@ -23,7 +24,6 @@ from elastalog.backends.kernel.expressions.columns import (
 from elastalog.backends.kernel.expressions.terms import compile_column
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.diagnostics.source import Source
-from elastalog.relations.words import Dictionary
 
 MOST_VALUES = 1 << 26
 """The values that the ranges of one block of rows may have together."""
@@ -32,11 +32,9 @@ Counts: TypeAlias = NDArray[np.int64]
 Limits: TypeAlias = tuple[Values, Values, Values | None, Mask | None]
 
 
-def compile_range(
-    apply: Apply, slots: Mapping[str, int], dictionary: Dictionary, source: Source
-) -> Callable[[Matrix, int], tuple[Counts, Values]]:
+def compile_range(apply: Apply, scope: Scope) -> Callable[[Matrix, int], tuple[Counts, Values]]:
     """A closure that gives how many values the range of each row has, and all values, row after row."""
-    limits = _compile_limits(apply, slots, dictionary, source)
+    limits = _compile_limits(apply, scope)
 
     def integers(block: Matrix, used: int) -> tuple[Counts, Values]:
         start, end, step, valid = limits(block, used)
@@ -50,7 +48,7 @@ def compile_range(
         # Counts have 64 bits, their sum may have more.
         if float(count.astype(np.float64).sum()) > MOST_VALUES:
             row = int(count.argmax())
-            raise too_many(apply, source, start.item(row), end.item(row))
+            raise too_many(apply, scope.source, start.item(row), end.item(row))
         counts = count.astype(np.int64)
         total = int(counts.sum())
         position = np.arange(total, dtype=np.int64) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -63,23 +61,21 @@ def compile_range(
         start, end, step, valid = limits(block, used)
         pieces = [
             values if valid is None or valid[row] else values[:0]
-            for row, values in enumerate(_float_ranges(apply, source, start, end, step, valid))
+            for row, values in enumerate(_float_ranges(apply, scope.source, start, end, step, valid))
         ]
         counts = np.array([len(piece) for piece in pieces], np.int64)
         if int(counts.sum()) > MOST_VALUES:
             row = int(counts.argmax())
-            raise too_many(apply, source, start.item(row), end.item(row))
+            raise too_many(apply, scope.source, start.item(row), end.item(row))
         return counts, np.concatenate([np.empty(0, np.float64), *pieces])
 
     return floats if apply.base is Base.FLOAT else integers
 
 
-def compile_membership(
-    apply: Apply, other: Expression, slots: Mapping[str, int], dictionary: Dictionary, source: Source
-) -> Callable[[Matrix, int], Mask]:
+def compile_membership(apply: Apply, other: Expression, scope: Scope) -> Callable[[Matrix, int], Mask]:
     """A closure that gives the rows where the value of `other` is among those of the range."""
-    limits = _compile_limits(apply, slots, dictionary, source)
-    column = compile_column(other, slots, dictionary, source)
+    limits = _compile_limits(apply, scope)
+    column = compile_column(other, scope)
 
     def integers(block: Matrix, used: int) -> Mask:
         start, end, step, valid = limits(block, used)
@@ -96,7 +92,7 @@ def compile_membership(
         value, valid = _with_value(column(block, used), valid)
         value = np.broadcast_to(value, used)
         is_member = np.zeros(used, np.bool_)
-        for row, values in enumerate(_float_ranges(apply, source, start, end, step, valid)):
+        for row, values in enumerate(_float_ranges(apply, scope.source, start, end, step, valid)):
             is_member[row] = bool((values == value[row]).any())
         return is_member if valid is None else is_member & valid
 
@@ -108,11 +104,9 @@ def _with_value(column: Column, valid: Mask | None) -> tuple[Values, Mask | None
     return values, both(valid, own)
 
 
-def _compile_limits(
-    apply: Apply, slots: Mapping[str, int], dictionary: Dictionary, source: Source
-) -> Callable[[Matrix, int], Limits]:
+def _compile_limits(apply: Apply, scope: Scope) -> Callable[[Matrix, int], Limits]:
     """A closure that gives start, end and step (None: not written) of the range of each row."""
-    columns: list[Evaluate] = [compile_column(a, slots, dictionary, source) for a in apply.arguments]
+    columns: list[Evaluate] = [compile_column(a, scope) for a in apply.arguments]
 
     def limits(block: Matrix, used: int) -> Limits:
         values, valid = evaluated(columns, block, used)

@@ -4,7 +4,7 @@ apart.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, assert_never
 
 import numpy as np
@@ -21,6 +21,7 @@ from elastalog.backends.kernel.expressions.columns import (
     Evaluate,
     Mask,
     Matrix,
+    Scope,
     Site,
     Values,
     both,
@@ -34,7 +35,6 @@ from elastalog.backends.kernel.expressions.string_functions import (
     compile_user_functor,
 )
 from elastalog.diagnostics.diagnostic import InternalError
-from elastalog.diagnostics.source import Source
 from elastalog.planning.steps import TakeApart
 from elastalog.relations import records
 from elastalog.relations.limits import WIDE, Words
@@ -43,18 +43,17 @@ from elastalog.relations.words import Dictionary
 _most = np.maximum.reduce
 
 
-def compile_column(
-    expression: Expression, slots: Mapping[str, int], dictionary: Dictionary, source: Source
-) -> Evaluate:
+def compile_column(expression: Expression, scope: Scope) -> Evaluate:
     """An expression as a column with its bound (see `columns`), which may hold one value for all rows."""
     match expression:
         case Variable():
-            return _compile_variable(expression.base, slots[expression.name], dictionary)
+            return _compile_variable(expression.base, scope.slots[expression.name], scope.dictionary)
         case Constant():
-            return _compile_constant(expression, dictionary)
+            return _compile_constant(expression, scope.dictionary)
         case Apply():
-            arguments = [(a, compile_column(a, slots, dictionary, source)) for a in expression.arguments]
-            return _compile_apply(expression, arguments, dictionary, Site(expression, source, dictionary.wraps))
+            arguments = [(a, compile_column(a, scope)) for a in expression.arguments]
+            site = Site(expression, scope.source, scope.dictionary.wraps)
+            return _compile_apply(expression, arguments, scope.dictionary, site)
         case _:
             assert_never(expression)
 
@@ -137,11 +136,7 @@ def _compile_apply(
 
 
 def _compile_unary(site: Site, run: Unary, argument: Evaluate) -> Evaluate:
-    def evaluate(block: Matrix, used: int) -> Column:
-        values, valid, bound = argument(block, used)
-        return run(site, values, valid, bound)
-
-    return evaluate
+    return lambda block, used: run(site, *argument(block, used))
 
 
 def _compile_binary(site: Site, run: Binary, left: Evaluate, right: Evaluate) -> Evaluate:

@@ -68,16 +68,12 @@ def maintained_changes(relation: KernelRelation) -> StateChanges:
 
 
 def replaced_changes(new: KernelRelation, old: KernelRelation) -> StateChanges:
-    """What the update under way has changed in an annotated relation that it evaluated anew. Lost facts are among the
-    new rows, absent."""
-    level = levels_now(new, slice(0, new.used))
-    count = new.count[: new.used].copy()
+    """What the update under way has changed in an annotated relation that it evaluated anew."""
+    level, count = levels_now(new, slice(0, new.used)), new.count[: new.used].copy()
     referring = np.flatnonzero(new.level[: new.used] >= REFERENCE)
     count[referring] = new.touched[new.level[referring] - REFERENCE, COUNT]
-    is_gone = level >= ABSENT
-    level[is_gone], count[is_gone] = GONE, 0
-    _, was, old_count = _before(new.rows[: new.used], old, old.level, old.count)
-    return _differing(new.rows[: new.used], was, old_count, level, count)
+    rows = np.flatnonzero(level < ABSENT)
+    return changes_between(old, FactWords(new.rows[rows], level[rows], count[rows]))
 
 
 def recomputed_changes(new: KernelRelation, explicit: int, old: KernelRelation, old_explicit: int) -> StateChanges:
