@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import elastalog
+from elastalog.analysis.graphs import Uses, components, in_order
 from elastalog.analysis.growth import growing, warnings_of_growth
 from elastalog.analysis.program import Aggregation, Atom
-from elastalog.analysis.stratify import Uses, components, in_order
 from elastalog.backends import watch
 from elastalog.diagnostics.diagnostic import LimitReached
 from elastalog.diagnostics.source import Span

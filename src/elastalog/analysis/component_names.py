@@ -13,6 +13,7 @@ from dataclasses import field, replace
 from functools import partial
 from typing import Any, Final, TypeVar
 
+from elastalog.analysis.graphs import reached
 from elastalog.late import dataclass
 from elastalog.syntax import tree
 from elastalog.syntax.tree import Component, mapped, with_parts
@@ -116,17 +117,12 @@ def _inherited(name: str, inside: Definition, top: Mapping[str, Definition], see
 
 def inherits_from_itself(definition: Definition, top: Mapping[str, Definition]) -> bool:
     """Whether the way through the bases of a component leads back to it."""
-    pending, seen = [definition], set[int]()
-    while pending:
-        current = pending.pop()
-        for base in current.component.bases:
-            found = look_up(base.name, current.outer, {}, top)
-            if found is definition:
-                return True
-            if found is not None and id(found) not in seen:
-                seen.add(id(found))
-                pending.append(found)
-    return False
+
+    def bases(current: Definition) -> list[Definition]:
+        found = [look_up(base.name, current.outer, {}, top) for base in current.component.bases]
+        return [each for each in found if each is not None]
+
+    return definition in reached(bases(definition), bases)
 
 
 def parameters_around(definition: Definition) -> frozenset[str]:

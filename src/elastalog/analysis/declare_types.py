@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import pairwise
 from types import MappingProxyType
 
 from elastalog.analysis.draft import Draft, Outcome, TypeMeaning
 from elastalog.analysis.findings import Findings, secondary
+from elastalog.analysis.graphs import Uses, components, reached, shortest_path
 from elastalog.analysis.program import Base, Part, StructuredType, UserFunctor
 from elastalog.diagnostics.messages import quoted
 from elastalog.diagnostics.source import Span
@@ -90,14 +92,7 @@ def types_below(program: Tree, tops: Iterable[str]) -> set[str]:
         if type(item) is TypeDeclaration:
             for name, _ in item.parents:
                 below.setdefault(name, []).append(item.name)
-    found: set[str] = set()
-    pending = list(tops)
-    while pending:
-        name = pending.pop()
-        if name not in found:
-            found.add(name)
-            pending += below.get(name, ())
-    return found
+    return reached(tops, lambda name: below.get(name, ()))
 
 
 def report_unknown_type(name: str, span: Span, candidates: list[str], findings: Findings) -> None:
@@ -108,45 +103,27 @@ def report_unknown_type(name: str, span: Span, candidates: list[str], findings: 
     findings.error("E0203", span, name=name, near=near, here=_ELSEWHERE.get(known), day=day, truths=truths)
 
 
-def _parents_first(known: dict[str, TypeDeclaration], findings: Findings) -> list[str]:
-    """The names in an order in which parents precede children. A cycle is reported once and its types left out."""
-    order: list[str] = []
-    state: dict[str, int] = {}  # 1: on the current path, 2: finished
-    for root in known:
-        if root in state:
-            continue
-        path = [root]
-        pending = [iter(known[root].parents)]
-        state[root] = 1
-        while path:
-            for parent, _ in pending[-1]:
-                if parent not in known:
-                    continue
-                if state.get(parent) == 1:
-                    _report_cycle([known[name] for name in path[path.index(parent) :]], findings)
-                elif parent not in state:
-                    state[parent] = 1
-                    path.append(parent)
-                    pending.append(iter(known[parent].parents))
-                    break
-            else:
-                pending.pop()
-                name = path.pop()
-                state[name] = 2
-                order.append(name)
-    return order
-
-
-def _report_cycle(cycle: list[TypeDeclaration], findings: Findings) -> None:
-    first, *rest = cycle
-    findings.error(
-        "E0208", first.span,
-        *(
-            secondary(this.span, f"{quoted(this.name)} is defined by {quoted(after.name)} here")
-            for this, after in zip(rest[:20], [*rest[1:], first], strict=False)
-        ),
-        name=first.name, by=(rest or [first])[0].name,
-    )  # fmt: skip
+def _parents_first(known: dict[str, TypeDeclaration], findings: Findings) -> Iterator[str]:
+    """The names in an order in which parents precede children. Types that are defined by each other are reported."""
+    uses: Uses = {
+        name: {parent: declared.span for parent, _ in declared.parents if parent in known}
+        for name, declared in known.items()
+    }
+    for component in components(uses):
+        first = min(component, key=list(known).index) if len(component) > 1 else component[0]
+        after = next((used for used in uses[first] if used in component), None)
+        if after is not None:
+            way = shortest_path(after, first, uses)
+            findings.instance = known[first].instance
+            findings.error(
+                "E0208", known[first].span,
+                *(
+                    secondary(known[this].span, f"{quoted(this)} is defined by {quoted(by)} here")
+                    for this, by in pairwise(way[:21])
+                ),
+                name=first, by=after,
+            )  # fmt: skip
+        yield from component
 
 
 def _parts_by_constructor(

@@ -14,6 +14,7 @@ from elastalog.analysis.build_typed import TypedBuilder
 from elastalog.analysis.declare_types import BASE_TYPES
 from elastalog.analysis.draft import Draft, Outcome, TypedRule, is_constructor
 from elastalog.analysis.findings import Findings, secondary
+from elastalog.analysis.graphs import reached
 from elastalog.analysis.infer import StructuredTypes, infer, simple_fact, simple_rule
 from elastalog.analysis.resolve_names import constructors_of
 from elastalog.analysis.subsumptions import MARK as PAIRS
@@ -90,7 +91,7 @@ class SubtypeCheck:
         self.findings = findings
         self.is_strict = draft.is_strict
         self.is_needed = len(draft.types) > len(BASE_TYPES)
-        self._above: dict[str, frozenset[str]] = {}
+        self._above: dict[str, set[str]] = {}
 
     def check(self, rule: TypedRule, casts: Mapping[Span, str]) -> None:
         """Report the arguments of the head at fault, and variables of types that have nothing in common. `casts`: the
@@ -277,28 +278,19 @@ class SubtypeCheck:
     def is_below(self, one: str, other: str) -> bool:
         """Whether every value of a type is one of the other: it is declared so, or all members of a union are."""
         above = self._all_above(one)
-        if one == other or other in above:
-            return True
-        unions = [name for name in (one, *above) if self.types[name].members]
-        return any(all(other == m or other in self._all_above(m) for m in self._members(name)) for name in unions)
+        unions = [name for name in above if self.types[name].members]
+        return other in above or any(all(other in self._all_above(m) for m in self._members(n)) for n in unions)
 
     def _members(self, name: str) -> list[str]:
         """The types that a union comes down to, those of its members that are unions themselves among them."""
         members = self.types[name].members
         return [inner for member in members for inner in self._members(member)] if members else [name]
 
-    def _all_above(self, name: str) -> frozenset[str]:
+    def _all_above(self, name: str) -> set[str]:
+        """The types that all values of a type have, itself among them."""
         known = self._above.get(name)
         if known is None:
-            seen: set[str] = set()
-            pending = [name]
-            while pending:
-                for above in self.types[pending.pop()].above:
-                    above = self.canonical(above)
-                    if above not in seen:
-                        seen.add(above)
-                        pending.append(above)
-            known = self._above[name] = frozenset(seen)
+            known = self._above[name] = reached([name], lambda one: map(self.canonical, self.types[one].above))
         return known
 
 

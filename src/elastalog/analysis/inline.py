@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from elastalog.analysis.declare_types import types_below
 from elastalog.analysis.findings import Findings, secondary
+from elastalog.analysis.graphs import Uses, components
 from elastalog.analysis.negation import alternatives_of, is_partial, negate, none_of, without_groups
 from elastalog.analysis.scopes import with_witnesses
-from elastalog.analysis.stratify import Uses, components
 from elastalog.analysis.variables import substitute, variables_of
 from elastalog.diagnostics.diagnostic import Diagnostic
 from elastalog.diagnostics.messages import quoted

@@ -5,15 +5,16 @@ Strata are the components of relations that depend on each other.
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from heapq import heapify, heappop, heappush
+from itertools import pairwise
 from typing import Final, TypeAlias
 from typing import Literal as OneOf
 
 from elastalog.analysis.draft import Draft, Outcome, TypedRule
 from elastalog.analysis.findings import Findings, secondary
+from elastalog.analysis.graphs import Uses, components, in_order, reached, shortest_path
 from elastalog.analysis.program import Aggregation, Atom, CheckedProgram, Literal, Negation, Rule, atoms_in, literals_in
 from elastalog.analysis.subsumptions import MARK, is_of_pairs, keeping_best
 from elastalog.diagnostics.messages import quoted
@@ -41,31 +42,14 @@ def stratify(draft: Draft) -> Outcome:
         if use.span in shown or reported[component] >= _MOST_REPORTS_PER_COMPONENT:
             continue
         reported[component] += 1
-        steps = _shortest_path(use.body, use.head, uses, set(ordered[component]))
-        shown.update([use.span, *(span for _, _, span in steps)])
-        labels = [secondary(span, f"{quoted(user)} uses {quoted(used)} here") for user, used, span in steps]
+        way = shortest_path(use.body, use.head, uses)
+        steps = [(uses[user][used], user, used) for user, used in pairwise(way)]
+        shown.update([use.span, *(span for span, _, _ in steps)])
+        labels = [secondary(span, f"{quoted(user)} uses {quoted(used)} here") for span, user, used in steps]
         key = "E0412" if use.manner == "negation" else "E0413"
         values = {"head": use.head, "body": use.body, "instead": _improving(use, draft)}
         findings.error(key, use.span, *labels[:_MOST_LABELS], **values)
     return replace(draft, components=tuple(ordered)), findings.diagnostics
-
-
-def _shortest_path(start: str, end: str, uses: Uses, members: set[str]) -> list[tuple[str, str, Span]]:
-    """The uses that lead from one relation of a component to another, as few as possible."""
-    came_from: dict[str, tuple[str, Span]] = {}
-    pending = deque([start])
-    while pending and end not in came_from and start != end:
-        name = pending.popleft()
-        for used, span in uses[name].items():
-            if used in members and used not in came_from and used != start:
-                came_from[used] = (name, span)
-                pending.append(used)
-    steps: list[tuple[str, str, Span]] = []
-    while end != start:
-        name, span = came_from[end]
-        steps.append((name, end, span))
-        end = name
-    return steps[::-1]
 
 
 def _improving(use: Use, draft: Draft) -> str | None:
@@ -104,9 +88,6 @@ class Use:
     span: Span
 
 
-Uses: TypeAlias = dict[str, dict[str, Span]]
-
-
 def collect_dependencies(
     relations: Mapping[str, object], rules: Sequence[TypedRule | Rule]
 ) -> tuple[Uses, Iterable[Use]]:
@@ -139,14 +120,7 @@ def needed_for(program: CheckedProgram, names: Iterable[str]) -> set[str]:
     needs: dict[str, set[str]] = {}
     for rule in (*program.rules, *program.subsumptions):
         needs.setdefault(rule.head.relation.removesuffix(MARK), set()).update(a.relation for a in atoms_in(rule.body))
-    found: set[str] = set()
-    pending = list(names)
-    while pending:
-        name = pending.pop()
-        if name not in found:
-            found.add(name)
-            pending.extend(needs.get(name, ()))
-    return found
+    return reached(names, lambda name: needs.get(name, ()))
 
 
 def _strict_atoms(literal: Literal) -> Iterator[tuple[Atom, Manner, Span]]:
@@ -158,78 +132,3 @@ def _strict_atoms(literal: Literal) -> Iterator[tuple[Atom, Manner, Span]]:
                 yield inner, "aggregate", inner.span
             elif type(inner) is Negation:
                 yield inner.atom, "negation", inner.span
-
-
-def components(uses: Uses) -> list[list[str]]:
-    """The strongly connected components, each after those it depends on (Tarjan, with a stack of its own)."""
-    number: dict[str, int] = {}
-    lowest: dict[str, int] = {}
-    open_names: list[str] = []
-    found: list[list[str]] = []
-    closed: set[str] = set()  # members of components that have been found
-    for root in uses:
-        if root in closed:
-            continue
-        closed.add(root)
-        if uses[root].keys() <= closed:  # nearly always: what it uses was declared before it
-            found.append([root])
-            continue
-        closed.discard(root)
-        path: list[tuple[str, Iterator[str]]] = [(root, iter(uses[root]))]
-        number[root] = lowest[root] = len(number)
-        open_names.append(root)
-        while path:
-            name, successors = path[-1]
-            for successor in successors:
-                if successor in closed:
-                    continue
-                if successor not in number:
-                    number[successor] = lowest[successor] = len(number)
-                    open_names.append(successor)
-                    path.append((successor, iter(uses[successor])))
-                    break
-                if number[successor] < lowest[name]:
-                    lowest[name] = number[successor]
-            else:
-                path.pop()
-                if path and lowest[name] < lowest[path[-1][0]]:
-                    lowest[path[-1][0]] = lowest[name]
-                if lowest[name] == number[name]:
-                    component = []
-                    while True:
-                        member = open_names.pop()
-                        closed.add(member)
-                        component.append(member)
-                        if member == name:
-                            break
-                    found.append(component)
-    return found
-
-
-def in_order(found: Sequence[Sequence[str]], uses: Uses) -> list[tuple[str, ...]]:
-    """The components in an order in which each depends only on earlier ones; among those that may come next, the one
-    declared first. Members are in the order of declaration."""
-    position = {name: index for index, name in enumerate(uses)}
-    members = [
-        tuple(sorted(component, key=position.__getitem__)) if len(component) > 1 else (component[0],)
-        for component in found
-    ]
-    owner = {name: index for index, component in enumerate(members) for name in component}
-    users: list[list[int]] = [[] for _ in members]
-    waiting = [0] * len(members)
-    for index, component in enumerate(members):
-        needed = {owner[used] for name in component for used in uses[name]} - {index}
-        waiting[index] = len(needed)
-        for other in needed:
-            users[other].append(index)
-    ready = [(position[members[index][0]], index) for index, count in enumerate(waiting) if count == 0]
-    heapify(ready)
-    ordered = []
-    while ready:
-        _, index = heappop(ready)
-        ordered.append(members[index])
-        for user in users[index]:
-            waiting[user] -= 1
-            if waiting[user] == 0:
-                heappush(ready, (position[members[user][0]], user))
-    return ordered

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
+from elastalog.analysis.graphs import reached
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.source import Source, Span
 from elastalog.editing.reading import Reading, read
@@ -132,13 +133,8 @@ def roots_of(file: str, includes: Mapping[str, frozenset[str]]) -> tuple[str, ..
     for each, included in includes.items():
         for name in included:
             including.setdefault(name, set()).add(each)
-    seen, waiting = {file}, [file]
-    while waiting:
-        for each in including.get(waiting.pop(), ()):
-            if each not in seen:
-                seen.add(each)
-                waiting.append(each)
-    return tuple(sorted(each for each in seen if not including.get(each))) or (file,)
+    above = reached([file], lambda each: including.get(each, ()))
+    return tuple(sorted(each for each in above if not including.get(each))) or (file,)
 
 
 def includes_in(

@@ -19,6 +19,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from elastalog.analysis.draft import is_constructor
+from elastalog.analysis.graphs import components, in_order
 from elastalog.analysis.listing import show_literal
 from elastalog.analysis.program import (
     Apply,
@@ -39,7 +40,7 @@ from elastalog.analysis.program import (
     names_of,
     variables_in,
 )
-from elastalog.analysis.stratify import collect_dependencies, components, in_order, needed_for
+from elastalog.analysis.stratify import collect_dependencies, needed_for
 from elastalog.analysis.subsumptions import MARK
 from elastalog.late import dataclass
 from elastalog.planning.logical import HIDDEN

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from elastalog import late
+from elastalog.analysis.graphs import reached
 from elastalog.diagnostics.diagnostic import Diagnostic, error, finding
 from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import file_bytes, is_packed
@@ -246,15 +247,9 @@ def _apart(triples: Triples) -> tuple[np.ndarray, list[tuple[str, str, str]]]:
     links = [code_of(triples, FIRST), code_of(triples, REST)]
     linked = np.isin(codes[:, 1], links)
     if linked.any():
-        reached = set(codes[is_axiom, 2].tolist())
         rest = {row[0]: row[2] for row in codes[linked].tolist() if row[1] == links[-1]}
-        waiting = [node for node in reached if node in rest]
-        while waiting:
-            node = rest.get(waiting.pop())
-            if node is not None and node not in reached:
-                reached.add(node)
-                waiting.append(node)
-        is_axiom |= linked & np.isin(codes[:, 0], list(reached))
+        lists = reached(codes[is_axiom, 2].tolist(), lambda node: [rest[node]] if node in rest else ())
+        is_axiom |= linked & np.isin(codes[:, 0], list(lists))
     rows = codes[is_axiom]
     used = {code: triples.terms[code].as_py() for code in set(rows.reshape(-1).tolist())}
     return ~is_axiom, [(used[s], used[p], used[o]) for s, p, o in rows.tolist()]

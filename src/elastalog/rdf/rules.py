@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations, count
 from typing import Final
 
+from elastalog.analysis.graphs import reached
 from elastalog.late import dataclass
 from elastalog.rdf.ontology import Graph, cardinality, datatypes_in, is_datatype
 from elastalog.rdf.vocabulary import CLASS, GROUP, INCONSISTENT, NOTHING, PROPERTY, SAME, THING, Names
@@ -248,13 +249,7 @@ def _subclasses(
 
 def _closed(node: str, above: dict[str, set[str]]) -> set[str]:
     """A node and everything above it."""
-    found, waiting = {node}, [node]
-    while waiting:
-        for other in above.get(waiting.pop(), ()):
-            if other not in found:
-                found.add(other)
-                waiting.append(other)
-    return found
+    return reached([node], lambda one: above.get(one, ()))
 
 
 # --- what a person can read ----------------------------------------------------------------------------------------

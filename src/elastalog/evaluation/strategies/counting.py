@@ -15,6 +15,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import ClassVar
 
+from elastalog.analysis.graphs import reached, shortest_path
 from elastalog.backends.annotation import Annotation, Support
 from elastalog.backends.sets import NO_MARK, Change, Evaluation, Mark, SetMaintenance, size, union
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label, finding
@@ -54,7 +55,10 @@ def _refusal(stratum: LogicalStratum, source: Source) -> Diagnostic:
         for goal in (scan.relation for scan in clause.scans)
         if goal in stratum.relations
     }
-    cycle = _cycle({(head, goal) for head, goal in edges}, stratum.relations[0])
+    uses = {name: sorted(goal for head, goal in edges if head == name) for name in stratum.relations}
+    start = stratum.relations[0]
+    first = [used for used in uses[start] if start in reached([used], uses.__getitem__)]
+    cycle = min(([start, *shortest_path(used, start, uses)] for used in first), key=len)
     steps = list(pairwise(cycle))
     labels = tuple(
         Label(rule.span, f"`{head}` uses `{goal}` here")
@@ -63,18 +67,3 @@ def _refusal(stratum: LogicalStratum, source: Source) -> Diagnostic:
     )
     path = " uses ".join(f"`{name}`" for name in cycle)
     return finding("E0901", *labels, source=source, path=path)
-
-
-def _cycle(edges: set[tuple[str, str]], start: str) -> list[str]:
-    """The shortest cycle through a relation of a recursive stratum, first and last element equal."""
-    paths = [[start]]
-    seen: set[str] = set()
-    while paths:
-        path = paths.pop(0)
-        for name in sorted(goal for head, goal in edges if head == path[-1]):
-            if name == start:
-                return [*path, start]
-            if name not in seen:
-                seen.add(name)
-                paths.append([*path, name])
-    raise AssertionError("a recursive stratum is a cycle")
