@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 _Pending: TypeAlias = list[tree.Term | tree.Literal]
 _NESTING: Final = frozenset((tree.Call, tree.Cast, tree.Aggregate))
 """The terms that hold others."""
-
+_FLAT: Final = frozenset((tree.Atom, tree.Negation, tree.Comparison))
+"""The literals of a clause that stands for one rule."""
 
 LISTED: Final = "the page “The language” of the documentation lists all functions"
 _CLOCKS: Final = frozenset(("today", "now", "current_date", "current_timestamp", "curdate", "getdate", "sysdate"))
@@ -78,36 +79,20 @@ class _ClauseResolver:
     def resolve(self, clause: tree.Clause) -> Shape | None:
         """The shape of the clause. None when it is at fault, its faults reported."""
         errors = self.findings.count
-        variables = self.variables = {}
-        self.equated = {}
-        shape = Shape.FLAT if len(clause.heads) == 1 else Shape.SPLIT
+        self.variables, self.equated = {}, {}
         pending: _Pending = []
-        arities = self.arities
-        for literal in clause.body:
-            if type(literal) is tree.Atom:
-                if arities.get(literal.relation) != len(literal.arguments):
-                    self.report_atom(literal)
-                for term in literal.arguments:
-                    if type(term) is tree.Variable:
-                        name = term.name
-                        variables[name] = None if name in variables else term
-                    elif type(term) in _NESTING:
-                        pending.append(term)
-            elif type(literal) is tree.Negation:
-                self.use_atom(literal.atom, pending)
-            else:
-                pending.append(literal)
-                if type(literal) is not tree.Comparison:
-                    shape = Shape.SPLIT
         for head in clause.heads:
             self.use_atom(head, pending)
-            for term in head.arguments:
+            for term in head.arguments if tree.Wildcard in map(type, head.arguments) else ():
                 if type(term) is tree.Wildcard:
                     self.report_wildcard(term, "the head of a rule", "bind a variable in the body and use it here")
+        pending.extend(clause.body[::-1])
+        is_flat = len(clause.heads) == 1 and _FLAT.issuperset(map(type, clause.body))
+        shape = Shape.FLAT if is_flat else Shape.SPLIT
         if pending and self.walk(pending):
             shape = Shape.NESTED
         is_sound = self.findings.count == errors
-        for name, variable in variables.items():
+        for name, variable in self.variables.items():
             if variable is not None and name[0] != "_":
                 self.report_once(variable, clause.body)
         return shape if is_sound else None
@@ -124,9 +109,19 @@ class _ClauseResolver:
     def walk(self, pending: _Pending) -> bool:
         """Visit the nodes and all below them; whether there are aggregates or ranges."""
         is_nested = False
+        variables = self.variables
         while pending:
             node = pending.pop()
             match node:
+                case tree.Atom():
+                    self.check_atom(node)
+                    for term in node.arguments:
+                        if type(term) is tree.Variable:
+                            variables[term.name] = None if term.name in variables else term
+                        elif type(term) in _NESTING:
+                            pending.append(term)
+                case tree.Negation():
+                    self.use_atom(node.atom, pending)
                 case tree.Variable():
                     self.variables[node.name] = None
                 case tree.Call():
@@ -147,11 +142,6 @@ class _ClauseResolver:
                         self.check_user_aggregate(node)
                     if node.target is not None:
                         self.push_operands((node.target,), f"the target of {quoted(node.operator)}", pending)
-                case tree.Atom():
-                    self.visit_atom(node, pending)
-                case tree.Negation():
-                    self.check_atom(node.atom)
-                    pending.extend(node.atom.arguments)
                 case tree.NegatedGroup():
                     is_nested = True
                     pending.extend(negate(node.body, node.span))
@@ -172,14 +162,6 @@ class _ClauseResolver:
                 case _:  # constants, and `_` where it may stand
                     pass
         return is_nested
-
-    def visit_atom(self, atom: tree.Atom, pending: _Pending) -> None:
-        self.check_atom(atom)
-        for term in atom.arguments:
-            if type(term) is tree.Variable:
-                self.see(term)
-            else:
-                pending.append(term)
 
     def see(self, variable: tree.Variable) -> None:
         self.variables[variable.name] = None if variable.name in self.variables else variable

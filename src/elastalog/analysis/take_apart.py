@@ -29,24 +29,16 @@ def take_apart(draft: Draft) -> Outcome:
     flat: list[FlatClause] = []
     for clause, shape in draft.clauses:
         findings.instance = clause.instance
-        if shape is Shape.FLAT:
-            body = cast(FlatBody, tuple(without_untyped_records(clause.heads[0], clause.body)))
-            if tree.Truth in map(type, body):
-                continue
-            flat.append(
-                FlatClause(clause.heads[0], body, clause.plan, True, not clause.body, clause.span, clause.instance)
-            )
-            if clause.plan is not None:
-                _check_plan(clause.plan, body, findings)
-        else:
-            flat.extend(_take_clause_apart(clause, shape, findings))
+        flat.extend(_take_clause_apart(clause, shape, findings))
     return replace(draft, flat_clauses=tuple(_limited(flat, findings))), findings.diagnostics
 
 
 def _take_clause_apart(clause: tree.Clause, shape: Shape, findings: Findings) -> list[FlatClause]:
     flat: list[FlatClause] = []
-    alternatives = alternatives_of(clause.body, len(clause.heads), clause.span, findings)
-    separator = ScopeSeparator(findings)
+    alternatives: Sequence[Sequence[tree.Literal]] = [clause.body]
+    if shape is not Shape.FLAT:
+        alternatives = alternatives_of(clause.body, len(clause.heads), clause.span, findings)
+    separator = ScopeSeparator(findings) if shape is Shape.NESTED else None
     for head in clause.heads:
         for written in alternatives:
             alternative = without_untyped_records(head, written)
@@ -54,7 +46,7 @@ def _take_clause_apart(clause: tree.Clause, shape: Shape, findings: Findings) ->
                 continue
             errors = findings.count
             new_head, body = head, cast(FlatBody, tuple(alternative))
-            if shape is Shape.NESTED:
+            if separator is not None:
                 try:
                     new_head, body = separator.separate(head, alternative)
                 except TooLargeError:  # alternatives inside aggregates inside alternatives
@@ -64,7 +56,7 @@ def _take_clause_apart(clause: tree.Clause, shape: Shape, findings: Findings) ->
                 _check_plan(clause.plan, body, findings)
             if findings.count > errors:
                 return []  # every further alternative would repeat the report
-            is_flat, is_fact = shape is not Shape.NESTED, not clause.body
+            is_flat, is_fact = separator is None, not clause.body
             flat.append(FlatClause(new_head, body, clause.plan, is_flat, is_fact, clause.span, clause.instance))
     return flat
 
