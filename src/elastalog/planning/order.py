@@ -8,16 +8,14 @@ Arithmetic may overflow, which is an error, for rows that something else would h
 bound those without it come first, and what only the head needs is computed last of all.
 
 What an atom costs depends on which of its own terms are bound. So its cost is computed again only when one of them
-becomes so, and rules of hundreds of goals are put in order without looking at each goal at every step (`Waiting`). To
-find out how many facts agree on some columns takes longer than all else: until it has to be known, a goal counts as if
-it were the least possible, and for one that comes first in any case it is never computed.
+becomes so. To find out how many facts agree on some columns takes longer than all else: until that has to be known, a
+goal counts as if there were as few as possible, and for one that comes first in any case it is never asked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from heapq import heappop, heappush, heapreplace
-from typing import Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol, TypeAlias
 
 from elastalog.analysis.program import Constant, Variable, variables_of
 from elastalog.late import dataclass
@@ -105,16 +103,70 @@ def _order_atoms(
     hint: tuple[int, ...],
 ) -> Iterator[int]:
     """The goals but the start that are no tests, in order; the caller adds to `bound` what each gives values to."""
-    left = [i for i, goal in enumerate(clause.goals) if i != start and not isinstance(goal, Test)]
-    if len(left) < 2:  # as of most clauses
-        yield from left
-        return
+    left = {i: goal for i, goal in enumerate(clause.goals) if i != start and not isinstance(goal, Test)}
     scans = [i for i, goal in enumerate(clause.goals) if isinstance(goal, Scan)] if hint else []
     wanted = [scans[position] for position in hint if scans[position] != start]
-    waiting = Waiting(clause, left, names, bound, statistics, wanted)
-    while waiting:
-        yield waiting.take()
-        waiting.note(bound)
+    users: dict[str, list[int]] = {}
+    for i in left if len(left) > 1 else ():  # as of most clauses, one needs no order
+        for name in names[i]:
+            users.setdefault(name, []).append(i)
+    known, changed = set(bound), set(left)
+    costs: dict[int, Cost] = {}  # of those that can be visited
+    unknown: dict[
+        int, tuple[int, ...]
+    ] = {}  # goals whose cost is the least possible, by what columns it would be known
+    while len(left) > 1:
+        fresh = bound - known
+        known |= fresh
+        for i in left.keys() & changed.union(*(users.get(name, ()) for name in fresh)):
+            _rank(i, left[i], bound, wanted, costs, unknown)
+        while True:
+            assert costs, "every goal of a checked clause can be bound"
+            rank, _, boundness, goal = min(costs.values())
+            columns = unknown.pop(goal, None)
+            if columns is None or [cost[0] for cost in costs.values()].count(rank) == 1:
+                break
+            relation = left[goal].relation
+            rows = statistics.fanout(relation, columns) if columns else statistics.rows(relation)
+            costs[goal] = rank, rows, boundness, goal
+        del left[goal], costs[goal]
+        changed = set()
+        if goal in wanted:
+            wanted.remove(goal)
+            changed = set(wanted[:1] or left)
+        yield goal
+    yield from left
+
+
+Cost: TypeAlias = tuple[int, float, float, int]
+"""The rank of a goal, the facts that it should find for every row, the more of its terms are bound, the less, and its
+number."""
+
+_ABSENT, _BOUND, _JOINED, _APART = range(4)
+"""Ranks of goals that can be visited, the cheapest first: negations, facts that are known but for whether they are
+there, scans with some bound terms, and with none."""
+
+_LEAST_FANOUT = 1.0
+
+
+def _rank(
+    i: int,
+    goal: Scan | Absent,
+    bound: set[str],
+    wanted: list[int],
+    costs: dict[int, Cost],
+    unknown: dict[int, tuple[int, ...]],
+) -> None:
+    """Gives a goal its rank, or none while it cannot be visited. `wanted`: scans in an order that is obeyed where one has
+    unbound terms."""
+    costs.pop(i, None)
+    unknown.pop(i, None)
+    columns = tuple([c for c, term in enumerate(goal.terms) if term in bound or isinstance(term, Constant)])
+    if len(columns) == len(goal.terms):
+        costs[i] = _ABSENT if isinstance(goal, Absent) else _BOUND, 0.0, 0.0, i
+    elif isinstance(goal, Scan) and (not wanted or i == wanted[0]):
+        costs[i] = _JOINED if columns or wanted else _APART, _LEAST_FANOUT, -len(columns) / len(goal.terms), i
+        unknown[i] = columns
 
 
 def first_scan(clause: Clause, statistics: Statistics, hint: tuple[int, ...] = ()) -> int | None:
@@ -199,115 +251,3 @@ def _doable(i: int, test: Test, bound: set[str]) -> Ready | None:
     if test.operator == "=" and left and isinstance(test.right, Variable):
         return Ready(i, (test.right,))
     return None
-
-
-# --- goals still to be visited ---------------------------------------------------------------------------------------
-
-Cost = tuple[int, float, float]
-"""The rank of a goal, the facts that it should find for every row, and the more of its terms are bound, the less."""
-
-_ABSENT, _BOUND, _JOINED, _APART = range(4)
-"""Ranks of goals that can be visited, the cheapest first: negations, facts that are known but for whether they are
-there, scans with some bound terms, and with none."""
-
-_LEAST_FANOUT = 1.0
-
-
-class Waiting:
-    """Goals that are no tests. `names`: of the variables of each goal of the clause. `wanted`: scans in an order that
-    is obeyed where a scan has unbound terms; taken ones are removed from it."""
-
-    def __init__(
-        self,
-        clause: Clause,
-        goals: list[int],
-        names: Sequence[Collection[str]],
-        bound: set[str],
-        statistics: Statistics,
-        wanted: list[int],
-    ) -> None:
-        self._clause = clause
-        self._left = set(goals)
-        self._bound = set(bound)
-        self._statistics = statistics
-        self._wanted = wanted
-        self._cost: dict[int, Cost] = {}  # of those that can be visited
-        self._heap: list[tuple[Cost, int]] = []  # where other costs than these are those of before
-        self._unknown: dict[int, tuple[int, ...]] = {}  # goals whose cost is a bound, by what columns it would be known
-        self._numbers = [0, 0, 0, 0]  # of goals of each rank
-        self._users: dict[str, list[int]] = {}
-        self._changed = self._left.copy()
-        for i in goals:
-            for name in names[i]:
-                self._users.setdefault(name, []).append(i)
-
-    def __bool__(self) -> bool:
-        return bool(self._left)
-
-    def take(self) -> int:
-        """The cheapest goal, the first of equals, which does not wait any longer."""
-        if len(self._left) == 1:
-            return self._left.pop()
-        for goal in self._changed:
-            self._rank(goal)
-        self._changed.clear()
-        goal = self._least()
-        self._forget(goal)
-        self._left.remove(goal)
-        if goal in self._wanted:
-            self._wanted.remove(goal)
-            self._changed.update(self._wanted[:1] or self._left)
-        return goal
-
-    def note(self, bound: set[str]) -> None:
-        """More variables have values now."""
-        fresh = bound - self._bound
-        self._bound |= fresh
-        self._changed.update({goal for name in fresh for goal in self._users.get(name, ())} & self._left)
-
-    def _rank(self, i: int) -> None:
-        """Gives a goal its rank, or none while it cannot be visited."""
-        self._forget(i)
-        goal = self._clause.goals[i]
-        assert isinstance(goal, (Scan, Absent))
-        bound, terms = self._bound, goal.terms
-        columns = tuple([c for c, term in enumerate(terms) if term in bound or isinstance(term, Constant)])
-        if len(columns) == len(terms):
-            self._enter(i, (_ABSENT if isinstance(goal, Absent) else _BOUND, 0.0, 0.0))
-        elif isinstance(goal, Scan) and (not self._wanted or i == self._wanted[0]):
-            rank = _JOINED if columns or self._wanted else _APART
-            self._enter(i, (rank, _LEAST_FANOUT, -len(columns) / len(terms)))
-            self._unknown[i] = columns
-
-    def _enter(self, i: int, cost: Cost) -> None:
-        self._cost[i] = cost
-        self._numbers[cost[0]] += 1
-        heappush(self._heap, (cost, i))
-
-    def _forget(self, i: int) -> None:
-        cost = self._cost.pop(i, None)
-        if cost is not None:
-            self._numbers[cost[0]] -= 1
-            self._unknown.pop(i, None)
-
-    def _least(self) -> int:
-        """The goal that should multiply rows least."""
-        heap = self._heap
-        while True:
-            assert heap, "every goal of a checked clause can be bound"
-            cost, i = heap[0]
-            if self._cost.get(i) != cost:
-                heappop(heap)
-            elif i not in self._unknown or self._numbers[cost[0]] == 1:
-                return i
-            else:
-                heapreplace(heap, (self._reckon(i), i))
-
-    def _reckon(self, i: int) -> Cost:
-        """What a goal costs, no longer only at least."""
-        goal, columns = self._clause.goals[i], self._unknown.pop(i)
-        assert isinstance(goal, Scan)
-        rank, _, boundness = self._cost[i]
-        rows = self._statistics.fanout(goal.relation, columns) if columns else self._statistics.rows(goal.relation)
-        cost = self._cost[i] = rank, rows, boundness
-        return cost
