@@ -11,30 +11,71 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from elastalog.analysis.graphs import reached
+from elastalog.diagnostics.source import Span
 from elastalog.late import dataclass
 from elastalog.syntax import tree
 from elastalog.syntax.tree import Component, mapped, with_parts
+
+if TYPE_CHECKING:
+    from typing import Self
 
 _Item = TypeVar("_Item", bound=tree.Item)
 
 
 @dataclass(slots=True, eq=False)
 class Definition:
-    """A component where it is written: `outer` is the component around it, `nested` are those inside."""
+    """A component where it is written: `outer` is the one around it, `nested` are those inside. The whole program
+    is one too, without a name and around all others."""
 
     component: Component
     outer: Definition | None
-    nested: dict[str, Definition] = field(default_factory=dict)
+    nested: dict[str, Self] = field(default_factory=dict, init=False)
 
-    def outwards(self) -> Iterator[Definition]:
+    def outwards(self) -> Iterator[Self]:
         """The component and those around it."""
-        definition: Definition | None = self
+        definition: Any = self
         while definition is not None:
             yield definition
             definition = definition.outer
+
+    def inherited(self) -> list[Self]:
+        """The components that it inherits from directly, as far as they are known."""
+        _, *around = self.outwards()
+        found = [around[0].called(base.name) for base in self.component.bases]
+        return [each for each in found if each is not None]
+
+    def lineage(self) -> Iterator[Self]:
+        """The component and all that it inherits from."""
+        pending, seen = [self], set[Definition]()
+        while pending:
+            each = pending.pop()
+            if each not in seen:
+                seen.add(each)
+                yield each
+                pending.extend(each.inherited()[::-1])
+
+    def called(self, name: str) -> Self | None:
+        """The component of a name: one nested in this one or in its bases, or one around it."""
+        known = (each.nested for around in self.outwards() for each in around.lineage())
+        return next((nested[name] for nested in known if name in nested), None)
+
+    @property
+    def parameters(self) -> frozenset[str]:
+        """The parameters of the component and of those around it."""
+        return frozenset(name for each in self.outwards() for name, _ in each.component.parameters)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it or a component around it inherits from a parameter, so that what it holds is not known yet."""
+        return any(base.name in each.parameters for each in self.outwards() for base in each.component.bases)
+
+
+def of_program(items: tuple[tree.Item, ...]) -> Component:
+    """The component that a whole program is."""
+    nowhere = Span(0, 0)
+    return Component("", (), (), items, nowhere, nowhere)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +87,8 @@ class Argument:
 
 
 Binding = Mapping[str, Argument]
-
-
-class Names(dict[str, str]):
-    """What names mean, each found out once."""
-
-    def __init__(self, meaning: Callable[[str], str]) -> None:
-        self.meaning = meaning
-
-    def __missing__(self, name: str) -> str:
-        found = self[name] = self.meaning(name)
-        return found
+Names = Callable[[str], str]
+"""Gives what names mean, as full names."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,52 +120,14 @@ class Scope:
         return name
 
 
-def look_up(name: str, inside: Definition | None, binding: Binding, top: Mapping[str, Definition]) -> Definition | None:
-    """The component of a name: a parameter, one nested in the component at hand or in its bases, or one around it. A
-    parameter may stand for a component that only the one at hand holds: its name is then looked up here."""
+def look_up(name: str, inside: Definition, binding: Binding) -> Definition | None:
+    """The component of a name, which may be a parameter. A parameter may stand for a component that only the one at
+    hand holds: its name is then looked up here."""
     if name in binding:
         if binding[name].definition is not None:
             return binding[name].definition
         name = binding[name].type_name
-    seen: set[int] = set()
-    found = (_inherited(name, each, top, seen) for each in inside.outwards()) if inside is not None else ()
-    return next((each for each in found if each is not None), top.get(name))
-
-
-def _inherited(name: str, inside: Definition, top: Mapping[str, Definition], seen: set[int]) -> Definition | None:
-    if id(inside) in seen:
-        return None
-    seen.add(id(inside))
-    if name in inside.nested:
-        return inside.nested[name]
-    for base in inside.component.bases:
-        if base.name != name:
-            definition = look_up(base.name, inside.outer, {}, top)
-            found = _inherited(name, definition, top, seen) if definition is not None else None
-            if found is not None:
-                return found
-    return None
-
-
-def inherits_from_itself(definition: Definition, top: Mapping[str, Definition]) -> bool:
-    """Whether the way through the bases of a component leads back to it."""
-
-    def bases(current: Definition) -> list[Definition]:
-        found = [look_up(base.name, current.outer, {}, top) for base in current.component.bases]
-        return [each for each in found if each is not None]
-
-    return definition in reached(bases(definition), bases)
-
-
-def parameters_around(definition: Definition) -> frozenset[str]:
-    """The parameters of a component and of those around it."""
-    return frozenset(name for each in definition.outwards() for name, _ in each.component.parameters)
-
-
-def is_open(definition: Definition | None) -> bool:
-    """Whether a component or one around it inherits from a parameter, so that what it holds is not known yet."""
-    around = definition.outwards() if definition is not None else ()
-    return any(base.name in parameters_around(each) for each in around for base in each.component.bases)
+    return inside.called(name)
 
 
 _PLAIN: Final = frozenset((tree.Variable, tree.Wildcard, tree.Integer, tree.Float, tree.String)).__contains__
@@ -150,20 +144,20 @@ def renamed(item: _Item, instance: tree.Instance, relations: Names, types: Names
             arguments = node.arguments
             if not all(map(_PLAIN, map(type, arguments))):
                 arguments = with_parts(arguments, put)
-            return tree.Atom(relations[node.relation], arguments, node.relation_span, node.span)
+            return tree.Atom(relations(node.relation), arguments, node.relation_span, node.span)
         if kind is tree.Cast or kind is tree.Attribute:
-            named = types[node.type_name]
+            named = types(node.type_name)
             return with_parts(node, put, **{} if named == node.type_name else {"type_name": named})
         return node if _PLAIN(kind) else with_parts(node, put)
 
     others: dict[str, Any] = {} if name is None else {"name": name}
     match item:
         case tree.Directive():
-            others["relation"] = relations[item.relation]
+            others["relation"] = relations(item.relation)
         case tree.Lattice():
-            others["type_name"] = types[item.type_name]
+            others["type_name"] = types(item.type_name)
         case tree.TypeDeclaration():
-            others["parents"] = tuple([(types[parent], span) for parent, span in item.parents])
+            others["parents"] = tuple([(types(parent), span) for parent, span in item.parents])
     return with_parts(item, put, instance=instance, **others)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from typing import Final
 
 from elastalog.analysis.component_names import (
@@ -12,14 +13,13 @@ from elastalog.analysis.component_names import (
     Definition,
     Names,
     Scope,
-    inherits_from_itself,
-    is_open,
     look_up,
-    parameters_around,
+    of_program,
     renamed,
     with_branch_names,
 )
 from elastalog.analysis.findings import Findings
+from elastalog.analysis.graphs import reached
 from elastalog.diagnostics.diagnostic import Diagnostic
 from elastalog.diagnostics.messages import quoted
 from elastalog.diagnostics.source import Span
@@ -58,7 +58,7 @@ class _Instantiation:
     def __init__(self, program: Tree, findings: Findings) -> None:
         self.program = program
         self.findings = findings
-        self.top: dict[str, Definition] = {}
+        self.top = Definition(of_program(program.items), None)
         self.types = _declared(program.items, TypeDeclaration)
         self.active: list[tuple[int, tuple[Argument, ...]]] = []
         self.items: list[Item] = []
@@ -68,29 +68,30 @@ class _Instantiation:
 
     def flat(self, is_strict: bool) -> list[Item]:
         items = self.program.items
-        self._define(items, None, self.top)
+        self._define(self.top)
         scope = Scope("", _declared(items, RelationDeclaration), self.types, _instances(items, self.findings), None)
         for item in items:
             if type(item) is Init:
-                self._init(item, scope, None, {}, None)
+                self._init(item, scope, self.top, {}, None)
             elif type(item) is Override:
                 self.findings.error("E0224.outside", item.span)
             elif type(item) is not Component:
                 self.items.append(item)
         if is_strict and not self.findings.count:
-            for definition in self.top.values():
+            for definition in self.top.nested.values():
                 self._check_declaration(definition)
         return with_branch_names(self.items)
 
     def _check_declaration(self, definition: Definition) -> None:
         """What a component inherits from must exist and come to an end, and have what is overridden, also without an
         instance."""
-        component = definition.component
-        if inherits_from_itself(definition, self.top):
+        component, outer = definition.component, definition.outer
+        assert outer is not None
+        if definition in reached(definition.inherited(), Definition.inherited):
             self._once(component, "E0222.bases", component.name_span, component=component.name)
         for base in component.bases:
-            if base.name not in parameters_around(definition) and not is_open(definition.outer):
-                self._component(base, None, definition.outer, {})
+            if base.name not in definition.parameters and not outer.is_open:
+                self._component(base, None, outer, {})
         if not self.findings.count and self._is_plain(definition):
             self._layers(definition, {}, None, frozenset(), ())
         for nested in definition.nested.values():
@@ -98,24 +99,26 @@ class _Instantiation:
 
     def _is_plain(self, definition: Definition) -> bool:
         """Whether it has no parameters, nor what it inherits from: all that it holds is known."""
-        bases = [look_up(base.name, definition.outer, {}, self.top) for base in definition.component.bases]
-        return not parameters_around(definition) and all(base and self._is_plain(base) for base in bases)
+        bases = definition.inherited()
+        is_known = len(bases) == len(definition.component.bases)
+        return is_known and not definition.parameters and all(map(self._is_plain, bases))
 
-    def _define(self, items: tuple[Item, ...], outer: Definition | None, into: dict[str, Definition]) -> None:
-        for item in items:
+    def _define(self, outer: Definition) -> None:
+        into = outer.nested
+        for item in outer.component.items:
             if type(item) is not Component:
                 continue
             if item.name in into:
                 first = into[item.name].component.name_span
                 self.findings.declared_twice("E0225", f"component {quoted(item.name)}", item.name_span, first)
                 continue
-            definition = into[item.name] = Definition(item, outer)
-            self._define(item.items, definition, definition.nested)
+            into[item.name] = Definition(item, outer)
+            self._define(into[item.name])
 
     # --- one instance ----------------------------------------------------------------------------------------------
 
     def _init(
-        self, init: Init, scope: Scope, inside: Definition | None, binding: Binding, outer: tree.Instance | None
+        self, init: Init, scope: Scope, inside: Definition, binding: Binding, outer: tree.Instance | None
     ) -> None:
         found = None if self.is_full else self._component(init.component, scope, inside, binding)
         if found is None:
@@ -137,13 +140,12 @@ class _Instantiation:
         self.active.pop()
 
     def _component(
-        self, wanted: tree.ComponentType, scope: Scope | None, inside: Definition | None, binding: Binding
+        self, wanted: tree.ComponentType, scope: Scope | None, inside: Definition, binding: Binding
     ) -> tuple[Definition, dict[str, Argument]] | None:
         """The component that is named, and what its parameters stand for; without a scope, it is only looked for."""
-        definition = look_up(wanted.name, inside, binding, self.top)
+        definition = look_up(wanted.name, inside, binding)
         if definition is None:
-            known = [*self.top, *(inside.nested if inside else ())]
-            near = self.findings.nearest(wanted.name, known)
+            near = self.findings.nearest(wanted.name, [*self.top.nested, *inside.nested])
             self._once(wanted, "E0211", wanted.name_span, name=wanted.name, near=near)
             return None
         component, parameters = definition.component, definition.component.parameters
@@ -156,11 +158,11 @@ class _Instantiation:
         if scope is None:
             return definition, {}
         # Inside a component, one that is nested in it knows its parameters.
-        arguments = dict(binding) if definition.outer is not None else {}
+        arguments = dict(binding) if definition.outer is not self.top else {}
         arguments |= {
             parameter: binding[name]
             if name in binding
-            else Argument(scope.type_name(name), look_up(name, inside, binding, self.top))
+            else Argument(scope.type_name(name), look_up(name, inside, binding))
             for (parameter, _), (name, _) in zip(parameters, wanted.arguments, strict=True)
         }
         return definition, arguments
@@ -189,7 +191,7 @@ class _Instantiation:
         overridden = frozenset(item.relation for item in component.items if type(item) is Override)
         layers: list[_Layer] = []
         for base in component.bases:
-            found = self._component(base, scope, definition.outer, binding)
+            found = self._component(base, scope, definition.outer or self.top, binding)
             if found is not None:
                 layers += self._layers(*found, scope, dropped | overridden, (*below, id(definition)))
         # A base that is a parameter is not checked, as in Soufflé.
@@ -220,7 +222,7 @@ class _Instantiation:
             frozenset().union(*(_instances(items, self.findings) for items in parts)),
             scope,
         )
-        relations = Names(own.relation)
+        relations = cache(own.relation)
         for layer in layers:
             self._write_layer(layer, own, relations, instance)
         if len(self.items) > MOST_ITEMS:
@@ -236,7 +238,7 @@ class _Instantiation:
             # Where the instance is made there may be no such type, but one that the component itself declares.
             return given if "." in given or given in self.types else scope.type_name(given)
 
-        types = Names(type_name)
+        types = cache(type_name)
         for item in layer.definition.component.items:
             name: str | None = None
             match item:

@@ -160,8 +160,8 @@ def variable_type(reading: Reading, found: Occurrence) -> str | None:
 
 def scope_at(scope: Scope, offset: int) -> Scope:
     """The innermost component around a place of the program's text."""
-    for inner in scope.inner.values():
-        if inner.component is not None and inner.component.span.start <= offset < inner.component.span.end:
+    for inner in scope.nested.values():
+        if inner.component.span.start <= offset < inner.component.span.end:
             return scope_at(inner, offset)
     return scope
 

@@ -110,7 +110,7 @@ def _names_in(
             for kind, name, span in _named_by(node, scope):
                 yield from _occurrences(source, kind, name, span, scope, clause)
         if isinstance(node, Component):
-            inner = scope.inner[node.name]
+            inner = scope.nested[node.name]
             for name, span in node.parameters:
                 yield from _occurrences(source, Kind.PARAMETER, name, span, inner)
             yield from _names_in(source, parts_of(node), inner)

@@ -99,7 +99,7 @@ def _require_free(reading: Reading, symbol: Symbol, same: list[Occurrence], name
 
 
 def _scopes(scope: Scope) -> list[Scope]:
-    return [scope, *(each for inner in scope.inner.values() for each in _scopes(inner))]
+    return [scope, *(each for inner in scope.nested.values() for each in _scopes(inner))]
 
 
 def _refused(reason: str, advice: str) -> ElastalogError:

@@ -7,11 +7,12 @@ And where that is written: from the text that a program stands for to the places
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, NamedTuple, TypeAlias
 
+from elastalog.analysis.component_names import Definition, of_program
 from elastalog.diagnostics.source import Source, Span
 from elastalog.syntax import tree
 from elastalog.syntax.tree import Item, Tree
@@ -116,18 +117,15 @@ class Symbol:
 
 
 @dataclass(slots=True, eq=False)
-class Scope:
+class Scope(Definition):
     """The names of a component, or of the whole program."""
 
-    component: tree.Component | None
-    outer: Scope | None
-    symbols: dict[tuple[Kind, str], Symbol] = field(default_factory=dict)
-    inner: dict[str, Scope] = field(default_factory=dict)
+    symbols: dict[tuple[Kind, str], Symbol] = field(default_factory=dict, init=False)
 
     def find(self, kind: Kind, name: str) -> Symbol | None:
         """What a name means here. A relation may be qualified by instances, `i.r`."""
         first, dot, rest = name.partition(".")
-        for scope in self._outwards():
+        for scope in self.outwards():
             found = scope._own(Kind.INSTANCE if dot else kind, first)
             if found is not None:
                 return self._member(found, kind, rest) if dot else found
@@ -141,36 +139,9 @@ class Scope:
         found = scope._own(Kind.INSTANCE if dot else kind, first)
         return found if found is None or not dot else scope._member(found, kind, rest)
 
-    def _outwards(self) -> Iterator[Scope]:
-        """The scope and those around it."""
-        scope: Scope | None = self
-        while scope is not None:
-            yield scope
-            scope = scope.outer
-
     def scope_of(self, instance: Symbol) -> Scope | None:
         """The component that an instance is made of."""
-        return self.scope(instance.item.component.name) if isinstance(instance.item, tree.Init) else None
-
-    def scope(self, component: str) -> Scope | None:
-        """The component of a name; a parameter stands for none."""
-        known = (each.inner for scope in self._outwards() for each in scope.lineage())
-        return next((inner[component] for inner in known if component in inner), None)
-
-    def lineage(self) -> Iterator[Scope]:
-        """The component and those that it inherits from."""
-        seen: set[int] = set()
-        waiting = [self]
-        while waiting:
-            scope = waiting.pop(0)
-            if id(scope) in seen:
-                continue
-            seen.add(id(scope))
-            yield scope
-            bases = scope.component.bases if scope.component is not None else ()
-            for base in bases:
-                around = (each.inner for each in scope._outwards() if each is not scope)
-                waiting += [inner[base.name] for inner in around if base.name in inner][:1]
+        return self.called(instance.item.component.name) if isinstance(instance.item, tree.Init) else None
 
     def _own(self, kind: Kind, name: str) -> Symbol | None:
         for scope in self.lineage():
@@ -182,7 +153,7 @@ class Scope:
     def visible(self, kind: Kind) -> dict[str, Symbol]:
         """All that can be named here without qualification."""
         found: dict[str, Symbol] = {}
-        for each in (each for scope in self._outwards() for each in scope.lineage()):
+        for each in (each for scope in self.outwards() for each in scope.lineage()):
             for (own, name), symbol in each.symbols.items():
                 if own is kind:
                     found.setdefault(name, symbol)
@@ -218,17 +189,17 @@ def detail_of(item: Named) -> str:
 
 def scopes_of(source: Source, program: Tree) -> Scope:
     """The scope of the whole program. Of two declarations of a name the first counts."""
-    top = Scope(None, None)
-    _declare(source, program.items, top, top)
+    top = Scope(of_program(program.items), None)
+    _declare(source, top, top)
     return top
 
 
-def _declare(source: Source, items: tuple[Item, ...], scope: Scope, top: Scope) -> None:
+def _declare(source: Source, scope: Scope, top: Scope) -> None:
     def add(kind: Kind, name: str, span: Span, item: Declaring, where: Scope = scope) -> None:
         symbol = Symbol(kind, name, place_of(source, span), span, item)
         where.symbols.setdefault((kind, name), symbol)
 
-    for item in items:
+    for item in scope.component.items:
         if isinstance(item, Named):
             kind = DECLARED[type(item)]
             add(kind, item.name, item.name_span, item, top if kind is Kind.FUNCTOR else scope)
@@ -237,7 +208,7 @@ def _declare(source: Source, items: tuple[Item, ...], scope: Scope, top: Scope) 
                 if branch.name:
                     add(Kind.BRANCH, branch.name, branch.name_span, branch)
         elif isinstance(item, tree.Component):
-            inner = scope.inner.setdefault(item.name, Scope(item, scope))
+            inner = scope.nested.setdefault(item.name, Scope(item, scope))
             for name, span in item.parameters:
                 add(Kind.PARAMETER, name, span, item, inner)
-            _declare(source, item.items, inner, top)
+            _declare(source, inner, top)

@@ -157,8 +157,8 @@ def _rank(
     costs: dict[int, Cost],
     unknown: dict[int, tuple[int, ...]],
 ) -> None:
-    """Gives a goal its rank, or none while it cannot be visited. `wanted`: scans in an order that is obeyed where one has
-    unbound terms."""
+    """Gives a goal its rank, or none while it cannot be visited. `wanted`: scans in an order that is obeyed where one
+    has unbound terms."""
     costs.pop(i, None)
     unknown.pop(i, None)
     columns = tuple([c for c, term in enumerate(goal.terms) if term in bound or isinstance(term, Constant)])
