@@ -151,15 +151,15 @@ def test_what_is_found_is_best() -> None:
             kinds["hard"] += 1
             continue
         kinds["easy"] += 1
-        assert found.weight == least
+        assert found.bound == least
         for clause in clauses:
-            assert any((variable in found.ones) == value for variable, value in clause.items())
+            assert any((variable in found.flipped) == value for variable, value in clause.items())
     assert all(number > 10 for number in kinds.values())
 
 
 def test_one_variable_for_several_clauses_is_seen() -> None:
     found = easy_cover([{0: True, 1: True}, {1: True, 2: True}], [1.0, 1.0, 1.0])
-    assert found.ones == {1}
+    assert found.flipped == {1}
 
 
 def test_what_a_choice_would_break_is_not_easy() -> None:

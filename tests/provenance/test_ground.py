@@ -11,8 +11,9 @@ import pytest
 from elastalog.analysis.functors import FUNCTORS
 from elastalog.analysis.program import Apply, Base, Comparison, Constant, Expression, Variable
 from elastalog.diagnostics.source import Span
-from elastalog.provenance.ground import NoValue, compare, define, fold, holds, range_of, value_of
+from elastalog.provenance.ground import NoValue, compare, fold, holds, range_of, value_of
 from elastalog.provenance.joins import solve
+from elastalog.provenance.why_not import define
 from tests.reference.values import Overflow, apply
 
 HERE = Span(0, 0)

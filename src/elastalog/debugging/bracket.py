@@ -13,7 +13,7 @@ that no atom binds.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 
 import numpy as np
@@ -180,6 +180,24 @@ def fitting(terms: Sequence[Term], bases: Sequence[Base], words: Matrix, diction
         elif term is not None and first.setdefault(term, column) != column:
             mask &= words[:, first[term]] == words[:, column]
     return mask
+
+
+def instances(
+    terms: Sequence[Term],
+    bases: Sequence[Base],
+    words_of: Callable[[str], Vector | int | None],
+    number: int,
+    dictionary: Dictionary,
+) -> Matrix | None:
+    """The facts that terms stand for, a row for each of a number of derivations, given the words of variables. None if
+    a constant stands in no fact, or a variable has no words."""
+    found = np.empty((number, len(terms)), np.int32)
+    for column, (term, base) in enumerate(zip(terms, bases, strict=True)):
+        words = dictionary.find_value(base, term.value) if isinstance(term, Constant) else words_of(term or "")
+        if words is None:
+            return None
+        found[:, column] = words
+    return found
 
 
 def places(clause: Clause) -> Mapping[str, tuple[int, int]]:

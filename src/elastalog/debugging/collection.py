@@ -15,9 +15,8 @@ from typing import Self
 
 import numpy as np
 
-from elastalog.analysis.program import Constant
 from elastalog.backends.protocol import Backend, ClauseDerivations, Matrix, Vector
-from elastalog.debugging.bracket import Bracket, fitting, places
+from elastalog.debugging.bracket import Bracket, fitting, instances, places
 from elastalog.debugging.graph import NO_EDGES, NOT, DerivationGraph, Edges, Part, distinct, merged
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.planning.logical import Absent, Clause, LogicalProgram, Scan
@@ -231,19 +230,15 @@ class CollectedDerivations:
 
     def _negated(self, goal: Absent, found: ClauseDerivations, heads: Matrix) -> Matrix:
         """The facts whose absence each derivation uses for a negated atom."""
-        place = places(found.clause)
-        words = np.empty((len(found.heads), len(goal.terms)), np.int32)
-        bases = self._backend.program.relations[goal.relation].bases
-        for column, (term, base) in enumerate(zip(goal.terms, bases, strict=True)):
-            if isinstance(term, Constant):
-                word = self._dictionary.find_value(base, term.value)
-                if word is None:
-                    return np.full_like(words, NOT)
-                words[:, column] = word
-            else:
-                scan, at = place[term]
-                words[:, column] = heads[found.heads, at] if scan < 0 else found.bodies[scan].words[:, at]
-        return words
+        place, bases = places(found.clause), self._backend.program.relations[goal.relation].bases
+
+        def words_of(variable: str) -> Vector:
+            scan, at = place[variable]
+            return heads[found.heads, at] if scan < 0 else found.bodies[scan].words[:, at]
+
+        number = len(found.heads)
+        words = instances(goal.terms, bases, words_of, number, self._dictionary)
+        return np.full((number, len(goal.terms)), NOT, np.int32) if words is None else words
 
     def _compact(self) -> DerivationGraph:
         """Only what was met, numbered without gaps: facts, then absences."""
@@ -284,13 +279,6 @@ def project(clause: Clause, facts: Matrix, program: LogicalProgram, dictionary: 
     (scan,) = clause.scans
     matching = np.flatnonzero(fitting(scan.terms, program.relations[scan.relation].bases, facts, dictionary))
     column_of = {term: column for column, term in enumerate(scan.terms)}
-    heads = np.empty((len(matching), len(clause.head_terms)), np.int32)
-    for column, (term, base) in enumerate(zip(clause.head_terms, program.relations[clause.head].bases, strict=True)):
-        if isinstance(term, Constant):
-            word = dictionary.find_value(base, term.value)
-            if word is None:
-                return np.empty(0, np.int64), np.empty((0, len(clause.head_terms)), np.int32)
-            heads[:, column] = word
-        else:
-            heads[:, column] = facts[matching, column_of[term]]
-    return matching, heads
+    bases, number = program.relations[clause.head].bases, len(matching)
+    heads = instances(clause.head_terms, bases, lambda name: facts[matching, column_of[name]], number, dictionary)
+    return (matching[:0], facts[:0, :0]) if heads is None else (matching, heads)

@@ -14,10 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from elastalog.analysis.program import Constant
 from elastalog.backends.protocol import ChangedWords
 from elastalog.backends.watch import BudgetExceeded
-from elastalog.debugging.bracket import places
+from elastalog.debugging.bracket import instances, places
 from elastalog.debugging.dependencies import BOTH, NEGATIVE, POSITIVE
 from elastalog.debugging.investigation import limits_for
 from elastalog.debugging.problem import Problem
@@ -247,17 +246,14 @@ def negated_fact(
     goal: Absent, clause: Clause, head: WordFact, bodies: Sequence[WordFact], setting: Setting
 ) -> WordFact | None:
     """The fact whose absence a derivation uses; None if a value of it is computed, or met in no fact so far."""
-    place, bases = places(clause), setting.backend.program.relations[goal.relation].bases
-    row: list[int] = []
-    for term, base in zip(goal.terms, bases, strict=True):
-        word = setting.dictionary.find_value(base, term.value) if isinstance(term, Constant) else None
-        if isinstance(term, str) and term in place:
-            scan, column = place[term]
-            word = (head if scan < 0 else bodies[scan])[1][column]
-        if word is None:
-            return None
-        row.append(word)
-    return goal.relation, tuple(row)
+    place, facts = places(clause), (*bodies, head)
+
+    def word_of(variable: str) -> int | None:
+        scan, column = place.get(variable, (None, 0))
+        return None if scan is None else facts[scan][1][column]
+
+    row = instances(goal.terms, setting.backend.program.relations[goal.relation].bases, word_of, 1, setting.dictionary)
+    return None if row is None else (goal.relation, tuple(row[0].tolist()))
 
 
 class NeedsCorner(Exception):

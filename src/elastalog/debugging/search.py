@@ -21,13 +21,14 @@ from itertools import pairwise
 
 from elastalog.backends.protocol import ChangedWords
 from elastalog.backends.watch import BudgetExceeded
+from elastalog.debugging import zero_one
 from elastalog.debugging.connections import proofs_in
 from elastalog.debugging.graph import Model
 from elastalog.debugging.oracles import GraphOracle, Oracle, ProofOracle
 from elastalog.debugging.problem import Problem
 from elastalog.debugging.sandbox import NoState, Seconds
 from elastalog.debugging.switches import Condition
-from elastalog.debugging.zero_one import TOLERANCE, Choice, OutOfTime, ZeroOneProgram, is_solver_installed
+from elastalog.debugging.zero_one import TOLERANCE, Choice, OutOfTime, is_solver_installed
 from elastalog.diagnostics.messages import counted
 from elastalog.evaluation.epochs import TrialLimits
 from elastalog.provenance.proof import Proof
@@ -229,21 +230,19 @@ class Search:
         weights = [*switches.weights, *[switches.least_weight] * len(others)]
         for i in self._dear if is_sparing else ():
             weights[i] *= 1 + A_LITTLE
-        program = ZeroOneProgram(weights)
+        clauses = []
         for condition in self._known:
             concern, flipped = condition.concern, condition.flipped
             deletions = [i for i in switches.deletions(concern.relations) if i not in flipped]
             unmet = [others[name] for name in concern.relations if name in others]
-            program.add_clause({*concern.switches, *deletions, *unmet}, flipped)
+            named = sorted({*concern.switches, *deletions, *unmet})
+            clauses.append({switch: switch not in flipped for switch in named})
+        # Once proofs one by one have not been enough: all derivations at once, if they are not too many.
+        model, absent = self.model if self._choices >= PATIENCE else None, self.problem.goals.absent
+        if model is None or not model.graph.is_positive or len(model.graph.heads) > MOST_STATED or not absent:
+            model = None
         with self._sandbox.seconds.spent_on("solving"):
-            if self._choices >= PATIENCE and self.model is not None and self._is_stated(self.model):
-                program.add_derivations(self.model, self.problem.goals.absent)
-            return program.solve(self.problem.deadline)
-
-    def _is_stated(self, model: Model) -> bool:
-        """Whether proofs one by one have not been enough: all derivations at once, if they are not too many."""
-        graph = model.graph
-        return graph.is_positive and len(graph.heads) <= MOST_STATED and bool(self.problem.goals.absent)
+            return zero_one.solve(weights, clauses, self.problem.deadline, model, absent)
 
     def _weight(self, flipped: Iterable[int]) -> float:
         return sum(self._switches.weights[i] for i in flipped)

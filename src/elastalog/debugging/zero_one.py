@@ -7,13 +7,16 @@ others are solved with HiGHS.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from elastalog.backends.protocol import Vector
 from elastalog.debugging.graph import Model
 from elastalog.provenance.reading import WordFact
 
@@ -41,133 +44,102 @@ class OutOfTime(Exception):
 @cache
 def is_solver_installed() -> bool:
     """Whether HiGHS is there."""
-    from importlib.util import find_spec
-
     return find_spec("highspy") is not None
 
 
-class ZeroOneProgram:
-    """One 0/1 variable for each switch: 1 when it is flipped. The solver is started when first needed."""
+Clause: TypeAlias = Mapping[int, bool]
+"""At least one variable must have the value given here."""
 
-    def __init__(self, weights: Sequence[float]) -> None:
-        self._weights = np.array(weights, np.float64)
-        self._bound = 0.0
-        self._clauses: list[Clause] = []
-        self._stated = 0
-        self._columns = 0
-        self._highspy: Any = None
-        self._solver: Any = None
 
-    def _start(self) -> None:
-        if self._solver is not None:
-            return
-        import highspy
+def solve(
+    weights: Sequence[float],
+    clauses: Sequence[Clause],
+    deadline: float,
+    model: Model | None = None,
+    absent: Iterable[WordFact] = (),
+) -> Choice | None:
+    """The best choice, with one 0/1 variable for each switch: 1 when it is flipped; None if there is none. With a
+    `model`, the derivations of its graph are stated as well, and that the facts in `absent` must not hold. Raises
+    OutOfTime when no choice at all is found in time."""
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise OutOfTime(0.0)
+    if model is None:
+        try:
+            easy = easy_cover(clauses, weights)
+        except Contradiction:
+            return None
+        if easy is not None:
+            return easy
+    highspy: Any = import_module("highspy")
+    solver, number = highspy.Highs(), len(weights)
+    for option, value in _OPTIONS.items():
+        solver.setOptionValue(option, value)
+    solver.setOptionValue("time_limit", left)
+    _add_columns(solver, weights)
+    whole = np.full(number, highspy.HighsVarType.kInteger)
+    solver.changeColsIntegrality(number, np.arange(number, dtype=np.int32), whole)
+    for clause in clauses:
+        signs = np.where(list(clause.values()), 1.0, -1.0)
+        least = 1.0 - float((signs < 0).sum())
+        solver.addRow(least, highspy.kHighsInf, len(clause), np.array(list(clause), np.int32), signs)
+    if model is not None:
+        _state_derivations(solver, highspy.kHighsInf, number, model, absent)
+    solver.run()
+    status, kinds = solver.getModelStatus(), highspy.HighsModelStatus
+    if status in (kinds.kInfeasible, kinds.kUnboundedOrInfeasible):
+        return None
+    info, values = solver.getInfo(), solver.getSolution().col_value
+    if status not in (kinds.kOptimal, kinds.kTimeLimit):
+        raise OutOfTime(0.0)
+    is_best = status == kinds.kOptimal
+    bound = max(0.0, float(info.objective_function_value if is_best else info.mip_dual_bound))
+    if not is_best and not len(values):
+        raise OutOfTime(bound)
+    return Choice(frozenset(np.flatnonzero(np.array(values[:number]) > 0.5).tolist()), bound, is_best)
 
-        self._highspy = highspy
-        self._solver = self._highspy.Highs()
-        for option, value in (
-            ("output_flag", False),
-            ("threads", 1),
-            ("random_seed", 1),
-            ("mip_rel_gap", 0.0),
-            ("mip_abs_gap", TOLERANCE),
-        ):
-            self._solver.setOptionValue(option, value)
-        number = len(self._weights)
-        self._add_columns(self._weights)
-        whole = np.full(number, highspy.HighsVarType.kInteger)
-        self._solver.changeColsIntegrality(number, np.arange(number, dtype=np.int32), whole)
 
-    def _add_columns(self, costs: Any) -> int:
-        first, number = self._columns, len(costs)
-        nothing = np.empty(0, np.int32)
-        self._solver.addCols(
-            number, costs, np.zeros(number), np.ones(number), 0, nothing, nothing, np.empty(0, np.float64)
-        )
-        self._columns += number
-        return first
+_OPTIONS: Mapping[str, Any] = {
+    "output_flag": False, "threads": 1, "random_seed": 1, "mip_rel_gap": 0.0, "mip_abs_gap": TOLERANCE,
+}  # fmt: skip
 
-    def add_clause(self, switches: Iterable[int], flipped: Collection[int]) -> None:
-        """At least one of some switches must differ from how it stands in a state, where those in `flipped` are
-        flipped."""
-        self._clauses.append({switch: switch not in flipped for switch in sorted(switches)})
 
-    def _state_clauses(self) -> None:
-        for clause in self._clauses[self._stated :]:
-            chosen = np.array(list(clause), np.int32)
-            signs = np.array([1.0 if value else -1.0 for value in clause.values()])
-            self._solver.addRow(1.0 - float((signs < 0).sum()), self._highspy.kHighsInf, len(chosen), chosen, signs)
-        self._stated = len(self._clauses)
+def _add_columns(solver: Any, costs: Sequence[float] | Vector) -> None:
+    number, nothing = len(costs), np.empty(0, np.int32)
+    bounds = np.zeros(number), np.ones(number)
+    solver.addCols(number, np.array(costs, np.float64), *bounds, 0, nothing, nothing, np.empty(0, np.float64))
 
-    def add_derivations(self, model: Model, absent: Iterable[WordFact]) -> None:
-        """A variable for each fact of a positive graph, and a constraint for each derivation: a body that holds makes
-        its head hold, x(b1) + ... + x(bn) - x(head) <= n - 1. The facts in `absent` must not hold. The variables of
-        facts need not be whole: once the switches are chosen, the least model is the least solution."""
-        graph = model.graph
-        self._start()
-        first = self._add_columns(np.zeros(graph.size))
-        infinity = self._highspy.kHighsInf
-        for fact in absent:
-            self._solver.changeColBounds(first + graph.node_of(fact), 0.0, 0.0)
-        heads, bodies = graph.distinct_derivations()
+
+def _state_derivations(solver: Any, infinity: float, first: int, model: Model, absent: Iterable[WordFact]) -> None:
+    """A variable for each fact of a positive graph, from column `first` on, and a constraint for each derivation: a
+    body that holds makes its head hold, x(b1) + ... + x(bn) - x(head) <= n - 1. The facts in `absent` must not hold.
+    The variables of facts need not be whole: once the switches are chosen, the least model is the least solution."""
+    graph = model.graph
+    _add_columns(solver, np.zeros(graph.size))
+    for fact in absent:
+        solver.changeColBounds(first + graph.node_of(fact), 0.0, 0.0)
+    heads, bodies = graph.distinct_derivations()
+    if number := len(heads):
         is_used = bodies >= 0
         width = is_used.sum(axis=1)
-        number = len(heads)
-        if number:
-            start = np.zeros(number, np.int32)
-            start[1:] = np.cumsum(width + 1)[:-1]
-            columns = np.concatenate((np.where(is_used, bodies + first, -1), heads[:, None] + first), axis=1)
-            signs = np.concatenate((np.ones(bodies.shape), np.full((number, 1), -1.0)), axis=1)
-            kept = columns >= 0
-            self._solver.addRows(
-                number, np.full(number, -infinity), (width - 1).astype(np.float64), int(kept.sum()), start,
-                columns[kept].astype(np.int32), signs[kept],
-            )  # fmt: skip
-        for node in np.flatnonzero(graph.switch_of >= 0).tolist():
-            element = int(graph.switch_of[node])
-            is_on = bool(model.base[element])
-            switch = model.switch_of.get(element)
-            if switch is None:
-                self._solver.changeColBounds(first + node, float(is_on), 1.0)
-                continue
-            pair = np.array([switch, first + node], np.int32)
-            if is_on:
-                self._solver.addRow(1.0, infinity, 2, pair, np.array([1.0, 1.0]))  # x >= 1 - u
-            else:
-                self._solver.addRow(0.0, infinity, 2, pair, np.array([-1.0, 1.0]))  # x >= u
-
-    def solve(self, deadline: float) -> Choice | None:
-        """The best choice; None if there is none. Raises OutOfTime when not even a choice is found in time."""
-        left = deadline - time.monotonic()
-        if left <= 0:
-            raise OutOfTime(self._bound)
-        if self._solver is None:
-            try:
-                easy = easy_cover(self._clauses, self._weights.tolist())
-            except Contradiction:
-                return None
-            if easy is not None:
-                self._bound = max(self._bound, easy.weight)
-                return Choice(easy.ones, self._bound, is_best=True)
-        self._start()
-        self._state_clauses()
-        # HiGHS counts the time of all runs of a solver together.
-        self._solver.setOptionValue("time_limit", self._solver.getRunTime() + left)
-        self._solver.run()
-        status = self._solver.getModelStatus()
-        kinds = self._highspy.HighsModelStatus
-        if status in (kinds.kInfeasible, kinds.kUnboundedOrInfeasible):
-            return None
-        info = self._solver.getInfo()
-        values = self._solver.getSolution().col_value
-        if status != kinds.kOptimal and status != kinds.kTimeLimit:
-            raise OutOfTime(self._bound)
-        bound = info.objective_function_value if status == kinds.kOptimal else info.mip_dual_bound
-        self._bound = max(self._bound, float(bound))  # conditions are only ever added
-        if status == kinds.kTimeLimit and not len(values):
-            raise OutOfTime(self._bound)
-        chosen = np.array(values[: len(self._weights)]) > 0.5
-        return Choice(frozenset(np.flatnonzero(chosen).tolist()), self._bound, status == kinds.kOptimal)
+        start = np.zeros(number, np.int32)
+        start[1:] = np.cumsum(width + 1)[:-1]
+        columns = np.concatenate((np.where(is_used, bodies + first, -1), heads[:, None] + first), axis=1)
+        signs = np.concatenate((np.ones(bodies.shape), np.full((number, 1), -1.0)), axis=1)
+        kept = columns >= 0
+        solver.addRows(
+            number, np.full(number, -infinity), (width - 1).astype(np.float64), int(kept.sum()), start,
+            columns[kept].astype(np.int32), signs[kept],
+        )  # fmt: skip
+    for node in np.flatnonzero(graph.switch_of >= 0).tolist():
+        element = int(graph.switch_of[node])
+        is_on = bool(model.base[element])
+        switch = model.switch_of.get(element)
+        if switch is None:
+            solver.changeColBounds(first + node, float(is_on), 1.0)
+        else:  # x >= 1 - u where the fact is in the base, otherwise x >= u
+            pair, signs = np.array([switch, first + node], np.int32), np.array([1.0 if is_on else -1.0, 1.0])
+            solver.addRow(float(is_on), infinity, 2, pair, signs)
 
 
 # --- easy programs ---------------------------------------------------------------------------------------------------
@@ -176,23 +148,12 @@ class ZeroOneProgram:
 MOST_OPEN = 200
 """Clauses that are compared with each other."""
 
-Clause = Mapping[int, bool]
-"""At least one variable must have the value given here."""
-
 
 class Contradiction(Exception):
     """No values fulfil all clauses."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cover:
-    """The variables to set to 1, at the least weight."""
-
-    ones: frozenset[int]
-    weight: float
-
-
-def easy_cover(clauses: Sequence[Clause], weights: Sequence[float]) -> Cover | None:
+def easy_cover(clauses: Sequence[Clause], weights: Sequence[float]) -> Choice | None:
     """A best choice, if it is easy to find; otherwise None. Raises Contradiction if there is none.
 
     What is forced belongs to every choice. Clauses left over fall into groups without a variable in common; a group
@@ -213,7 +174,7 @@ def easy_cover(clauses: Sequence[Clause], weights: Sequence[float]) -> Cover | N
         ones.add(chosen)
     if not all(any((variable in ones) == value for variable, value in clause.items()) for clause in clauses):
         return None
-    return Cover(frozenset(ones), float(sum(weights[variable] for variable in sorted(ones))))
+    return Choice(frozenset(ones), float(sum(weights[variable] for variable in sorted(ones))), is_best=True)
 
 
 def _forced(clauses: Sequence[Clause]) -> dict[int, bool]:

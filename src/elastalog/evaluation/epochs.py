@@ -29,8 +29,9 @@ from elastalog.evaluation import needed_groups
 from elastalog.evaluation.changes import NO_RULES, RuleTexts, Update
 from elastalog.evaluation.costs import Forecast
 from elastalog.evaluation.rewriting import Rewriting
+from elastalog.evaluation.strategies.by_stratum import Strategy
 from elastalog.evaluation.strategies.elastic import Elastic, maintain
-from elastalog.evaluation.strategies.protocol import Strategy, Work, rebuilt, with_growing_rules
+from elastalog.evaluation.strategies.protocol import Work, rebuilt, with_growing_rules
 from elastalog.evaluation.transactions import go_back, transaction
 from elastalog.late import dataclass
 from elastalog.storage.interrupts import uninterrupted
@@ -264,7 +265,8 @@ class Epochs:
         if rewriting is None:
             self.backend.begin(update.deleted, update.inserted)
             return
-        rewriting.begin()
+        with uninterrupted():
+            rewriting.begin()
         self.backend.begin(
             {**update.deleted, **rewriting.deleted}, {**update.inserted, **rewriting.inserted}, rewriting.anew
         )

@@ -19,8 +19,8 @@ import numpy as np
 
 from elastalog.backends.protocol import Backend, Matrix
 from elastalog.backends.rows import are_in
-from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
-from elastalog.evaluation.strategies.protocol import Strategy, Work
+from elastalog.evaluation.strategies.by_stratum import Strategy
+from elastalog.evaluation.strategies.protocol import Work
 from elastalog.evaluation.transactions import go_back, transaction
 from elastalog.settings import SETTINGS
 from elastalog.storage.interrupts import uninterrupted
@@ -73,8 +73,7 @@ def update(backend: Backend, strategy: Strategy, anew: frozenset[str] = frozense
         missing = _missing(backend, pairs)
         if not any(map(len, missing.values())):
             break
-        if isinstance(strategy, MaintainingStrategy):
-            strategy.marking.forget()  # the marks of this attempt are for the update after it
+        strategy.marking.forget()  # the marks of this attempt are for the update after it
         if attempt >= SETTINGS.group_attempts and can_explore and backend.is_complete:
             _explore(backend, strategy, missing)
             can_explore = False

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import TypeVar
 
 import numpy as np
@@ -17,8 +17,8 @@ import numpy as np
 from elastalog.backends.protocol import Backend, Matrix
 from elastalog.evaluation import needed_groups
 from elastalog.evaluation.costs import CostModel, Forecast
-from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
-from elastalog.evaluation.strategies.protocol import Strategy, StratumWork, Work
+from elastalog.evaluation.strategies.by_stratum import Strategy
+from elastalog.evaluation.strategies.protocol import StratumWork, Work
 from elastalog.evaluation.transactions import transaction
 from elastalog.late import dataclass
 from elastalog.planning.equivalences import depends_on_itself, kept_as_classes
@@ -35,59 +35,74 @@ FACT: Matrix = np.zeros((1, 1), np.int32)
 
 
 @dataclass(slots=True)
-class Rewriting:
-    """The change of rules of one update, for one backend under one strategy. Raises ElastalogError when made for a
-    program that the strategy does not take."""
+class Swap:
+    """Another program that takes the place of a backend's own for a while. `guards`: of rules, and whether each is in
+    force at first. `begin` and `rollback` are not to be interrupted."""
 
-    change: RuleChange
     backend: Backend
     strategy: Strategy
     before: LogicalProgram
-    after: LogicalProgram
     meanwhile: Transition
+    guards: Mapping[str, bool]
     _costs: CostModel | None = None
+
+    def begin(self) -> None:
+        """The other program takes its place."""
+        self._forget_marks()
+        self._costs = self.strategy.costs.copy()
+        self.strategy.costs.renumber(_numbers(self.before, self.meanwhile.program))
+        self.backend.reprogram(self.meanwhile.program, self.meanwhile.renamed, self.guards)
+
+    def rollback(self) -> None:
+        """The old program takes its place again, after the backend's own rollback."""
+        if self.backend.program is self.meanwhile.program:
+            self.backend.reprogram(self.before, {new: old for old, new in self.meanwhile.renamed.items()})
+        if self._costs is not None:
+            self.strategy.costs.become(self._costs)
+
+    def _forget_marks(self) -> None:
+        # Marks name rows, which may get other numbers, of relations, which may get other names. They are only advice.
+        self.strategy.marking.forget()
+
+
+@dataclass(slots=True)
+class Rewriting(Swap):
+    """The change of rules of one update, for one backend under one strategy, by way of the union of both programs, in
+    which at first all rules of the old one are in force, and no others."""
+
+    change: RuleChange = field(kw_only=True)
+    after: LogicalProgram = field(kw_only=True)
 
     @staticmethod
     def of(change: RuleChange, backend: Backend, strategy: Strategy) -> Rewriting:
+        """Raises ElastalogError if the strategy does not take the new program."""
         after = lower(change.after.checked, equivalences=_still_as_classes(backend.program, change))
-        if isinstance(strategy, MaintainingStrategy):
-            strategy.check(after)
+        strategy.check(after)
         guarded = frozenset((*change.added_numbers, *change.removed_numbers))
         meanwhile = transition(backend.program, change.union.checked, change.number_of, guarded, after)
-        return Rewriting(change, backend, strategy, backend.program, after, meanwhile)
+        guards = {guard_of(number): number in change.removed_numbers for number in guarded}
+        return Rewriting(backend, strategy, backend.program, meanwhile, guards, change=change, after=after)
 
     @property
     def deleted(self) -> dict[str, Matrix]:
         """The guards that go."""
-        return {guard_of(number): FACT for number in self.change.removed_numbers}
+        return {guard: FACT for guard, is_there in self.guards.items() if is_there}
 
     @property
     def inserted(self) -> dict[str, Matrix]:
         """The guards that come."""
-        return {guard_of(number): FACT for number in self.change.added_numbers}
+        return {guard: FACT for guard, is_there in self.guards.items() if not is_there}
 
     @property
     def anew(self) -> frozenset[str]:
         return self.meanwhile.anew
 
-    def begin(self) -> None:
-        """The union takes the place of the old program: all rules of the old one are in force, no others."""
-        guards = {**dict.fromkeys(self.deleted, True), **dict.fromkeys(self.inserted, False)}
-        self._forget_marks()
-        costs = self.strategy.costs
-        with uninterrupted():
-            if costs is not None:
-                self._costs = costs.copy()
-                costs.renumber(_numbers(self.before, self.meanwhile.program))
-            self.backend.reprogram(self.meanwhile.program, self.meanwhile.renamed, guards)
-
     def end(self, work: Work) -> Work:
         """The update has been evaluated. What was done, as of strata of the new program."""
         self._forget_marks()
-        costs = self.strategy.costs
-        if costs is not None and self._costs is not None:
-            costs.forget_rates(self._costs, _numbers(self.before, self.meanwhile.program))
-            costs.renumber(_numbers(self.meanwhile.program, self.after))
+        if self._costs is not None:
+            self.strategy.costs.forget_rates(self._costs, _numbers(self.before, self.meanwhile.program))
+            self.strategy.costs.renumber(_numbers(self.meanwhile.program, self.after))
         return Work(self.in_new_program(work.strata), work.counters)
 
     def in_new_program(self, strata: Iterable[OfStratum]) -> list[OfStratum]:
@@ -99,19 +114,6 @@ class Rewriting:
         """The new program takes the place of the union, after the backend's own commit."""
         self.backend.reprogram(self.after, {})
 
-    def rollback(self) -> None:
-        """The old program takes its place again, after the backend's own rollback."""
-        if self.backend.program is self.meanwhile.program:
-            self.backend.reprogram(self.before, {new: old for old, new in self.meanwhile.renamed.items()})
-        costs = self.strategy.costs
-        if costs is not None and self._costs is not None:
-            costs.become(self._costs)
-
-    def _forget_marks(self) -> None:
-        # Marks name rows, which may get other numbers, of relations, which may get other names. They are only advice.
-        if isinstance(self.strategy, MaintainingStrategy):
-            self.strategy.marking.forget()
-
 
 @contextmanager
 def borrowed_program(
@@ -119,25 +121,16 @@ def borrowed_program(
 ) -> Iterator[None]:
     """Within the block the backend has another program, under which all that it keeps means the same; relations to be
     evaluated anew are ones that it did not have. The facts must be the same again at the end."""
-    before = backend.program
-    costs = strategy.costs
-    known = None if costs is None else costs.copy()
-    if isinstance(strategy, MaintainingStrategy):
-        strategy.marking.forget()
+    swap = Swap(backend, strategy, backend.program, meanwhile, guards)
     try:
         with uninterrupted():
-            backend.reprogram(meanwhile.program, meanwhile.renamed, guards)
-            if costs is not None:
-                costs.renumber(_numbers(before, meanwhile.program))
+            swap.begin()
         if meanwhile.anew:
             evaluate_anew(backend, strategy, meanwhile.anew)
         yield
     finally:
         with uninterrupted():
-            if backend.program is meanwhile.program:
-                backend.reprogram(before, {new: old for old, new in meanwhile.renamed.items()})
-            if costs is not None and known is not None:
-                costs.become(known)
+            swap.rollback()
 
 
 def evaluate_anew(backend: Backend, strategy: Strategy, anew: frozenset[str]) -> None:

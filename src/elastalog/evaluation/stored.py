@@ -24,7 +24,7 @@ from elastalog.backends.protocol import GONE, Backend, Elsewhere, StateChanges
 from elastalog.diagnostics.diagnostic import ElastalogError, finding, warn_of
 from elastalog.evaluation.epochs import EpochRecord, Epochs
 from elastalog.evaluation.rewriting import Rewriting, evaluate_anew
-from elastalog.evaluation.strategies.protocol import Strategy
+from elastalog.evaluation.strategies.by_stratum import Strategy
 from elastalog.planning.logical import LogicalProgram, is_hidden_name
 from elastalog.program import Program, difference
 from elastalog.relations.words import Dictionary
@@ -209,7 +209,7 @@ def restore(state: StoredState, epochs: Epochs, backend: Backend, dictionary: Di
         evaluate_anew(backend, epochs.strategy, frozenset(name for relations in derived for name in relations))
     elif not keeps_all(epochs.strategy):
         evaluate_anew(backend, epochs.strategy, frozenset(backend.program.relations))
-    elif epochs.strategy.costs is not None:
+    else:
         epochs.strategy.costs.recall(state.learnt)
     return is_as_stored
 
@@ -257,7 +257,7 @@ def unmoved(path: Path) -> AbstractContextManager[None]:
 
 
 def _learnt(strategy: Strategy, strata: list[int] | None) -> dict[str, Any]:
-    return {} if strategy.costs is None else strategy.costs.learnt(strata)
+    return strategy.costs.learnt(strata)
 
 
 def written_elsewhere(backend: Backend, *, is_here: bool) -> WriteElsewhere | None:

@@ -8,7 +8,7 @@ rest on their arithmetic.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, assert_never, cast
@@ -263,43 +263,6 @@ def is_numbering(comparison: Comparison) -> bool:
     """Whether a comparison says that a variable is the number of the derivation. Only the run knows numbers: any that a
     derivation has is right."""
     return isinstance(comparison.right, Apply) and comparison.right.functor == "autoinc"
-
-
-def define(comparisons: Iterable[Comparison], bindings: Bindings, ordinal: Ordinal = no_ordinal) -> dict[str, Value]:
-    """Bindings extended by what equations define, whether or not comparisons hold; ranges define nothing."""
-    pending = list(comparisons)
-    known = dict(bindings)
-    grows = True
-    while grows:
-        grows = False
-        for comparison in pending:
-            try:
-                parts = take_apart(comparison, known)
-            except NoValue:
-                parts = None
-            if parts:
-                known.update(parts)
-                grows = True
-            defined = definition(comparison, known)
-            if defined is None:
-                continue
-            try:
-                known[defined[0]] = value_of(defined[1], known, ordinal)
-                grows = True
-            except (Unbound, NoValue):
-                continue
-    return known
-
-
-def definition(comparison: Comparison, known: Bindings) -> tuple[str, Expression] | None:
-    """The unbound variable that an equation defines, and by what; ranges define nothing."""
-    if comparison.operator != "=":
-        return None
-    for side, other in ((comparison.left, comparison.right), (comparison.right, comparison.left)):
-        is_range = isinstance(other, Apply) and other.functor == "range"
-        if isinstance(side, Variable) and side.name not in known and not is_range:
-            return side.name, other
-    return None
 
 
 # --- aggregates ------------------------------------------------------------------------------------------------------

@@ -39,7 +39,7 @@ from elastalog.diagnostics.diagnostic import error
 from elastalog.planning.solving import solve_equation
 from elastalog.provenance.absence import Absence, AbsenceSource, Instantiation, LiteralStatus, PatternAbsence, Status
 from elastalog.provenance.fact import Bindings, Fact
-from elastalog.provenance.ground import NoValue, Ordinal, Unbound, compare, define, definition, holds, value_of
+from elastalog.provenance.ground import NoValue, Ordinal, Unbound, compare, holds, no_ordinal, take_apart, value_of
 from elastalog.provenance.joins import (
     LookUp,
     aggregate_value,
@@ -138,7 +138,7 @@ class Search:
         grows = True
         while grows:
             grows = False
-            bindings = invert_equations(comparisons, define(comparisons, bindings, self.ordinal), self.ordinal)
+            bindings = define(comparisons, bindings, self.ordinal, solves=True)
             for number, literal in enumerate(self.literals):
                 if number in decided:
                     continue
@@ -151,13 +151,13 @@ class Search:
 
     def has_no_value(self, equation: Comparison, bindings: dict[str, Value]) -> bool:
         """Whether what would give a variable its value has none, as a function of an invalid date."""
-        defined = definition(equation, bindings)
+        solution = solve_equation(equation, bindings, wraps=False)
         try:
-            return defined is not None and value_of(defined[1], bindings, self.ordinal) is None
-        except Unbound:
-            return False
+            if solution is not None and solution.expression in (equation.left, equation.right):
+                value_of(solution.expression, bindings, self.ordinal)
         except NoValue:
             return True
+        return False
 
     def evaluate(self, literal: Literal, bindings: dict[str, Value]) -> bool:
         """Whether a ground literal holds; an aggregate gives its result variable a value."""
@@ -313,20 +313,38 @@ def equations_of(deferred: Iterable[tuple[Expression, Value]]) -> list[Compariso
     ]
 
 
-# --- equations solved for a variable -------------------------------------------------------------------------------
+# --- equations -------------------------------------------------------------------------------------------------------
 
 
-def invert_equations(comparisons: list[Comparison], bindings: dict[str, Value], ordinal: Ordinal) -> dict[str, Value]:
-    """Bindings extended by what equations say of the one variable without a value that they have."""
+def define(
+    comparisons: Sequence[Comparison], bindings: Bindings, ordinal: Ordinal = no_ordinal, *, solves: bool = False
+) -> dict[str, Value]:
+    """Bindings extended by what equations define, whether or not comparisons hold; ranges define nothing. `solves`:
+    also by the variables for which equations can be solved."""
     known = dict(bindings)
+    while more := next(_defined(comparisons, known, ordinal, solves), None):
+        known |= more
+    return known
+
+
+def _defined(
+    comparisons: Sequence[Comparison], known: Bindings, ordinal: Ordinal, solves: bool
+) -> Iterator[dict[str, Value]]:
+    """The values of variables that an equation defines or takes apart, and then those for which one can be solved."""
+    solved: list[dict[str, Value]] = []
     for comparison in comparisons:
+        with suppress(NoValue):
+            if parts := take_apart(comparison, known):
+                yield parts
         solution = solve_equation(comparison, known, getattr(ordinal, "wraps", False))
         if solution is not None:
             with suppress(NoValue):
-                solved = {**known, solution.variable.name: value_of(solution.expression, known, ordinal)}
-                if holds(comparison, solved, ordinal):
-                    known = solved
-    return known
+                value = {solution.variable.name: value_of(solution.expression, known, ordinal)}
+                if solution.expression in (comparison.left, comparison.right):
+                    yield value
+                elif solves and holds(comparison, {**known, **value}, ordinal):
+                    solved.append(value)
+    yield from solved
 
 
 # --- patterns --------------------------------------------------------------------------------------------------------

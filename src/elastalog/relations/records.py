@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -72,25 +72,16 @@ def unpack(dictionary: Dictionary, words: Words, shape: int, arity: int) -> tupl
     return list(parts[:arity]), ends == -1 - shape
 
 
-def pack_one(dictionary: Dictionary, shape: str, parts: Sequence[int]) -> int:
-    """The word of one record."""
-    chain = -1 - dictionary.symbols.encode_one(shape)
+def word_of(dictionary: Dictionary, shape: str, parts: Sequence[int], *, may_add: bool) -> int | None:
+    """The word of one record; None if it has none and none may be added."""
+    symbols, wide = dictionary.symbols, dictionary.wide
+    symbol = symbols.encode_one(shape) if may_add else symbols.find(shape)
+    chain = None if symbol is None else -1 - symbol
     for part in parts or (0,):
-        chain = dictionary.wide.intern_one((chain << _HALF) | (part & _LOW))
-    return chain
-
-
-def find_one(dictionary: Dictionary, shape: str, parts: Sequence[int]) -> int | None:
-    """The word of one record if it has one; never adds."""
-    symbol = dictionary.symbols.find(shape)
-    if symbol is None:
-        return None
-    chain = -1 - symbol
-    for part in parts or (0,):
-        found = dictionary.wide.find((chain << _HALF) | (part & _LOW))
-        if found is None:
+        if chain is None:
             return None
-        chain = found
+        pattern = (chain << _HALF) | (part & _LOW)
+        chain = wide.intern_one(pattern) if may_add else wide.find(pattern)
     return chain
 
 
@@ -145,6 +136,7 @@ def _public(functor: str, parts: list[Any]) -> Any:
 def encode(dictionary: Dictionary, value: Any, *, may_add: bool) -> int | None:
     """The word of a record; None if it has none and none may be added. A value that is no record: ValueError."""
     known: dict[int, int] = {}
+    part_word: Callable[[Base, Any], int | None] = dictionary.encode_value if may_add else dictionary.find_value
     pending = [value]
     while pending:
         top = pending[-1]
@@ -157,18 +149,12 @@ def encode(dictionary: Dictionary, value: Any, *, may_add: bool) -> int | None:
         words: list[int] = []
         bases = parts.bases if isinstance(parts, Record) else tuple(map(_guessed_base, parts))
         for part, base in zip(parts, bases, strict=True):
-            word: int | None
-            if base is Base.RECORD:
-                word = known[id(part)]
-            elif may_add:
-                word = dictionary.encode_value(base, part)
-            else:
-                word = dictionary.find_value(base, part)
+            word = known[id(part)] if base is Base.RECORD else part_word(base, part)
             if word is None:
                 return None
             words.append(word)
         shape = NIL_SHAPE if functor == "nil" else shape_of(functor, bases)
-        found = pack_one(dictionary, shape, words) if may_add else find_one(dictionary, shape, words)
+        found = word_of(dictionary, shape, words, may_add=may_add)
         if found is None:
             return None
         known[id(top)] = found

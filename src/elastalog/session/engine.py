@@ -194,7 +194,7 @@ def _twin_of(now: Materialisation, history: History) -> tuple[Materialisation, H
         for name in now.backend.program.relations:
             other.backend.states.restore(name, now.backend.states.of(name).copied(), ())
         other.epochs.number = now.epoch
-        _learn_alike(now, other)
+        other.epochs.strategy.costs.become(now.epochs.strategy.costs)
     else:
         other.bootstrap({name: now.explicit_words(name) for name in now.schemas})
         other.epochs.number = now.epoch
@@ -217,13 +217,6 @@ def _are_alike(changes: ChangedWords, others: ChangedWords) -> bool:
             if are_rows and len(side) and not are_in(np.asarray(side), np.asarray(other)).all():
                 return False
     return True
-
-
-def _learn_alike(now: Materialisation, other: Materialisation) -> None:
-    """Lets both learn the costs of updates."""
-    known, new = now.epochs.strategy.costs, other.epochs.strategy.costs
-    if known is not None and new is not None:
-        new.become(known)
 
 
 # --- observers -------------------------------------------------------------------------------------------------------

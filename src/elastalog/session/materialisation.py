@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from elastalog.analysis.query import Query
     from elastalog.backends.engines import BackendMaker
     from elastalog.backends.protocol import Backend, FactFiles
-    from elastalog.evaluation.strategies.protocol import Strategy
+    from elastalog.evaluation.strategies.by_stratum import Strategy
     from elastalog.planning.logical import LogicalProgram
     from elastalog.program import Program
     from elastalog.provenance.explain import Setting

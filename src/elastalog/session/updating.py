@@ -17,8 +17,6 @@ from elastalog.evaluation.changes import Changes, RelationChanges, Update
 from elastalog.evaluation.costs import Forecast
 from elastalog.evaluation.epochs import EpochRecord
 from elastalog.evaluation.pending import fill
-from elastalog.evaluation.strategies import marks_of
-from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
 from elastalog.evaluation.strategies.look_ahead import Marks
 from elastalog.evaluation.strategies.protocol import Work
 from elastalog.pipeline.files.policy import FAIL, BadRows, Mode
@@ -89,11 +87,10 @@ class Updates:
         if not isinstance(upcoming, PendingUpdate):
             raise wrong_kind("what is announced is an update", upcoming, "make one with `db.update()`, and fill it")
         upcoming.require_open()
-        if marks != Marks.AUTO.value and Marks(marks) not in marks_of(strategy):
+        if marks != Marks.AUTO.value and Marks(marks) not in strategy.marks:
             advice = "`eager` and `linked` marks are for dred, bf and bfc"
             raise ElastalogError([Diagnostic("E0903", f"strategy `{strategy.name}` has no {marks} marks", help=advice)])
-        if isinstance(strategy, MaintainingStrategy):
-            strategy.announce(upcoming.as_update, Marks(marks))
+        strategy.announce(upcoming.as_update, Marks(marks))
 
     def pending(
         self,

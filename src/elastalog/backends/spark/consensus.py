@@ -188,7 +188,9 @@ class Renumbering:
                 pending.extend(inner)
                 continue
             translated = [self._part(base, part) for base, part in zip(bases, parts, strict=False)]
-            self._known[top] = records.pack_one(self._driver, shape, translated)
+            added = records.word_of(self._driver, shape, translated, may_add=True)
+            assert added is not None
+            self._known[top] = added
             pending.pop()
         return self._known.get(word, word)
 

@@ -64,8 +64,8 @@ def _explainnegation(state: ShellState, arguments: Piece) -> None:
     from elastalog.analysis.program import Comparison
     from elastalog.provenance.explain import variables_of_rule
     from elastalog.provenance.fact import Fact
-    from elastalog.provenance.ground import define
     from elastalog.provenance.joins import match_atom
+    from elastalog.provenance.why_not import define
 
     fact = Fact(*_fact(state, "explainnegation", arguments))
     with arguments.placing():

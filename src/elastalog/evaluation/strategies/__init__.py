@@ -16,14 +16,12 @@ from collections.abc import Callable, Mapping
 from elastalog import late
 from elastalog.backends.watch import Watch
 from elastalog.evaluation.costs import Budget
-from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
+from elastalog.evaluation.strategies.by_stratum import Strategy
 from elastalog.evaluation.strategies.elastic import Elastic
-from elastalog.evaluation.strategies.look_ahead import Marks
-from elastalog.evaluation.strategies.protocol import Strategy
 
 STRATEGIES: Mapping[str, Callable[[Watch, Budget], Strategy]] = {
     "elastic": Elastic,
-    "recompute": lambda watch, budget: late.function(f"{__name__}.recompute:Recompute")(),
+    "recompute": late.function(f"{__name__}.recompute:Recompute"),
     "dense": late.function(f"{__name__}.elastic:Dense"),
     "dred": late.function(f"{__name__}.dred:DRed"),
     "dredc": late.function(f"{__name__}.dredc:DRedC"),
@@ -31,11 +29,6 @@ STRATEGIES: Mapping[str, Callable[[Watch, Budget], Strategy]] = {
     "bf": late.function(f"{__name__}.bfc:BF"),
     "bfc": late.function(f"{__name__}.bfc:BFC"),
 }
-
-
-def marks_of(strategy: Strategy) -> tuple[Marks, ...]:
-    """The kinds of look-ahead that a strategy offers."""
-    return strategy.marks if isinstance(strategy, MaintainingStrategy) else (Marks.NONE,)
 
 
 def make_strategy(name: str, watch: Watch, budget: Budget) -> Strategy:

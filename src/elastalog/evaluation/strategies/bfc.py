@@ -45,13 +45,13 @@ from elastalog.backends.sets import (
     union,
     without,
 )
-from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy, insert
+from elastalog.evaluation.strategies.by_stratum import Strategy, insert
 from elastalog.evaluation.strategies.look_ahead import Marks
 from elastalog.evaluation.strategies.protocol import Counters
 from elastalog.settings import SETTINGS
 
 
-class BFC(MaintainingStrategy):
+class BFC(Strategy):
     name: ClassVar[str] = "bfc"
     annotation: ClassVar[Annotation] = Annotation(Support.NONRECURSIVE)
     is_memoryless: ClassVar[bool] = True

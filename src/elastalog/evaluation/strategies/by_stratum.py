@@ -1,5 +1,4 @@
-"""What the strategies that maintain sets have in common: strata in order, aggregates folded again, all else
-maintained."""
+"""What strategies have in common: strata in order, aggregates folded again, all else maintained."""
 
 from __future__ import annotations
 
@@ -13,18 +12,22 @@ from elastalog.backends.protocol import Backend, Reach
 from elastalog.backends.sets import ADDING, NO_MARK, Change, Evaluation, Facts, Mark, SetMaintenance, size, union
 from elastalog.backends.watch import Watch
 from elastalog.evaluation.changes import Update
-from elastalog.evaluation.costs import Budget, Forecast, How
+from elastalog.evaluation.costs import Budget, CostModel, Forecast, How
 from elastalog.evaluation.strategies.look_ahead import Marking, Marks, MarksChoice
 from elastalog.evaluation.strategies.protocol import Counters, StratumWork, Work, evaluate_all, rebuilt
 from elastalog.planning.logical import LogicalProgram, LogicalStratum
 
 
-class MaintainingStrategy:
-    """A strategy that says in `maintain` how one stratum is brought to its new fixpoint."""
+class Strategy:
+    """A strategy evaluates every stratum in the first epoch, and brings those that an update affects to their new
+    fixpoints; `maintain` says how one stratum is brought there. `update` runs between the backend's `begin` and
+    `commit`; it may raise, and the caller rolls back."""
 
     name: ClassVar[str]
     annotation: ClassVar[Annotation]
-    costs: ClassVar[None] = None
+    """What facts carry for it, with local levels."""
+    how: ClassVar[How] = How.UPDATE
+    """What it does to a stratum that an update affects, unless it chooses."""
 
     marks: ClassVar[tuple[Marks, ...]] = (Marks.NONE,)
     """The kinds of look-ahead it offers."""
@@ -34,6 +37,8 @@ class MaintainingStrategy:
 
     def __init__(self, watch: Watch, budget: Budget = None) -> None:
         self.watch = watch
+        self.costs = CostModel(budget)
+        """What it has learnt about what updates cost, if that guides it."""
         self.marking = self.make_marking()
         self._choice: MarksChoice | None = None
 
@@ -59,10 +64,12 @@ class MaintainingStrategy:
         """Raises if the program is not one for this strategy."""
 
     def bootstrap(self, backend: Backend) -> Work:
+        """Evaluates every stratum from the explicit facts."""
         self.check(backend.program)
         return evaluate_all(backend)
 
     def update(self, backend: Backend) -> Work:
+        """Brings every stratum that the update under way affects to its new fixpoint."""
         work = Work()
         self.marking.begin(backend)
         is_marked, is_looking, effort = self.marking.is_known, self.marking.is_looking, self.watch.effort
@@ -123,10 +130,11 @@ class MaintainingStrategy:
             maintenance.mark(maintenance.explicit_gains(), Mark.PRESENT)
 
     def forecast(self, backend: Backend, stratum: LogicalStratum, changes: int, *, is_loss: bool) -> Forecast:
-        return Forecast(stratum.number, stratum.relations, How.UPDATE, self.name, None, None)
+        """What it would choose for a stratum that reads `changes` facts that change; most of them go if `is_loss`."""
+        return Forecast(stratum.number, stratum.relations, self.how, self.name, None, None)
 
 
-def _maintain_by(strategy: Callable[[Watch], MaintainingStrategy], stratum: SetMaintenance) -> Counters:
+def _maintain_by(strategy: Callable[[Watch], Strategy], stratum: SetMaintenance) -> Counters:
     """Maintains a stratum, or a share of it, by a strategy without memory."""
     counters = Counters()
     _made(strategy).bring(stratum, counters)
@@ -134,7 +142,7 @@ def _maintain_by(strategy: Callable[[Watch], MaintainingStrategy], stratum: SetM
 
 
 @cache
-def _made(strategy: Callable[[Watch], MaintainingStrategy]) -> MaintainingStrategy:
+def _made(strategy: Callable[[Watch], Strategy]) -> Strategy:
     return strategy(Watch())
 
 

@@ -20,12 +20,12 @@ from elastalog.backends.annotation import Annotation, Support
 from elastalog.backends.sets import NO_MARK, Change, Evaluation, Mark, SetMaintenance, size, union
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label, finding
 from elastalog.diagnostics.source import Source
-from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
+from elastalog.evaluation.strategies.by_stratum import Strategy
 from elastalog.evaluation.strategies.protocol import Counters
 from elastalog.planning.logical import LogicalProgram, LogicalStratum
 
 
-class Counting(MaintainingStrategy):
+class Counting(Strategy):
     name: ClassVar[str] = "counting"
     annotation: ClassVar[Annotation] = Annotation(Support.NONRECURSIVE)
     is_memoryless: ClassVar[bool] = True

@@ -20,12 +20,12 @@ from typing import ClassVar
 
 from elastalog.backends.annotation import Annotation, Support
 from elastalog.backends.sets import DELETING, Change, Evaluation, Facts, Rules, SetMaintenance, size, union
-from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy, insert
+from elastalog.evaluation.strategies.by_stratum import Strategy, insert
 from elastalog.evaluation.strategies.look_ahead import Marking, Marks
 from elastalog.evaluation.strategies.protocol import Counters
 
 
-class DRed(MaintainingStrategy):
+class DRed(Strategy):
     name: ClassVar[str] = "dred"
     annotation: ClassVar[Annotation] = Annotation(Support.EXPLICIT)
     is_memoryless: ClassVar[bool] = True

@@ -29,11 +29,11 @@ from typing import ClassVar
 
 from elastalog.backends.annotation import Annotation, Support
 from elastalog.backends.sets import DELETING_UNSUPPORTED, Change, Evaluation, Facts, SetMaintenance, size, union
-from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy, insert
+from elastalog.evaluation.strategies.by_stratum import Strategy, insert
 from elastalog.evaluation.strategies.protocol import Counters
 
 
-class DRedC(MaintainingStrategy):
+class DRedC(Strategy):
     name: ClassVar[str] = "dredc"
     annotation: ClassVar[Annotation] = Annotation(Support.EVERY)
     is_memoryless: ClassVar[bool] = True

@@ -27,18 +27,17 @@ from elastalog.backends.watch import BudgetExceeded, Watch
 from elastalog.diagnostics.messages import counted
 from elastalog.evaluation.costs import AUTO, Budget, CostModel, Forecast, How
 from elastalog.evaluation.experience import LEAST_TO_WEIGH, Bootstrap, Features
-from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
+from elastalog.evaluation.strategies.by_stratum import Strategy
 from elastalog.evaluation.strategies.protocol import Counters, StratumWork, Work, evaluate_all, rebuilt
 from elastalog.planning.logical import LogicalStratum
 
 
-class Elastic:
+class Elastic(Strategy):
     name: ClassVar[str] = "elastic"
     annotation: ClassVar[Annotation] = Annotation()
 
     def __init__(self, watch: Watch, budget: Budget = AUTO) -> None:
-        self.watch = watch
-        self.costs = CostModel(budget)
+        super().__init__(watch, budget)
         self._write = partial(_written_down, self.costs)
 
     def bootstrap(self, backend: Backend) -> Work:
@@ -60,7 +59,7 @@ class Elastic:
         costs = self.costs
         done: list[StratumWork | Driven] = []
         for stratum, reach in backend.changes.affected(costs.small(done)):
-            done.append(self.update_stratum(backend, stratum, reach))
+            done.append(self._update_stratum(backend, stratum, reach))
         for part in done:
             if type(part) is tuple:
                 costs.small_updates += 1
@@ -71,7 +70,7 @@ class Elastic:
     def forecast(self, backend: Backend, stratum: LogicalStratum, changes: int, *, is_loss: bool) -> Forecast:
         return self.costs.forecast(stratum, features_of(backend, stratum, changes, is_loss))
 
-    def update_stratum(self, backend: Backend, stratum: LogicalStratum, reach: Reach) -> StratumWork:
+    def _update_stratum(self, backend: Backend, stratum: LogicalStratum, reach: Reach) -> StratumWork:
         began, before = time.perf_counter(), self.watch.derivations
         work = StratumWork(stratum.number, stratum.relations, How.REFOLD, "classes", 0, 0.0)
         if reach.must_rebuild:
@@ -209,7 +208,7 @@ def maintain(stratum: Maintenance) -> None:
     stratum.update()
 
 
-class Dense(MaintainingStrategy):
+class Dense(Strategy):
     """Elastic, with the number of derivations of every fact at *every* level.
 
     Invariant (the dense state of the papers, exact after every epoch): a derivation fires at 1 + the highest first

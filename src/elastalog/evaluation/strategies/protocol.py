@@ -1,6 +1,5 @@
-"""A strategy builds a materialisation (bootstrap: each stratum is evaluated from the explicit facts) and maintains it
-through updates. What updates do is counted under the same names for every strategy.
-"""
+"""What strategies do, counted under the same names for all of them; and the bootstrap, in which each evaluates every
+stratum from the explicit facts."""
 
 from __future__ import annotations
 
@@ -9,13 +8,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, replace
 from itertools import chain
 from threading import Lock
-from typing import Any, ClassVar, Final, Protocol
+from typing import Any, Final
 
 from elastalog.analysis.program import CheckedProgram
-from elastalog.backends.annotation import Annotation
 from elastalog.backends.protocol import Backend
 from elastalog.diagnostics.diagnostic import LimitReached
-from elastalog.evaluation.costs import CostModel, Forecast, How
+from elastalog.evaluation.costs import How
 from elastalog.late import dataclass
 from elastalog.planning.logical import LogicalStratum
 
@@ -98,27 +96,6 @@ class Work:
             self._counters = Counters()
         self._counters.derivations = self.derivations
         return self._counters
-
-
-class Strategy(Protocol):
-    """`update` runs between the backend's `begin` and `commit`; it may raise, and the caller rolls back."""
-
-    name: ClassVar[str]
-    annotation: ClassVar[Annotation]
-    """What facts carry for it, with local levels."""
-
-    @property
-    def costs(self) -> CostModel | None:
-        """What it has learnt about what updates cost, if that guides it."""
-
-    def bootstrap(self, backend: Backend) -> Work:
-        """Evaluates every stratum from the explicit facts."""
-
-    def update(self, backend: Backend) -> Work:
-        """Brings every stratum that the update under way affects to its new fixpoint."""
-
-    def forecast(self, backend: Backend, stratum: LogicalStratum, changes: int, *, is_loss: bool) -> Forecast:
-        """What it would choose for a stratum that reads `changes` facts that change; most of them go if `is_loss`."""
 
 
 @dataclass(slots=True)
