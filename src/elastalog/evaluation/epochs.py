@@ -143,7 +143,7 @@ class Epochs:
         backend, strategy, change = self.backend, self.strategy, update.rules
         if not backend.is_complete:
             raise ElastalogError([finding("E0615")])
-        rewriting = None if change is None else Rewriting.of(change, backend, strategy)
+        rewriting = None if change is None else Rewriting(change, backend, strategy)
         may_be_idle = rewriting is None and not heartbeats
         is_committed = False
         try:
@@ -235,7 +235,7 @@ class Epochs:
     @contextmanager
     def _tentatively(self, update: Update) -> Iterator[Rewriting | None]:
         """Within the block an update is begun; afterwards all is as before."""
-        rewriting = None if update.rules is None else Rewriting.of(update.rules, self.backend, self.strategy)
+        rewriting = None if update.rules is None else Rewriting(update.rules, self.backend, self.strategy)
         try:
             self._begin(update, rewriting)
             yield rewriting

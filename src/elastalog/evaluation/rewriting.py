@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import field, replace
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
@@ -20,7 +20,6 @@ from elastalog.evaluation.costs import CostModel, Forecast
 from elastalog.evaluation.strategies.by_stratum import Strategy
 from elastalog.evaluation.strategies.protocol import StratumWork, Work
 from elastalog.evaluation.transactions import transaction
-from elastalog.late import dataclass
 from elastalog.planning.equivalences import depends_on_itself, kept_as_classes
 from elastalog.planning.logical import LogicalProgram, guard_of
 from elastalog.planning.lower import lower
@@ -34,17 +33,17 @@ FACT: Matrix = np.zeros((1, 1), np.int32)
 """What a guard holds while its rule is in force."""
 
 
-@dataclass(slots=True)
 class Swap:
     """Another program that takes the place of a backend's own for a while. `guards`: of rules, and whether each is in
     force at first. `begin` and `rollback` are not to be interrupted."""
 
-    backend: Backend
-    strategy: Strategy
-    before: LogicalProgram
-    meanwhile: Transition
-    guards: Mapping[str, bool]
-    _costs: CostModel | None = None
+    def __init__(self, backend: Backend, strategy: Strategy, meanwhile: Transition, guards: Mapping[str, bool]) -> None:
+        self.backend = backend
+        self.strategy = strategy
+        self.before = backend.program
+        self.meanwhile = meanwhile
+        self.guards = guards
+        self._costs: CostModel | None = None
 
     def begin(self) -> None:
         """The other program takes its place."""
@@ -65,23 +64,19 @@ class Swap:
         self.strategy.marking.forget()
 
 
-@dataclass(slots=True)
 class Rewriting(Swap):
     """The change of rules of one update, for one backend under one strategy, by way of the union of both programs, in
-    which at first all rules of the old one are in force, and no others."""
+    which at first all rules of the old one are in force, and no others. Raises ElastalogError if the strategy does not
+    take the new program."""
 
-    change: RuleChange = field(kw_only=True)
-    after: LogicalProgram = field(kw_only=True)
-
-    @staticmethod
-    def of(change: RuleChange, backend: Backend, strategy: Strategy) -> Rewriting:
-        """Raises ElastalogError if the strategy does not take the new program."""
-        after = lower(change.after.checked, equivalences=_still_as_classes(backend.program, change))
-        strategy.check(after)
+    def __init__(self, change: RuleChange, backend: Backend, strategy: Strategy) -> None:
+        self.change = change
+        self.after = lower(change.after.checked, equivalences=_still_as_classes(backend.program, change))
+        strategy.check(self.after)
         guarded = frozenset((*change.added_numbers, *change.removed_numbers))
-        meanwhile = transition(backend.program, change.union.checked, change.number_of, guarded, after)
         guards = {guard_of(number): number in change.removed_numbers for number in guarded}
-        return Rewriting(backend, strategy, backend.program, meanwhile, guards, change=change, after=after)
+        meanwhile = transition(backend.program, change.union.checked, change.number_of, guarded, self.after)
+        super().__init__(backend, strategy, meanwhile, guards)
 
     @property
     def deleted(self) -> dict[str, Matrix]:
@@ -121,7 +116,7 @@ def borrowed_program(
 ) -> Iterator[None]:
     """Within the block the backend has another program, under which all that it keeps means the same; relations to be
     evaluated anew are ones that it did not have. The facts must be the same again at the end."""
-    swap = Swap(backend, strategy, backend.program, meanwhile, guards)
+    swap = Swap(backend, strategy, meanwhile, guards)
     try:
         with uninterrupted():
             swap.begin()

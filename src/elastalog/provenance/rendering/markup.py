@@ -16,18 +16,7 @@ from elastalog.analysis.listing import json_value
 from elastalog.provenance.absence import Absence, Instantiation, LiteralStatus, PatternAbsence
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.proof import AggregatePremise, Condition, Member, Node, Proof, nodes_of
-from elastalog.provenance.rendering.text import (
-    AGAIN,
-    Drawn,
-    Shown,
-    fitting,
-    heading,
-    remarks,
-    rules_of,
-    shortened,
-    shown_children,
-    summary,
-)
+from elastalog.provenance.rendering.text import AGAIN, Drawn, heading, remarks, rules_of, shortened, summary, walked
 
 MOST_NODES = 2_000
 """Larger proofs are cut."""
@@ -40,28 +29,23 @@ _INDENTED = "style='margin-left:1.5em'"
 def render_html(shown: Proof | Absence) -> str:
     """Nested `<details>`: each step of a proof with its rule; of failing instantiations, the nearest is open. A proof
     that occurs in several places is shown in the first; aggregates are closed, and of many members some are shown."""
-    seen = Shown()
     parts = [f"<div>{escape(told)}</div>" for told in heading(shown)]
-    pending: list[tuple[Drawn, int] | str] = [(fitting(shown, MOST_NODES), 0)] if isinstance(shown, Proof) else []
-    for number, found in enumerate(getattr(shown, "instantiations", ())):
-        pending.insert(0, (found, OPEN_LEVELS if number else 0))
-    while pending:
-        entry = pending.pop()
-        if isinstance(entry, str):
-            parts.append(entry)
-            continue
-        node, level = entry
-        is_again = seen.is_again(node)
-        below, hidden = ((), 0) if is_again else shown_children(node)
-        text = _line(node, is_again)
-        if not below:
-            parts.append(f"<div>{text}</div>")
-            continue
-        is_open = " open" if level < OPEN_LEVELS and not isinstance(node, AggregatePremise) else ""
-        parts.append(f"<details{is_open}><summary>{text}</summary><div {_INDENTED}>")
-        more = f"<div><small>… {hidden:,} more</small></div>" if hidden else ""
-        pending.append(f"{more}</div></details>")
-        pending.extend((child, level + 1) for child in reversed(below))
+    ends: list[str] = []
+    """Of the nodes that are being shown, from the root."""
+    nearest = next(iter(getattr(shown, "instantiations", ())), None)
+    for node, level, _, is_again in walked(shown, MOST_NODES):
+        parts += reversed(ends[level:])
+        del ends[level:]
+        if isinstance(node, str):
+            parts.append(f"<div><small>{node}</small></div>")
+        elif is_again or not node.children:
+            parts.append(f"<div>{_line(node, is_again)}</div>")
+        else:
+            is_closed = isinstance(node, AggregatePremise) or (isinstance(node, Instantiation) and node is not nearest)
+            is_open = " open" if level < OPEN_LEVELS and not is_closed else ""
+            parts.append(f"<details{is_open}><summary>{_line(node, is_again)}</summary><div {_INDENTED}>")
+            ends.append("</div></details>")
+    parts += reversed(ends)
     parts += [f"<div>{escape(remark)}</div>" for remark in remarks(shown)]
     note, what = (summary(shown), "proof") if isinstance(shown, Proof) else ("", "absence")
     return (
@@ -167,13 +151,10 @@ _DOT_STYLES = {
 def render_dot(shown: Proof | Absence) -> str:
     """A directed graph, conclusions at the bottom."""
     graph = graph_of(shown)
-    lines = ["digraph proof {"]
-    lines += [f'  n{i} [label="{_dot_escaped(n.text)}", {_DOT_STYLES[n.kind]}];' for i, n in enumerate(graph.nodes)]
-    lines += [
-        f"  n{source} -> n{target}" + (f' [label="{_dot_escaped(rule)}"];' if rule else ";")
-        for source, target, rule in graph.edges
-    ]
-    return "\n".join([*lines, "}"])
+    lines = [f'  n{i} [label="{_dot_escaped(n.text)}", {_DOT_STYLES[n.kind]}];' for i, n in enumerate(graph.nodes)]
+    for source, target, rule in graph.edges:
+        lines.append(f"  n{source} -> n{target}" + (f' [label="{_dot_escaped(rule)}"];' if rule else ";"))
+    return "\n".join(["digraph proof {", *lines, "}"])
 
 
 def _dot_escaped(text: str) -> str:
@@ -192,15 +173,11 @@ _MERMAID_STYLES = {
 def render_mermaid(shown: Proof | Absence) -> str:
     """A flowchart, conclusions at the bottom."""
     graph = graph_of(shown)
-    lines = ["flowchart TD"]
-    lines += [f'  n{i}["{_mermaid_escaped(node.text)}"]' for i, node in enumerate(graph.nodes)]
-    lines += [
-        f"  n{source} -->" + (f'|"{_mermaid_escaped(rule)}"|' if rule else "") + f" n{target}"
-        for source, target, rule in graph.edges
-    ]
+    lines = ["flowchart TD", *(f'  n{i}["{_mermaid_escaped(node.text)}"]' for i, node in enumerate(graph.nodes))]
+    for source, target, rule in graph.edges:
+        lines.append(f"  n{source} -->" + (f'|"{_mermaid_escaped(rule)}"|' if rule else "") + f" n{target}")
     for kind, style in _MERMAID_STYLES.items():
-        members = [f"n{i}" for i, node in enumerate(graph.nodes) if node.kind == kind]
-        if members:
+        if members := [f"n{i}" for i, node in enumerate(graph.nodes) if node.kind == kind]:
             lines += [f"  classDef {kind} {style}", f"  class {','.join(members)} {kind}"]
     return "\n".join(lines)
 

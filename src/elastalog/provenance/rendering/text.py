@@ -8,7 +8,7 @@ sub-proof that stands in several places is shown once, an aggregate by its first
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import count, islice
 from typing import Any, TypeAlias
 
 from elastalog.analysis.program import Rule
@@ -29,7 +29,7 @@ from elastalog.provenance.proof import (
 MOST_NODES = 200
 """Larger proofs are cut: every level adds to the width."""
 WIDTH = 160
-"""Wider texts become trees where the form is not chosen."""
+"""Wider texts become trees where the form is not chosen, and longer rules are cut."""
 _GAP = "   "
 
 Block = tuple[str, ...]
@@ -127,23 +127,23 @@ def shown_children(node: Drawn) -> tuple[tuple[Drawn, ...], int]:
     return below, 0
 
 
-class Shown:
-    """Which nodes have been shown already."""
-
-    def __init__(self) -> None:
-        self._seen: set[int] = set()
-
-    def is_again(self, node: Drawn) -> bool:
-        """Whether the node, with what is below it, has been shown before; from now on it has."""
-        if not node.children:
-            return False
-        if isinstance(node, Proof) and id(node) in self._seen:
-            return True
-        self._seen.add(id(node))
-        return False
-
-
-_WIDEST = 160
+def walked(shown: Proof | Absence, most: int) -> Iterator[tuple[Drawn | str, int, bool, bool]]:
+    """Every node to show, parents first: with its level, whether it is the last below its parent, and whether it has
+    been shown before, as what is below it then has, too. In the place of members that are not shown is their number."""
+    roots = [fitting(shown, most)] if isinstance(shown, Proof) else shown.instantiations
+    pending: list[tuple[Drawn | str, int, bool]] = [(root, 0, True) for root in reversed(roots)]
+    seen: set[int] = set()
+    while pending:
+        node, level, is_last = pending.pop()
+        is_again = id(node) in seen
+        yield node, level, is_last, is_again
+        if isinstance(node, str) or is_again:
+            continue
+        below, hidden = shown_children(node)
+        if below and isinstance(node, Proof):
+            seen.add(id(node))
+        entries = [*below, *[f"… {hidden:,} more"] * bool(hidden)]
+        pending += [(entry, level + 1, place == 0) for place, entry in enumerate(reversed(entries))]
 
 
 def summary(proof: Proof) -> str:
@@ -178,7 +178,7 @@ def legend(proof: Proof) -> str:
 
 def shortened(text: str) -> str:
     """A text that fits a line."""
-    return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}{CUT}"
+    return text if len(text) <= WIDTH else f"{text[: WIDTH - 1]}{CUT}"
 
 
 # --- trees -----------------------------------------------------------------------------------------------------------
@@ -191,29 +191,19 @@ MOST_TREE_NODES = 2_000
 def render_tree(shown: Proof | Absence) -> str:
     """The proof as a tree, a node a line, or the failing instantiations, a literal a line. A sub-proof that stands in
     several places is shown in the first, and of an aggregate the first members are."""
-    lines, seen = [*heading(shown)], Shown()
-    pending: list[tuple[Drawn | str, str, str]] = [
-        (found, f"{number}. ", "   ") for number, found in enumerate(getattr(shown, "instantiations", ()), 1)
-    ]
-    pending.reverse()
-    if isinstance(shown, Proof):
-        pending.append((fitting(shown, MOST_TREE_NODES), "", ""))
-    while pending:
-        node, first, rest = pending.pop()
+    lines, roots = [*heading(shown)], count(1)
+    rest = [""]
+    """What stands before the lines of each level."""
+    for node, level, is_last, is_again in walked(shown, MOST_TREE_NODES):
+        if level:
+            first, before = rest[level] + ("└─ " if is_last else "├─ "), rest[level] + ("   " if is_last else "│  ")
+        else:
+            first, before = ("", "") if isinstance(shown, Proof) else (f"{next(roots)}. ", "   ")
+        rest[level + 1 :] = [before]
         if isinstance(node, str):
             lines.append(f"{first}{node}")
             continue
-        is_again = seen.is_again(node)
         how = f"{node.how}, {AGAIN}" if is_again else node.how
         text = f"{node.mark} {node.text}" if isinstance(node, LiteralStatus) else node.label
         lines.append(f"{first}{text}" + (f"  ({how})" if how else ""))
-        if is_again:
-            continue
-        below, hidden = shown_children(node)
-        entries: list[Drawn | str] = [*below, *([f"… {hidden:,} more"] if hidden else [])]
-        for position in range(len(entries) - 1, -1, -1):
-            is_last = position == len(entries) - 1
-            pending.append(
-                (entries[position], rest + ("└─ " if is_last else "├─ "), rest + ("   " if is_last else "│  "))
-            )
     return "\n".join((*lines, *remarks(shown)))
