@@ -59,8 +59,25 @@ def net_changes(updates: Iterable[Update]) -> dict[WordFact, bool]:
 What: TypeAlias = Literal["appeared", "disappeared"]
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Told:
+    """What is shown to people, or handed on as JSON."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return cut(str(self))
+
+    def as_object(self) -> dict[str, Any]:
+        """What `to_json` writes."""
+        raise NotImplementedError
+
+    def to_json(self) -> str:
+        """As JSON."""
+        return json.dumps(self.as_object(), ensure_ascii=False, indent=2)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Answer(Told):
     """Part of the update that leads from the first of two epochs to the second.
 
     `verified`: it was tried, and does what it should. `minimum`: no part that does weighs less (without weights: is
@@ -103,7 +120,6 @@ class Answer:
         return html_table(heading, ("", "element"), rows) + proofs
 
     def as_object(self) -> dict[str, Any]:
-        """What `to_json` writes."""
         from elastalog.provenance.rendering.markup import as_json
 
         return {
@@ -119,20 +135,13 @@ class Answer:
             "proofs": list(map(as_json, self.proofs)),
         }
 
-    def to_json(self) -> str:
-        """As JSON."""
-        return json.dumps(self.as_object(), ensure_ascii=False, indent=2)
 
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Localisation(Answer):
     """A part of the update that alone, applied to the earlier epoch, shows all faults."""
 
     def __str__(self) -> str:
         return self._headed(f"the faults come from {self._part()}", map(str, self.elements))
-
-    def __repr__(self) -> str:
-        return cut(str(self))
 
 
 class SideEffects(NamedTuple):
@@ -171,7 +180,7 @@ class SideEffects(NamedTuple):
 _FEW = 4
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Suggestion(Answer):
     """A part of the update whose undoing removes all faults, everything else staying applied."""
 
@@ -231,9 +240,6 @@ class Suggestion(Answer):
             said = f"{said}\nundoing all of epoch {epoch} also brings back what it replaced ({how}):{rules}"
         return said
 
-    def __repr__(self) -> str:
-        return cut(str(self))
-
     def _repr_html_(self) -> str:
         heading, *_ = str(self).partition("\n")
         rows = [(element.undoing, element.fact) for element in self.elements]
@@ -241,8 +247,8 @@ class Suggestion(Answer):
         return html_table(heading, ("to do", "what"), rows) + others + "".join(one.to_html() for one in self.proofs)
 
 
-@dataclass(frozen=True, slots=True)
-class Blame:
+@dataclass(frozen=True, slots=True, repr=False)
+class Blame(Told):
     """The epoch in which a fact last appeared or disappeared, and the part of its update that did it. No update is to
     blame for a fact that has held since the earliest epoch known."""
 
@@ -258,16 +264,8 @@ class Blame:
         head = f"{self.fact} {self.what} in epoch {self.epoch}, because of"
         return "\n".join((head, *(f"  {element}" for element in self.elements)))
 
-    def __repr__(self) -> str:
-        return cut(str(self))
-
     def as_object(self) -> dict[str, Any]:
-        """What `to_json` writes."""
         return {"fact": str(self.fact), "what": self.what, "epoch": self.epoch, "elements": _as_objects(self.elements)}
-
-    def to_json(self) -> str:
-        """As a JSON text."""
-        return json.dumps(self.as_object(), indent=2, ensure_ascii=False)
 
 
 def _as_objects(elements: Iterable[Element]) -> list[dict[str, str]]:

@@ -70,7 +70,7 @@ class GraphSteps(Steps):
     found by steps in the present state of the backend."""
 
     def __init__(self, state: State, other: Steps) -> None:
-        super().__init__(other.backend, other.reading, other.superseded)
+        super().__init__(other.reading, other.superseded)
         self._state = state
         self._other = other
 

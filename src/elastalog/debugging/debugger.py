@@ -15,10 +15,9 @@ from elastalog.debugging.dependencies import Parts
 from elastalog.debugging.history import OpenAnew, Past, RuleElements, guarded, rule_elements
 from elastalog.debugging.investigation import Case, Investigation
 from elastalog.debugging.questions import Asking, Elements, Inquiry, ReadFact, Sides, Written, not_repaired
-from elastalog.debugging.repair import Ground, repair
+from elastalog.debugging.repair import Ground, Plan, repair, search_update
 from elastalog.debugging.sandbox import Goals, words_by_relation
 from elastalog.debugging.search import Outcome
-from elastalog.debugging.update_search import Plan, search_update
 from elastalog.diagnostics.arguments import is_whole, require_number, wrong_kind
 from elastalog.diagnostics.diagnostic import ElastalogError, InternalError, error
 from elastalog.evaluation.changes import Changes, Update

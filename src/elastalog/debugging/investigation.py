@@ -53,8 +53,8 @@ class Case:
         setting = self.setting
         if setting.is_annotated:
             kind = AnySteps if is_any else AnnotatedSteps
-            return kind(setting.backend, setting.dictionary, self.reading, setting.is_global)
-        return ComputedSteps(setting.backend, self.reading, HEIGHT, "all" if setting.is_global else "stratum")
+            return kind(self.reading, setting.is_global)
+        return ComputedSteps(self.reading, HEIGHT, "all" if setting.is_global else "stratum")
 
 
 class AnySteps(AnnotatedSteps):

@@ -19,9 +19,8 @@ from elastalog.backends.watch import BudgetExceeded
 from elastalog.debugging.bracket import instances, places
 from elastalog.debugging.dependencies import BOTH, NEGATIVE, POSITIVE
 from elastalog.debugging.investigation import limits_for
-from elastalog.debugging.problem import Problem
+from elastalog.debugging.problem import NOTHING, Concern, Problem, Switches
 from elastalog.debugging.sandbox import NoState, WordSet, words_by_relation
-from elastalog.debugging.switches import NOTHING, Concern, Switches
 from elastalog.evaluation.changes import Update
 from elastalog.planning.logical import Absent, Clause
 from elastalog.provenance.explain import Setting

@@ -19,9 +19,8 @@ from elastalog.backends.watch import BudgetExceeded
 from elastalog.debugging.dependencies import BOTH, POSITIVE
 from elastalog.debugging.graph import Model
 from elastalog.debugging.known_proofs import Corners, KnownProofs, NeedsCorner, ProofGrowth
-from elastalog.debugging.problem import Problem
+from elastalog.debugging.problem import Concern, Condition, Problem
 from elastalog.debugging.sandbox import NoState
-from elastalog.debugging.switches import Concern, Condition
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.evaluation.epochs import TrialLimits
 from elastalog.provenance.reading import WordFact

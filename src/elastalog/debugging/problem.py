@@ -1,19 +1,130 @@
-"""What a search is about: goals, the switches that may be flipped, and the state around which others are tried."""
+"""What a search is about: goals, the switches that may be flipped, and the state around which others are tried.
+
+The elements of an update are all there is to turn. Without an update every explicit fact may be deleted, and candidates
+inserted: far too many to write down. A fact becomes a switch when a proof is met that rests on it; those not met yet
+are spoken of by relation.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from elastalog.backends.protocol import Backend
+from elastalog.backends.protocol import Backend, Matrix
 from elastalog.debugging.connections import ConnectingProofs
-from elastalog.debugging.dependencies import Dependencies
+from elastalog.debugging.dependencies import Dependencies, turned
 from elastalog.debugging.investigation import Case, limits_for
-from elastalog.debugging.sandbox import Goals, Sandbox, Seconds, WordSet
-from elastalog.debugging.switches import Switches
+from elastalog.debugging.sandbox import Goals, Sandbox, Seconds, Switch, WordSet
 from elastalog.provenance.reading import WordFact
 from elastalog.provenance.steps import Steps
+
+FEW_FACTS = 500
+"""Explicit facts of a relation that are all made switches, where it matters which of them rules negate."""
+
+
+@dataclass(frozen=True, slots=True)
+class Concern:
+    """What can turn a fact from how it is in one state: switches, and explicit facts of relations, if deleted."""
+
+    switches: frozenset[int] = frozenset()
+    relations: frozenset[str] = frozenset()
+
+    def __or__(self, other: Concern) -> Concern:
+        return Concern(self.switches | other.switches, self.relations | other.relations)
+
+    def __bool__(self) -> bool:
+        return bool(self.switches or self.relations)
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """Some of a concern must differ from the state where exactly the switches in `flipped` are flipped: at least one of
+    its switches, or a further explicit fact of its relations must be deleted."""
+
+    concern: Concern
+    flipped: frozenset[int]
+
+
+NOTHING = Concern()
+NONE: Mapping[str, Matrix] = {}
+
+
+class Switches:
+    """Switches: those `given` come first, `known` are all so far, and `weights` their weights: 1, unless a fact has its
+    own. `explicit`: the facts, by relation, that become switches when they are met, but for those in `kept`."""
+
+    def __init__(
+        self,
+        given: Iterable[Switch],
+        weights: Mapping[WordFact, float],
+        explicit: Mapping[str, Matrix] = NONE,
+        kept: frozenset[WordFact] = frozenset(),
+    ) -> None:
+        self.explicit = explicit
+        self._kept = kept
+        self._weights = weights
+        self.known: list[Switch] = []
+        self.weights: list[float] = []
+        self._open = set(explicit)
+        self._numbers: dict[WordFact, int] = {}
+        self._of_relation: dict[str, list[int]] = {}
+        self.least_weight = min((1.0, *weights.values()))
+        """The least that a fact weighs that is not a switch yet."""
+        for switch in given:
+            self._add(switch)
+        self.number_given = len(self.known)
+
+    def _add(self, switch: Switch) -> int:
+        number = self._numbers[switch.fact] = len(self.known)
+        self.known.append(switch)
+        self.weights.append(self._weights.get(switch.fact, 1.0))
+        if not switch.adds:
+            self._of_relation.setdefault(switch.fact[0], []).append(number)
+        return number
+
+    def number(self, fact: WordFact) -> int | None:
+        """The switch that a fact is, which is explicit in a state that was tried; None if it must stay, as groups do
+        that evaluation handles: no user gave them."""
+        known = self._numbers.get(fact)
+        if known is not None or fact in self._kept or fact[0] not in self.explicit:
+            return known
+        return self._add(Switch(fact, adds=False))
+
+    def are_open(self, relations: Iterable[str]) -> frozenset[str]:
+        """Which of some relations may have explicit facts that are not switches yet."""
+        return frozenset(self._open.intersection(relations))
+
+    def close(self, relations: Iterable[str]) -> bool:
+        """Makes all facts of relations switches, where they are not too many. Returns whether any were."""
+        small = [name for name in sorted(self.are_open(relations)) if len(self.explicit[name]) <= FEW_FACTS]
+        for name in small:
+            for row in self.explicit[name].tolist():
+                self.number((name, tuple(row)))
+        self._open.difference_update(small)
+        return bool(small)
+
+    def deletions(self, relations: Iterable[str]) -> list[int]:
+        """The switches so far that delete facts of some relations."""
+        return [number for name in relations for number in self._of_relation.get(name, ())]
+
+    def concern(self, signs: Dependencies, relation: str, sought: int, flipped: frozenset[int]) -> Concern:
+        """What could bring about facts of a relation (POSITIVE), take them away (NEGATIVE), or either, if turned."""
+        own = signs[relation]
+        switches = set[int]()
+        for number in (*range(self.number_given), *(i for i in flipped if i >= self.number_given)):
+            switch = self.known[number]
+            has_come = not switch.is_on(number in flipped)
+            if turned(own.get(switch.fact[0], 0), has_come=has_come) & sought:
+                switches.add(number)
+        relations = frozenset(
+            name for name, sign in own.items() if turned(sign, has_come=False) & sought and name in self.explicit
+        )
+        return Concern(frozenset(switches), relations)
+
+
+# --- problems ---------------------------------------------------------------------------------------------------------
+
 
 RESERVED = 0.3
 """The part of the time that is kept for delta debugging."""

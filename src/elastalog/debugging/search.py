@@ -25,9 +25,8 @@ from elastalog.debugging import zero_one
 from elastalog.debugging.connections import proofs_in
 from elastalog.debugging.graph import Model
 from elastalog.debugging.oracles import GraphOracle, Oracle, ProofOracle
-from elastalog.debugging.problem import Problem
+from elastalog.debugging.problem import Condition, Problem
 from elastalog.debugging.sandbox import NoState, Seconds
-from elastalog.debugging.switches import Condition
 from elastalog.debugging.zero_one import TOLERANCE, Choice, OutOfTime, is_solver_installed
 from elastalog.diagnostics.messages import counted
 from elastalog.evaluation.epochs import TrialLimits

@@ -122,7 +122,7 @@ class Explanations:
         self._asking = asking
         self._setting = setting
         self._reading = reading
-        self._superseded = Superseded(setting.backend, self._reading)
+        self._superseded = Superseded(reading)
         self._is_annotated = setting.is_annotated
         self._proofs = ref(proofs)
 
@@ -140,19 +140,18 @@ class Explanations:
         return proofs.assembly
 
     def _steps(self) -> tuple[Steps, str]:
-        setting = self._setting
-        backend, reading = setting.backend, self._reading
+        setting, reading = self._setting, self._reading
         if setting.metric is not HEIGHT:
             claim = f"the least {setting.metric.name} of all proofs"
             if reading.equivalences:
                 claim += " with the chains of equivalences that attain their levels"
-            return ComputedSteps(backend, reading, setting.metric, "all", self._superseded), claim
+            return ComputedSteps(reading, setting.metric, "all", self._superseded), claim
         claim = LEAST if setting.is_global else LEAST_BY_STRATUM
         if self._is_annotated:
             claim = BY_RANKS if reading.ranked and not setting.is_global else claim
-            return AnnotatedSteps(backend, setting.dictionary, reading, setting.is_global, self._superseded), claim
+            return AnnotatedSteps(reading, setting.is_global, self._superseded), claim
         scope: Scope = "all" if setting.is_global else "stratum"
-        return ComputedSteps(backend, reading, HEIGHT, scope, self._superseded), claim
+        return ComputedSteps(reading, HEIGHT, scope, self._superseded), claim
 
     # --- presence --------------------------------------------------------------------------------------------------
 
@@ -182,7 +181,7 @@ class Explanations:
 
     def derivations(self, fact: Fact) -> tuple[Proof, ...]:
         """Every derivation of a fact that holds, as proofs of one level: by rule, then by the facts used."""
-        around = Neighbourhood(self._setting.backend, self._reading, "all", self._superseded)
+        around = Neighbourhood(self._reading, "all", self._superseded)
         around.collect_derivations(self._present(fact))
         found = sorted(range(len(around.heads)), key=around.sort_key)
         return tuple(self._assembly.by_step(around.facts[0], around.step(derivation)) for derivation in found)
@@ -191,7 +190,7 @@ class Explanations:
         """Distinct proofs of a fact, lowest first, no fact below itself; at most `limit`."""
         require_number("limit", limit, 0, whole=True)
         root = self._present(fact)
-        around = Neighbourhood(self._setting.backend, self._reading, "all", self._superseded)
+        around = Neighbourhood(self._reading, "all", self._superseded)
         around.collect([root])
         return islice(Alternatives(around, self._reading, self._assembly.aggregate).of(root), limit)
 

@@ -96,25 +96,15 @@ def applied(expression: Apply, arguments: tuple[Value, ...], functions: Mapping[
     function = functions.get(expression.functor[1:])
     if function is None:
         raise NoValue(f"the functor `{expression.functor}` is not known")
+    from elastalog.relations.functions import BadFunction, result_of
+
     try:
-        value = _result(function, arguments)
-    except Exception as error:
-        raise NoValue(f"{expression.functor} raised {type(error).__name__}") from None
+        value = result_of(expression.base, function, arguments)
+    except BadFunction as error:
+        raise NoValue(f"{expression.functor} {error}") from None
     if value is None:
         raise NoValue(f"{expression.functor} has no value here")
-    if isinstance(value, str) != (expression.base is Base.SYMBOL) or isinstance(value, bool):
-        raise NoValue(f"{expression.functor} gave {value!r}")
     return normal(value, expression.base)
-
-
-def _result(function: Callable[..., Any], arguments: tuple[Value, ...]) -> Any:
-    """What a function gives for some arguments; one over arrays gets arrays of one element."""
-    if not getattr(function, "is_vectorised", False):
-        return function(*arguments)
-    import pyarrow as pa
-
-    (value,) = function(*(pa.array([argument]) for argument in arguments))
-    return value.as_py() if hasattr(value, "as_py") else value
 
 
 def apply(functor: str, arguments: list[Any], base: Base) -> Any:

@@ -13,7 +13,6 @@ from typing import Literal
 import numpy as np
 
 from elastalog.analysis.program import Rule
-from elastalog.backends.protocol import Backend
 from elastalog.diagnostics.diagnostic import LimitReached, finding
 from elastalog.planning.logical import Clause
 from elastalog.provenance.metrics import HEIGHT, Best, Hypergraph, Metric, best_values
@@ -29,12 +28,12 @@ Scope = Literal["stratum", "all"]
 class Neighbourhood:
     """The facts that the proofs of some facts can use, with all derivations between them."""
 
-    def __init__(self, backend: Backend, reading: Reading, scope: Scope, superseded: Superseded | None = None) -> None:
-        self._backend = backend
+    def __init__(self, reading: Reading, scope: Scope, superseded: Superseded | None = None) -> None:
+        self._backend = reading.backend
         self._reading = reading
         self._scope = scope
         self._most = MOST_DERIVATIONS
-        self._superseded = superseded or Superseded(backend, reading)
+        self._superseded = superseded or Superseded(reading)
         self.superseded_by = self._superseded.by
         self.numbers: dict[WordFact, int] = {}
         self.facts: list[WordFact] = []
@@ -86,7 +85,7 @@ class Neighbourhood:
         aggregate = self._reading.aggregates.get(relation)
         if aggregate is not None:
             for fact in facts:
-                step, _ = members_of(self._backend, self._reading, aggregate, fact[1], self._most)
+                step, _ = members_of(self._reading, aggregate, fact[1], self._most)
                 if not step.bodies:
                     self.of_nothing.add(self.numbers[fact])
                 self.members[self.numbers[fact]] = step.number
@@ -103,7 +102,7 @@ class Neighbourhood:
 
     def _chain(self, fact: WordFact) -> bool:
         """Collects how a pair of an equivalence follows from others, if it does."""
-        step = chain_of(self._backend, self._reading, fact)
+        step = chain_of(self._reading, fact)
         if step is None or step.closure is None:
             return False
         self.closures[len(self.heads)] = step.closure
@@ -163,10 +162,8 @@ class Neighbourhood:
 class ComputedSteps(Steps):
     """Guided by the best values under a metric, computed around each fact when it is first asked for."""
 
-    def __init__(
-        self, backend: Backend, reading: Reading, metric: Metric, scope: Scope, superseded: Superseded | None = None
-    ) -> None:
-        super().__init__(backend, reading, superseded)
+    def __init__(self, reading: Reading, metric: Metric, scope: Scope, superseded: Superseded | None = None) -> None:
+        super().__init__(reading, superseded)
         self._metric = metric
         self._scope: Scope = scope
         self._heights: dict[WordFact, int] = {}
@@ -184,7 +181,7 @@ class ComputedSteps(Steps):
             self._find(wanted)
 
     def _find(self, wanted: list[WordFact]) -> None:
-        around = Neighbourhood(self.backend, self.reading, self._scope, self.superseded)
+        around = Neighbourhood(self.reading, self._scope, self.superseded)
         around.collect(wanted)
         best = best_values(around.hypergraph(self._metric), self._metric, self.reading.look)
         for number, value in best.values.items():

@@ -48,8 +48,8 @@ class Reading:
     """Reads words and clauses of one backend."""
 
     def __init__(self, backend: Backend, dictionary: Dictionary) -> None:
-        self._backend = backend
-        self._dictionary = dictionary
+        self.backend = backend
+        self.dictionary = dictionary
         self.look = backend.watch.step
         """To be called at every step of a search: raises LimitReached when its time is over."""
         self.ordinal = Run(dictionary.ordinal, dictionary.functions, dictionary.wraps, self.look)
@@ -90,7 +90,7 @@ class Reading:
         return Fact(name, self._values(name, row)[: self._arity[name]])
 
     def _values(self, name: str, row: Sequence[int]) -> tuple[Value, ...]:
-        decode = self._dictionary.decode_value
+        decode = self.dictionary.decode_value
         return tuple([decode(base, word) for base, word in zip(self._bases[name], row, strict=True)])
 
     def sort_key(self, words: WordFact) -> tuple[Any, ...]:
@@ -116,11 +116,11 @@ class Reading:
             return
         words = np.array(list(known.values()), np.int32)
         if len(known) == len(values):
-            if self._backend.contains(relation, words[None] if known else np.zeros((1, 1), np.int32))[0]:
+            if self.backend.contains(relation, words[None] if known else np.zeros((1, 1), np.int32))[0]:
                 yield tuple(value for value in values if value is not None)
             return
         arity = self._arity[relation]
-        for row in self._backend.select(relation, tuple(known), words).words:
+        for row in self.backend.select(relation, tuple(known), words).words:
             self.look()
             yield self._values(relation, row.tolist())[:arity]
 
@@ -139,8 +139,8 @@ class Reading:
             if isinstance(term, Free) and term.name is not None:
                 places.setdefault(term.name, []).append(column)
         if not known and all(len(columns) == 1 for columns in places.values()):
-            return self._backend.size(relation)
-        words = self._backend.select(relation, tuple(known), np.array(list(known.values()), np.int32)).words
+            return self.backend.size(relation)
+        words = self.backend.select(relation, tuple(known), np.array(list(known.values()), np.int32)).words
         fits = np.ones(len(words), np.bool_)
         for first, *others in places.values():
             for other in others:
@@ -160,7 +160,7 @@ class Reading:
 
     def _find(self, base: Base, value: Value) -> int | None:
         try:
-            return self._dictionary.find_value(base, value)
+            return self.dictionary.find_value(base, value)
         except ValueError:
             return None  # outside the type: no fact has it
 
@@ -170,7 +170,7 @@ class Reading:
         if aggregate is None or not aggregate.is_total or self._values(*words)[-1] != 0:
             return False
         group = np.array(words[1][: aggregate.groups], np.int32)
-        return not len(self._backend.select(aggregate.members, tuple(range(aggregate.groups)), group).words)
+        return not len(self.backend.select(aggregate.members, tuple(range(aggregate.groups)), group).words)
 
     # --- clauses ---------------------------------------------------------------------------------------------------
 
@@ -245,7 +245,7 @@ class Reading:
         return symmetric if len(links) == 1 else transitive
 
     def _bindings(self, clause: Clause, origin: Origin, head: WordFact, bodies: Sequence[WordFact]) -> Bindings:
-        decode = self._dictionary.decode_value
+        decode = self.dictionary.decode_value
         found: dict[str, Value] = {}
         for number, column, name in self._variables[clause.number]:
             if name not in found:

@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 
 from elastalog.analysis.program import Rule
-from elastalog.backends.protocol import Backend, ClauseDerivations, Matrix, Replay
+from elastalog.backends.protocol import ClauseDerivations, Matrix, Replay
 from elastalog.diagnostics.diagnostic import error
 from elastalog.planning.logical import AggregateRule, Clause
 from elastalog.provenance.reading import Reading, WordFact
 from elastalog.relations.facts import FactWords
-from elastalog.relations.words import Dictionary
 
 MOST_MEMBERS = 100
 """Members of an aggregate that a proof lists."""
@@ -50,15 +49,14 @@ EXPLICIT = Step(None, (), is_explicit=True)
 class Superseded:
     """The facts that have left strata with subsumption. A stratum is evaluated again when one is first needed."""
 
-    def __init__(self, backend: Backend, reading: Reading) -> None:
-        self._backend = backend
+    def __init__(self, reading: Reading) -> None:
         self._reading = reading
         self._known: dict[int, Replay | None] = {}
 
     def replay(self, relation: str) -> Replay | None:
         """The stratum of a relation, if it has subsumption, facts of it may rest on some that have left, and the
         backend can evaluate it again."""
-        stratum, replays = self._reading.subsumed.get(relation), self._backend.capabilities.replays
+        stratum, replays = self._reading.subsumed.get(relation), self._reading.backend.capabilities.replays
         if stratum is None or replays is None:
             return None
         if stratum.number not in self._known:
@@ -72,7 +70,7 @@ class Superseded:
         stratum = self._reading.subsumed.get(relation)
         known = None if stratum is None else self._known.get(stratum.number)
         found = None if known is None else known.superseded_by(relation, row)
-        if found is None or self._backend.contains(relation, np.array([row], np.int32))[0]:
+        if found is None or self._reading.backend.contains(relation, np.array([row], np.int32))[0]:
             return None
         return relation, found
 
@@ -80,11 +78,11 @@ class Superseded:
 class Steps(ABC):
     """Finds steps, and remembers them for one epoch. `known` holds every step found so far."""
 
-    def __init__(self, backend: Backend, reading: Reading, superseded: Superseded | None = None) -> None:
+    def __init__(self, reading: Reading, superseded: Superseded | None = None) -> None:
         self.known: dict[WordFact, Step] = {}
-        self.backend = backend
+        self.backend = reading.backend
         self.reading = reading
-        self.superseded = superseded or Superseded(backend, reading)
+        self.superseded = superseded or Superseded(reading)
 
     @abstractmethod
     def find(self, facts: Iterable[WordFact]) -> None:
@@ -102,16 +100,8 @@ class Steps(ABC):
 class AnnotatedSteps(Steps):
     """Guided by the levels that the backend keeps."""
 
-    def __init__(
-        self,
-        backend: Backend,
-        dictionary: Dictionary,
-        reading: Reading,
-        is_global: bool,
-        superseded: Superseded | None = None,
-    ) -> None:
-        super().__init__(backend, reading, superseded)
-        self._dictionary = dictionary
+    def __init__(self, reading: Reading, is_global: bool, superseded: Superseded | None = None) -> None:
+        super().__init__(reading, superseded)
         self._is_global = is_global
         self._levels: dict[WordFact, int] = {}
 
@@ -133,7 +123,7 @@ class AnnotatedSteps(Steps):
         by_relation: dict[str, list[tuple[int, ...]]] = {}
         for fact in facts:
             if fact not in self.known:
-                chain = chain_of(self.backend, self.reading, fact)
+                chain = chain_of(self.reading, fact)
                 if chain is not None:
                     self.known[fact] = chain
                     continue
@@ -147,7 +137,7 @@ class AnnotatedSteps(Steps):
             aggregate = self.reading.aggregates.get(relation)
             if aggregate is not None:
                 for row in rows:
-                    self.known[relation, row], found = members_of(self.backend, self.reading, aggregate, row)
+                    self.known[relation, row], found = members_of(self.reading, aggregate, row)
                     self._learn(aggregate.members, found)
             else:
                 self._find_in(relation, rows)
@@ -192,7 +182,10 @@ class AnnotatedSteps(Steps):
         anyway; too much if it is worse."""
         ranked = self.reading.ranked[relation]
         values, own = (
-            np.array(self._dictionary.values(ranked.base, np.ascontiguousarray(facts[:, ranked.columns[name]])), object)
+            np.array(
+                self.reading.dictionary.values(ranked.base, np.ascontiguousarray(facts[:, ranked.columns[name]])),
+                object,
+            )
             for name, facts in ((used, bodies), (relation, heads))
         )
         is_better = values < own if ranked.is_least else values > own
@@ -268,17 +261,19 @@ class AnnotatedSteps(Steps):
         keys: list[Any] = []
         for scan, body in zip(found.clause.scans, found.bodies, strict=True):
             for column, base in enumerate(self.backend.program.relations[scan.relation].bases):
-                values = self._dictionary.decode_column(base, body.words[usable, column]).to_numpy(zero_copy_only=False)
+                values = self.reading.dictionary.decode_column(base, body.words[usable, column]).to_numpy(
+                    zero_copy_only=False
+                )
                 keys.append(np.unique(values, return_inverse=True)[1])
         order = np.lexsort((*reversed(keys), heads))
         return usable[order][is_first]
 
 
-def chain_of(backend: Backend, reading: Reading, fact: WordFact) -> Step | None:
+def chain_of(reading: Reading, fact: WordFact) -> Step | None:
     """How a pair of an equivalence that is kept as classes follows from pairs that are stored; None for these, and for
     other facts."""
     relation, row = fact
-    equivalences = backend.capabilities.equivalences
+    equivalences = reading.backend.capabilities.equivalences
     chain = equivalences.chain(relation, row) if equivalences is not None and relation in reading.equivalences else None
     if chain is None:
         return None
@@ -287,12 +282,12 @@ def chain_of(backend: Backend, reading: Reading, fact: WordFact) -> Step | None:
 
 
 def members_of(
-    backend: Backend, reading: Reading, aggregate: AggregateRule, row: Sequence[int], most: int = MOST_MEMBERS
+    reading: Reading, aggregate: AggregateRule, row: Sequence[int], most: int = MOST_MEMBERS
 ) -> tuple[Step, FactWords]:
     """The members of the aggregate fact with given words: those that attain a least or greatest value first, then by
     value."""
     columns = tuple(range(aggregate.groups))
-    found = backend.select(aggregate.members, columns, np.array(row[: aggregate.groups], np.int32))
+    found = reading.backend.select(aggregate.members, columns, np.array(row[: aggregate.groups], np.int32))
     names = [(aggregate.members, tuple(words)) for words in found.words.tolist()]
     target = aggregate.target if aggregate.operator in ("min", "max") else None
 

@@ -78,9 +78,9 @@ def with_records(program: CheckedProgram, given: Functions) -> dict[str, Callabl
     return found
 
 
-def result_of(functor: UserFunctor, function: Callable[..., Any], arguments: tuple[Value, ...]) -> Value | None:
-    """The value of a functor for some arguments. An exception in the function, or a value that is not of the declared
-    type: BadFunction."""
+def result_of(base: Base, function: Callable[..., Any], arguments: tuple[Value, ...]) -> Value | None:
+    """The value of a functor for some arguments, of a base type. Raises BadFunction if the function raises an exception,
+    or gives a value of another type."""
     try:
         if isinstance(function, Vectorised):
             import pyarrow as pa
@@ -90,7 +90,7 @@ def result_of(functor: UserFunctor, function: Callable[..., Any], arguments: tup
             value = function(*arguments)
     except Exception as error:
         raise BadFunction(f"raised {type(error).__name__}: {error}", arguments) from error
-    return checked(functor.result, value, arguments)
+    return checked(base, value, arguments)
 
 
 class BadFunction(Exception):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import compress, filterfalse, repeat
+from itertools import filterfalse
 
 import numpy as np
 import pyarrow as pa
@@ -75,16 +75,12 @@ class Symbols:
     def expect(self, size: int) -> None:
         """Prepares for encoding many texts, from files of `size` bytes."""
         with self._lock:
-            known = self._room_for(SETTINGS.few_texts + 1)
-            assert isinstance(known, LargeInterner)
-            known.expect(size)
+            self._many().expect(size)
 
     def encode_placed(self, texts: PlacedTexts) -> Words:
         """The ids of many texts that lie among bytes, new ones added in their order."""
         with self._lock:
-            known = self._room_for(SETTINGS.few_texts + 1)
-            assert isinstance(known, LargeInterner)
-            return known.intern_placed(texts)
+            return self._many().intern_placed(texts)
 
     def encode_one(self, text: str) -> int:
         """The id of a text, which is added if new. A lone surrogate is not a text: UnicodeEncodeError."""
@@ -192,16 +188,22 @@ class Symbols:
         with self._lock:
             return _joined([self._room_for(len(chunk)).intern(chunk) for chunk in chunks])
 
-    def _room_for(self, count: int) -> SmallInterner | LargeInterner:
-        """The texts, moved to arrays if they, or those that may come, are too many; under the lock."""
+    def _many(self) -> LargeInterner:
+        """The texts, moved to arrays if they are not there yet; under the lock."""
         texts = self._texts
-        if isinstance(texts, SmallInterner) and max(len(texts), count) > SETTINGS.few_texts:
+        if isinstance(texts, SmallInterner):
             many = LargeInterner()
             many.extend(texts.array(0, len(texts)))
             # Who still reads the old ones finds them as they were. Without `self`, which would keep itself.
             self._texts, self.finding = many, partial(_found, many, self._lock)
             return many
         return texts
+
+    def _room_for(self, count: int) -> SmallInterner | LargeInterner:
+        """The texts, moved to arrays if they, or those that may come, are too many; under the lock."""
+        texts = self._texts
+        is_small = isinstance(texts, SmallInterner) and max(len(texts), count) <= SETTINGS.few_texts
+        return texts if is_small else self._many()
 
 
 def _found(texts: LargeInterner, lock: ThreadLock, text: str) -> int | None:
@@ -233,16 +235,8 @@ class SmallInterner:
         return len(self.listed)
 
     def intern(self, texts: pa.Array) -> Words:
-        """The ids of distinct texts, new ones added."""
-        self._catch_up()
-        listed = texts_of_array(texts)
-        ids = self.ids
-        found: Words = np.fromiter(map(ids.get, listed, repeat(-1)), np.int32, len(listed))
-        is_new = found < 0
-        new = list(compress(listed, is_new.tolist()))
-        found[is_new] = np.arange(len(self.listed), len(self.listed) + len(new), dtype=np.int32)
-        self.extend(new)
-        return found
+        """The ids of texts, new ones added."""
+        return np.array(self.intern_few(texts_of_array(texts)), np.int32)
 
     def intern_one(self, text: str) -> int:
         """The id of a text, which is added if new."""

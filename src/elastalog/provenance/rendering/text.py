@@ -142,7 +142,7 @@ def walked(shown: Proof | Absence, most: int) -> Iterator[tuple[Drawn | str, int
         below, hidden = shown_children(node)
         if below and isinstance(node, Proof):
             seen.add(id(node))
-        entries = [*below, *[f"… {hidden:,} more"] * bool(hidden)]
+        entries: list[Drawn | str] = [*below, *[f"… {hidden:,} more"] * bool(hidden)]
         pending += [(entry, level + 1, place == 0) for place, entry in enumerate(reversed(entries))]
 
 

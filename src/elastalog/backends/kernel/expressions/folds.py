@@ -162,7 +162,7 @@ def _by_user(
         value = members[0][0]
         for given in sorted((pair[1] for pair in members), key=sort_key):
             try:
-                folded = result_of(functor, function, (value, given))
+                folded = result_of(functor.result, function, (value, given))
                 if folded is None:
                     raise BadFunction("gave no value", (value, given))
             except BadFunction as bad:

@@ -236,7 +236,7 @@ def _results(
     found: list[Value | None] = []
     for arguments in zip(*columns, strict=True) if columns else [()] * count:
         if arguments not in known:
-            known[arguments] = result_of(functor, function, arguments)
+            known[arguments] = result_of(functor.result, function, arguments)
         found.append(known[arguments])
     return found
 
