@@ -174,7 +174,12 @@ class CollectedDerivations:
         """How the facts of a relation, given by its place among the names, are derived. Raises TooLarge."""
         relation, size = self._names[owner], self._varying.size(self._names[owner])
         stratum = next(each for each in self._backend.program.strata if each.number == self._strata[owner])
-        clauses = [clause for clause in stratum.clauses if clause.head == relation and self._uses_nodes(clause)]
+        clauses = [clause for clause in stratum.clauses if clause.head == relation]
+        clauses = [  # others derive nothing that varies
+            clause
+            for clause in clauses
+            if any(scan.relation in self._first for scan in clause.scans) or self._bracket.negations(clause)
+        ]
         if not clauses:
             ways = self._ways[owner] = Ways(NO_EDGES, [0] * (size + 1), frozenset())
             return ways
@@ -212,10 +217,6 @@ class CollectedDerivations:
         if any((part.bodies < 0).all(axis=1).any() for part in parts):
             raise InternalError("debugging", "a fact that varies follows from facts that do not")
         return parts
-
-    def _uses_nodes(self, clause: Clause) -> bool:
-        """Whether derivations by a clause can use anything that varies. Others derive nothing that does."""
-        return any(scan.relation in self._first for scan in clause.scans) or bool(self._bracket.negations(clause))
 
     def _nodes(self, found: ClauseDerivations, heads: Matrix) -> Vector:
         """The nodes that each derivation uses, a row each."""

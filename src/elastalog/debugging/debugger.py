@@ -260,7 +260,9 @@ class Debugger:
         facts = [fact for fact, _ in sides]
         after = self._asking.hold(facts)
         if question.last == question.first + 1 and len(facts) <= FEW_FAULTS:
-            before = [held != self._has_turned(question.last, fact) for fact, held in zip(facts, after, strict=True)]
+            words = map(self._asking.word_fact, facts)
+            turns = [known is not None and self._history.turn(question.last, known) is not None for known in words]
+            before = [held != has_turned for held, has_turned in zip(after, turns, strict=True)]
         else:
             with question.investigation.in_first():
                 before = self._asking.hold(facts)
@@ -270,10 +272,6 @@ class Debugger:
             if held == is_unwanted:
                 was = "held already" if is_unwanted else "did not hold either"
                 raise error("E1002", fact=fact, was=was, first=question.first, last=question.last)
-
-    def _has_turned(self, epoch: int, fact: Fact) -> bool:
-        words = self._asking.word_fact(fact)
-        return words is not None and self._history.turn(epoch, words) is not None
 
     # --- states ----------------------------------------------------------------------------------------------------
 

@@ -78,11 +78,6 @@ class Investigation:
         self._parts: list[tuple[frozenset[int], CollectedDerivations]] = []
         self._too_large: list[frozenset[int]] = []
 
-    @property
-    def is_modelled_at_once(self) -> bool:
-        """Whether to build a derivation graph before anything is tried: where trials can be made again for little."""
-        return len(self.elements) <= FEW_ELEMENTS and can_limit(self._epochs.backend, self._epochs.strategy)
-
     def switches(self, is_applied: bool) -> tuple[Switch, ...]:
         """The elements around a base, which is the later epoch where they are applied, otherwise the earlier."""
         known = self._switches.get(is_applied)

@@ -47,23 +47,24 @@ class KnownProofs:
 
     def __init__(self, switches: Switches) -> None:
         self._switches = switches
-        self._derivations: list[Guarded] = []
+        self.derivations: list[Guarded] = []
         self._met: set[Guarded] = set()
         self._uses: dict[WordFact, list[int]] = {}
         self._bare: list[int] = []
-        self._leaves: dict[WordFact, int | None] = {}
+        self.leaves: dict[WordFact, int | None] = {}
+        """The explicit facts that were met, with their switches."""
 
     def add_explicit(self, fact: WordFact) -> None:
         """A fact that is explicit in a state."""
-        if fact not in self._leaves:
-            self._leaves[fact] = self._switches.number(fact)
+        if fact not in self.leaves:
+            self.leaves[fact] = self._switches.number(fact)
 
     def add(self, derivation: Guarded) -> None:
         if derivation in self._met:
             return
         self._met.add(derivation)
-        number = len(self._derivations)
-        self._derivations.append(derivation)
+        number = len(self.derivations)
+        self.derivations.append(derivation)
         for body in set(derivation.bodies):
             self._uses.setdefault(body, []).append(number)
         if not derivation.bodies:
@@ -72,8 +73,8 @@ class KnownProofs:
     def state(self, flipped: frozenset[int]) -> KnownState:
         """What follows where some switches are flipped."""
         by: dict[WordFact, int] = {}
-        missing = [len(set(derivation.bodies)) for derivation in self._derivations]
-        pending = [fact for fact, switch in self._leaves.items() if self._is_on(switch, flipped)]
+        missing = [len(set(derivation.bodies)) for derivation in self.derivations]
+        pending = [fact for fact, switch in self.leaves.items() if self._is_on(switch, flipped)]
         by.update(dict.fromkeys(pending, EXPLICIT))
         for number in self._bare:
             self._fire(number, flipped, by, pending)
@@ -90,7 +91,7 @@ class KnownProofs:
         return switch is None or self._switches.known[switch].is_on(switch in flipped)
 
     def _fire(self, number: int, flipped: frozenset[int], by: dict[WordFact, int], pending: list[WordFact]) -> None:
-        derivation = self._derivations[number]
+        derivation = self.derivations[number]
         if derivation.head not in by and self._is_guarded(derivation, flipped):
             by[derivation.head] = number
             pending.append(derivation.head)
@@ -101,13 +102,6 @@ class KnownProofs:
             return True
         differing = flipped ^ derivation.flipped
         return not differing or differing.isdisjoint((*guard.switches, *self._switches.deletions(guard.relations)))
-
-    def derivation(self, number: int) -> Guarded:
-        return self._derivations[number]
-
-    def switch(self, fact: WordFact) -> int | None:
-        """The switch of an explicit fact that was met."""
-        return self._leaves[fact]
 
 
 class KnownState:
@@ -127,11 +121,11 @@ class KnownState:
         for used in self._proof(fact):
             number = self._by[used]
             if number == EXPLICIT:
-                switch = self._proofs.switch(used)
+                switch = self._proofs.leaves[used]
                 if switch is not None:
                     switches.add(switch)
             else:
-                guards |= self._proofs.derivation(number).guard
+                guards |= self._proofs.derivations[number].guard
         return guards | Concern(frozenset(switches))
 
     def _proof(self, root: WordFact) -> Iterator[WordFact]:
@@ -141,7 +135,7 @@ class KnownState:
         for fact in pending:
             yield fact
             number = self._by[fact]
-            bodies: Sequence[WordFact] = () if number == EXPLICIT else self._proofs.derivation(number).bodies
+            bodies: Sequence[WordFact] = () if number == EXPLICIT else self._proofs.derivations[number].bodies
             for body in bodies:
                 if body not in met:
                     met.add(body)

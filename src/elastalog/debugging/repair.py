@@ -24,6 +24,7 @@ from elastalog.debugging.problem import Problem, Switches, seconds_a_trial
 from elastalog.debugging.sandbox import Goals, Seconds, Switch, WordSet
 from elastalog.debugging.search import NO_SOLUTION, News, Outcome, Search, WantsModel
 from elastalog.diagnostics.diagnostic import LimitReached
+from elastalog.evaluation.epochs import can_limit
 from elastalog.provenance.reading import WordFact
 from elastalog.provenance.steps import Steps
 
@@ -51,7 +52,9 @@ def search_update(known: Investigation, plan: Plan, seconds_allowed: float, news
     case, goals, seconds = known.case, plan.goals, Seconds()
     every = known.switches(plan.is_applied)
     allowed = tuple(i for i, switch in enumerate(every) if switch.fact not in plan.kept)
-    is_modelled = known.is_modelled_at_once and not plan.is_baseline
+    # Before anything is tried: where trials can be made again for little.
+    is_cheap = len(known.elements) <= FEW_ELEMENTS and can_limit(case.epochs.backend, case.epochs.strategy)
+    is_modelled = is_cheap and not plan.is_baseline
     is_all_chosen = plan.is_baseline
     end = time.monotonic() + seconds_allowed
     while True:

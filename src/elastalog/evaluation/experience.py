@@ -120,10 +120,6 @@ class Difference:
         """The share of the facts that are not as they were."""
         return self.other / max(self.features.facts, 1)
 
-    def is_undone_by(self, later: Features) -> bool:
-        """Whether an update seems to bring back what that one has deleted: as many facts."""
-        return self.features.is_loss and not later.is_loss and later.changes == self.features.changes
-
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
@@ -201,11 +197,12 @@ class Experience:
         """What an update should take: as others of its size class took; or of the next one, in proportion to what it
         changes, and no less than the facts take that should be others (see `_least`). One that undoes the last update:
         what those take that will be others, helped as that was. None without experience."""
-        if self.is_return(features):
-            assert self.difference is not None
-            more = _OF_STEP * self.difference.other / self.weight
-            gained = self._of_share(self.difference.share, features) + more
-            return Expectation(self.difference.left * gained, HALF_SURE)
+        last = self.difference
+        is_gain = last is not None and last.features.is_loss and not features.is_loss
+        if last is not None and is_gain and features.changes == last.features.changes:
+            # It seems to bring back what the last one has deleted.
+            gained = self._of_share(last.share, features) + _OF_STEP * last.other / self.weight
+            return Expectation(last.left * gained, HALF_SURE)
         key, size = size_class_of(features.changes, features.is_loss)
         if (known := self.sizes.get(key)) is not None:
             return Expectation(2**known.mean, known.seen / (known.seen + 1))
@@ -232,10 +229,6 @@ class Experience:
         derivations and rows that lead to them, since what is gained is looked for once."""
         bootstrap = self.bootstrap_of(features.inputs)
         return _OF_STEP * share * (bootstrap.derivations + bootstrap.rows) / self.weight
-
-    def is_return(self, features: Features) -> bool:
-        """Whether an update seems to undo the last one."""
-        return self.difference is not None and self.difference.is_undone_by(features)
 
     @property
     def may_skip(self) -> bool:

@@ -252,7 +252,7 @@ class _Restriction:
         if columns:
             words = self._backend.select(atom.relation, tuple(columns), np.array(key, np.int32)).words
         elif known:
-            words = self._with_values(atom.relation, *known.pop(_shortest(known)))
+            words = self._with_values(atom.relation, *known.pop(min(range(len(known)), key=lambda i: len(known[i][1]))))
         else:
             words = self._backend.facts(atom.relation).words
         for position, values in known:
@@ -278,7 +278,3 @@ class _Restriction:
         for position, term in enumerate(atom.arguments):
             if isinstance(term, checked.Variable):
                 self._domains[term.name] = np.unique(words[:, position])
-
-
-def _shortest(known: list[tuple[int, Vector]]) -> int:
-    return min(range(len(known)), key=lambda i: len(known[i][1]))

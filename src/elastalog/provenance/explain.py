@@ -273,7 +273,7 @@ class Explanations:
             better = [f"{what} {other}, as `{rule.text}` says" for other, rule in found]
         yield from better or self._kept(fact, declared)
         if declared.is_equivalence:
-            left, right = (self._class_size(fact.relation, value) for value in fact.values)
+            left, right = (sum(1 for _ in self._look_up(fact.relation, (value, None))) for value in fact.values)
             yield f"{_in_class(fact.values[0], left)}, {_in_class(fact.values[1], right)}, and nothing connects them"
 
     def _kept(self, fact: Fact, declared: Declared) -> Iterator[str]:
@@ -284,9 +284,6 @@ class Explanations:
         if len(best) == 1 and best[0] is not None:
             for values in islice(self._look_up(fact.relation, pattern), 1):
                 yield f"the {best[0]} is {Fact(fact.relation, values)}"
-
-    def _class_size(self, relation: str, value: Value) -> int:
-        return sum(1 for _ in self._look_up(relation, (value, None)))
 
     def _chosen_among(self, fact: Fact) -> int | None:
         if not self._setting.program.relations[fact.relation].choices:

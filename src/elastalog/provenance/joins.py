@@ -139,17 +139,14 @@ def _cost(literal: Literal, bindings: Bindings) -> int:
             for side, other in ((literal.left, literal.right), (literal.right, literal.left)):
                 if isinstance(side, Variable) and all(name in bindings for name in names_of(other)):
                     return 0
-                if isinstance(side, Variable) and side.name in bindings and _is_constructed(other):
+                is_constructed = isinstance(other, Apply) and is_constructor(other.functor)
+                if isinstance(side, Variable) and side.name in bindings and is_constructed:
                     return 0
             return _OPEN if missing else 0
         case Comparison() | Negation() | Aggregation():
             return _OPEN if missing else 0
         case _:
             assert_never(literal)
-
-
-def _is_constructed(term: Expression) -> bool:
-    return isinstance(term, Apply) and is_constructor(term.functor)
 
 
 def extended(literal: Literal, bindings: Bindings, look_up: LookUp, ordinal: Ordinal) -> Iterator[Bindings]:

@@ -230,7 +230,7 @@ class Proof(Rendered):
             raise _no_such_node(path)
         grown: Node = self.source.prove(target.fact, depth)
         for parent, position in zip(reversed(trail), reversed(path), strict=True):
-            grown = _with_child(parent, position, grown)
+            grown = _with_children(parent, (*parent.children[:position], grown, *parent.children[position + 1 :]))
         assert isinstance(grown, Proof)
         return grown
 
@@ -345,12 +345,6 @@ def _cut(node: Node) -> Node:
     if not isinstance(node, Proof):
         return _with_children(node, ())
     return replace(node, rule=None, children=(), is_expanded=False) if node.children else node
-
-
-def _with_child(parent: Node, position: int, child: Node) -> Node:
-    below = list(parent.children)
-    below[position] = child
-    return _with_children(parent, below)
 
 
 def _with_children(node: Any, children: Sequence[Any]) -> Node:

@@ -68,7 +68,8 @@ class Reading:
         self.rivalled = self.subsumed.keys() | {name for name, stored in program.relations.items() if stored.choices}
         """The relations of which a fact that is derived may yet not hold, because of others."""
         self.equivalences = program.equivalences
-        self._equivalence_of = {program.relations[name].classes: name for name in self.equivalences}
+        self.equivalence_of = {program.relations[name].classes: name for name in self.equivalences}
+        """By the relation that holds the classes of one."""
         self._closures = {
             name: [rule for rule in program.checked.rules if rule.is_closure and rule.head.relation == name]
             for name in self.equivalences
@@ -208,25 +209,21 @@ class Reading:
     def _read_at(self, clause: Clause, position: int, bodies: Sequence[WordFact]) -> WordFact:
         """The fact that a scan reads, together with the next one if they are of one class of an equivalence."""
         relation, row = bodies[position]
-        if relation not in self._equivalence_of:
+        if relation not in self.equivalence_of:
             return bodies[position]
         equivalence, other = self.pair_at(clause, position)
         return equivalence, (row[0], bodies[other][1][0])
-
-    def is_class(self, relation: str) -> bool:
-        """Whether a relation holds the classes of an equivalence."""
-        return relation in self._equivalence_of
 
     def pair_at(self, clause: Clause, position: int) -> tuple[str, int]:
         """The equivalence whose classes a scan reads, and where the other half of the pair is read: at the next scan,
         or at the same one if a value is paired with any."""
         this, *following = clause.scans[position:]
         is_pair = any(other.relation == this.relation and other.terms[1] == this.terms[1] for other in following[:1])
-        return self._equivalence_of[this.relation], position + is_pair
+        return self.equivalence_of[this.relation], position + is_pair
 
     def rested_on(self, clause: Clause, bodies: Sequence[WordFact]) -> tuple[WordFact, ...]:
         """The facts that a derivation rests on: those of its scans, but pairs of equivalences instead of classes."""
-        if not self._equivalence_of:
+        if not self.equivalence_of:
             return tuple(bodies)
         origin = self._origins.get(clause.number)
         # Classes are read by the second halves of pairs and for negations, too.
@@ -234,7 +231,7 @@ class Reading:
         return tuple(
             self._read_at(clause, position, bodies)
             for position, (relation, _) in enumerate(bodies)
-            if relation not in self._equivalence_of or position in read
+            if relation not in self.equivalence_of or position in read
         )
 
     def closure(self, pair: WordFact, links: Sequence[WordFact]) -> Rule:

@@ -170,7 +170,8 @@ class AnnotatedSteps(Steps):
         highest = np.zeros(len(found.heads), np.int64)
         for place, (scan, body) in enumerate(zip(found.clause.scans, found.bodies, strict=True)):
             if self._counts(relation, scan.relation):
-                levels = self._levels_of_pairs(found, place) if self.reading.is_class(scan.relation) else body.level
+                is_class = scan.relation in self.reading.equivalence_of
+                levels = self._levels_of_pairs(found, place) if is_class else body.level
                 assert levels is not None
                 if relation in self.reading.ranked:
                     levels = self._of_same_value(relation, words[found.heads], scan.relation, body.words, levels)

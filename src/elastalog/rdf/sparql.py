@@ -135,17 +135,13 @@ def _require_covered(part: Any, text: str) -> None:
     """Raises ElastalogError at the first thing in a query that is not covered."""
     name = getattr(part, "name", None)
     if name in _UNCOVERED:
-        raise _not_covered(name, text)
+        written, told = _UNCOVERED[name]
+        raise _fault(text, _first_of(written, text), f"{told} is not covered")
     if hasattr(part, "values") and hasattr(part, "name"):
         for value in part.values():
             for one in value if isinstance(value, list) else [value]:
                 if hasattr(one, "name") and hasattr(one, "values"):
                     _require_covered(one, text)
-
-
-def _not_covered(name: str, text: str) -> ElastalogError:
-    written, told = _UNCOVERED[name]
-    return _fault(text, _first_of(written, text), f"{told} is not covered")
 
 
 def _matches(context: Any, part: Any) -> Iterator[Any]:

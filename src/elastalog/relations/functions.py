@@ -79,8 +79,8 @@ def with_records(program: CheckedProgram, given: Functions) -> dict[str, Callabl
 
 
 def result_of(base: Base, function: Callable[..., Any], arguments: tuple[Value, ...]) -> Value | None:
-    """The value of a functor for some arguments, of a base type. Raises BadFunction if the function raises an exception,
-    or gives a value of another type."""
+    """The value of a functor for some arguments. Raises BadFunction if the function raises an exception, or gives a
+    value of another type."""
     try:
         if isinstance(function, Vectorised):
             import pyarrow as pa

@@ -120,17 +120,18 @@ def decode(
             known[part] if base is Base.RECORD else dictionary.decode_value(base, part)
             for base, part in zip(bases, parts, strict=False)
         ]
-        known[top] = _public(functor, values) if is_public else _typed(functor, Record(values, bases))
+        known[top] = _built(functor, values, bases, is_public)
         pending.pop()
     return known[word]
 
 
-def _typed(functor: str, parts: Record) -> Any:
-    return NIL if functor == "nil" else parts if functor == "[]" else Branch.of(functor[1:], parts)
-
-
-def _public(functor: str, parts: list[Any]) -> Any:
-    return None if functor == "nil" else tuple(parts) if functor == "[]" else Branch(functor[1:], *parts)
+def _built(functor: str, parts: list[Any], bases: tuple[Base, ...], is_public: bool) -> Any:
+    if functor == "nil":
+        return None if is_public else NIL
+    if is_public:
+        return tuple(parts) if functor == "[]" else Branch(functor[1:], *parts)
+    record = Record(parts, bases)
+    return record if functor == "[]" else Branch.of(functor[1:], record)
 
 
 def encode(dictionary: Dictionary, value: Any, *, may_add: bool) -> int | None:

@@ -17,7 +17,7 @@ import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from operator import index
-from typing import Any, assert_never
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -72,36 +72,25 @@ class Dictionary:
     def encode_column(self, base: Base, array: pa.Array | pa.ChunkedArray) -> Words:
         """The words of a column without nulls. Integers of any width and 32-bit floats are widened; a value outside the
         base type raises `pa.ArrowInvalid` (`relations.tables` turns that into a located diagnostic)."""
-        match base:
-            case Base.SYMBOL:
-                return self.symbols.encode(array)
-            case Base.NUMBER:
-                return self.from_integers(_as_numpy(array, pa.int64()))
-            case Base.UNSIGNED:
-                return self.from_unsigned(_as_numpy(array, pa.uint64()))
-            case Base.FLOAT:
-                return self.from_floats(_as_numpy(array, pa.float64()))
-            case Base.RECORD:
-                return self.encode_records(array.to_pylist())
-            case _:
-                assert_never(base)
+        if base is Base.SYMBOL:
+            return self.symbols.encode(array)
+        if base is Base.RECORD:
+            return self.encode_records(array.to_pylist())
+        values = _as_numpy(array, ARROW_TYPES[base])
+        if base is Base.NUMBER:
+            return self.from_integers(values)
+        return self.from_unsigned(values) if base is Base.UNSIGNED else self.from_floats(values)
 
     def decode_column(self, base: Base, words: Words) -> pa.Array:
         """The values of words: `int64`, `uint64`, `float64` or `string` (`large_string` beyond 2 GiB of text); records
         as their text."""
-        match base:
-            case Base.SYMBOL:
-                return self.symbols.decode(words)
-            case Base.NUMBER:
-                return array_of_numbers(self.integers(words))
-            case Base.UNSIGNED:
-                return array_of_numbers(self.unsigned(words))
-            case Base.FLOAT:
-                return array_of_numbers(self.floats(words))
-            case Base.RECORD:
-                return array_of_texts(list(map(plain_text, self.decode_records(words)))).cast(pa.string())
-            case _:
-                assert_never(base)
+        if base is Base.SYMBOL:
+            return self.symbols.decode(words)
+        if base is Base.RECORD:
+            return array_of_texts(list(map(plain_text, self.decode_records(words)))).cast(pa.string())
+        if base is Base.FLOAT:
+            return array_of_numbers(self.floats(words))
+        return array_of_numbers(self.integers(words) if base is Base.NUMBER else self.unsigned(words))
 
     # --- single values ---------------------------------------------------------------------------------------------
 
@@ -152,20 +141,17 @@ class Dictionary:
 
     def decode_value(self, base: Base, word: int) -> Value:
         """The value of a word."""
-        match base:
-            case Base.SYMBOL:
-                return self.symbols.text(word)
-            case Base.NUMBER:
-                return word if word < WIDE else self.wide.pattern(word - WIDE)
-            case Base.UNSIGNED:
-                return word if word < WIDE else self.wide.pattern(word - WIDE) & MOST_UNSIGNED
-            case Base.FLOAT:
-                value: float = struct.unpack("<d", struct.pack("<q", self.wide.pattern(word - WIDE)))[0]
-                return value
-            case Base.RECORD:
-                return records.decode(self, word)
-            case _:
-                assert_never(base)
+        if base is Base.SYMBOL:
+            return self.symbols.text(word)
+        if base is Base.RECORD:
+            return records.decode(self, word)
+        if word < WIDE and base is not Base.FLOAT:
+            return word
+        pattern = self.wide.pattern(word - WIDE)
+        if base is Base.FLOAT:
+            value: float = struct.unpack("<d", struct.pack("<q", pattern))[0]
+            return value
+        return pattern if base is Base.NUMBER else pattern & MOST_UNSIGNED
 
     def values(self, base: Base, words: Words) -> list[Value]:
         """The values of words as Python has them: nil is `None`."""

@@ -112,7 +112,7 @@ class Strategy:
 
     def update_rules(self, backend: Backend, stratum: LogicalStratum, counters: Counters) -> None:
         """Maintains a stratum that is no aggregate."""
-        if self.is_memoryless and not self.marking.is_in_use:
+        if self.is_memoryless and not (self.marking.is_looking or self.marking.is_known):
             for found in backend.maintain(stratum, partial(_maintain_by, type(self)), is_portable=True):
                 counters += found
         else:

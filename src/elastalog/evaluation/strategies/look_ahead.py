@@ -121,11 +121,6 @@ class Marking:
         """Whether the update at work has marks."""
         return self._known.is_used
 
-    @property
-    def is_in_use(self) -> bool:
-        """Whether there are marks, or there will be some."""
-        return self._upcoming is not None or self._known.is_used
-
     def begin(self, backend: Backend) -> None:
         """An update begins: the marks made during the one before it are in force, unless it changes the rules."""
         if backend.program is not self._program:

@@ -143,7 +143,8 @@ def walked(shown: Proof | Absence, most: int) -> Iterator[tuple[Drawn | str, int
         if below and isinstance(node, Proof):
             seen.add(id(node))
         entries: list[Drawn | str] = [*below, *[f"… {hidden:,} more"] * bool(hidden)]
-        pending += [(entry, level + 1, place == 0) for place, entry in enumerate(reversed(entries))]
+        for place, entry in enumerate(reversed(entries)):
+            pending.append((entry, level + 1, place == 0))
 
 
 def summary(proof: Proof) -> str:
