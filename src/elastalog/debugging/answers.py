@@ -1,6 +1,5 @@
-"""What debugging answers: the elements of updates, as users and as the backend see them, parts of updates with what is
-known about them, and how they are shown.
-"""
+"""What debugging answers: elements of updates, as users and as the backend see them, and parts of updates with what is
+known about them; and how these are shown."""
 
 from __future__ import annotations
 
@@ -45,8 +44,7 @@ _UNDONE = {"+": "delete", "-": "insert"}
 
 
 def net_changes(updates: Iterable[Update]) -> dict[WordFact, bool]:
-    """What a row of updates, as they took effect, did together: whether each explicit fact that changed came or
-    went."""
+    """The sum of some updates, as they took effect: whether each explicit fact that changed came or went."""
     net = net_of((update.deleted, update.inserted) for update in updates)
     return {
         (name, tuple(row)): has_come
@@ -81,8 +79,9 @@ class Answer(Told):
     """Part of the update that leads from the first of two epochs to the second.
 
     `verified`: it was tried, and does what it should. `minimum`: no part that does weighs less (without weights: is
-    smaller); otherwise none weighs less than `bound`, and `why_not_proven` says why more is not known. `proofs` connect
-    the elements with the faults. `seconds` says where the time went."""
+    smaller); otherwise none weighs less than `bound`, and `why_not_proven` says why no more is known. `proofs` connect
+    the elements with the faults. `seconds` says where the time went.
+    """
 
     elements: list[Element]
     verified: bool
@@ -145,11 +144,11 @@ class Localisation(Answer):
 
 
 class SideEffects(NamedTuple):
-    """The facts that come and go with a repair, besides the faults and what it deletes and inserts itself: of the
-    output relations, if the program has any (`is_output`), otherwise of all. `first` are some of them. `compared`: how
-    many repairs of the same size were looked at, of which one has as few as `least`, None for this one: a repair that
-    inserts again what was deleted lately comes before others, one that inserts facts unlike the present ones after
-    them."""
+    """The facts that come and go with a repair, besides the faults and the facts that it deletes and inserts itself: of
+    the output relations, if the program has any (`is_output`), otherwise of all. `first` are some of them. `compared`:
+    the number of repairs of the same size that were looked at. `least`: the fewest side effects of one of them, None if
+    this one has as few; a repair that inserts again what was deleted lately comes before others, one that inserts facts
+    unlike the present ones after them."""
 
     came: int
     went: int

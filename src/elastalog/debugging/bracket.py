@@ -1,14 +1,13 @@
-"""Between which facts all states lie.
+"""The bounds between which all states lie.
 
-*Upper* facts hold in some state, as far as is known, *lower* facts in every state. Both are found by the engine, as
-states of its own: with every switch on, and with every switch off. A rule that negates a fact which varies must see it
-absent to derive what is upper, and present to derive what is lower; so the engine is told, in a further trial, that
-those facts are absent or present. What that changes may vary the facts of further relations that are negated, and so
-on, once for each level of negation. By induction over the strata, every state lies between the two.
+*Upper* facts hold in some state, as far as is known, *lower* facts in every state. The engine finds both as states of
+its own: with every switch on, and with every switch off. A rule that negates a varying fact must see it absent to
+derive upper facts, and present to derive lower ones; so in a further trial the engine is told that those facts are
+absent, or present. That may vary the facts of further negated relations, and so on, once for each level of negation. By
+induction over the strata, every state lies between the two.
 
-Nothing is known about a relation if it rests on an aggregate over members that vary, on facts of which we would have
-to pretend one thing to rules that negate them and another to rules that use them, or on negated facts with arguments
-that no atom binds.
+Nothing is known about a relation that rests on an aggregate over varying members, on facts that one rule negates and
+another uses, about which both would have to be pretended, or on negated facts with arguments that no atom binds.
 """
 
 from __future__ import annotations
@@ -35,11 +34,12 @@ MOST_DERIVATIONS = 20_000_000
 
 
 class Bracket:
-    """Within some strata, given by number, which read no others. `exact`: the relations about which all is known.
-    `varying`: their facts that are upper and not lower; every other upper fact holds in all states.
+    """The bounds within some strata, given by number, which read no others. `exact`: the relations about which all is
+    known. `varying`: their facts that are upper and not lower; every other upper fact holds in all states.
 
-    The backend must be where `raising` and `lowering` lead from: to the states with every switch on, and with every
-    switch off."""
+    `raising` and `lowering` lead from the state of the backend to the states with every switch on, and with every
+    switch off.
+    """
 
     def __init__(
         self, epochs: Epochs, dictionary: Dictionary, strata: Collection[int], raising: Update, lowering: Update
@@ -190,7 +190,7 @@ def instances(
     dictionary: Dictionary,
 ) -> Matrix | None:
     """The facts that terms stand for, a row for each of a number of derivations, given the words of variables. None if
-    a constant stands in no fact, or a variable has no words."""
+    a constant occurs in no fact, or a variable has no words."""
     found = np.empty((number, len(terms)), np.int32)
     for column, (term, base) in enumerate(zip(terms, bases, strict=True)):
         words = dictionary.find_value(base, term.value) if isinstance(term, Constant) else words_of(term or "")

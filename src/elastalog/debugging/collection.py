@@ -1,8 +1,8 @@
-"""Collects the derivation graph backwards from facts asked about, stratum by stratum; what was collected once is kept.
+"""Collects the derivation graph backwards from facts asked about, stratum by stratum, and keeps what was collected.
 
-Programs that read wide tables have many clauses that only rearrange the columns of one fact,
-`head(x, y) :- body(y, _, x).` (`is_projection`). Their derivations can be read off the facts of the body that vary; to
-find them backwards would take an index for each.
+Programs that read wide tables have many clauses that only rearrange the columns of one fact, `head(x, y) :- body(y, _,
+x).` (`is_projection`). Their derivations are read off the varying facts of the body; to find them backwards would take
+an index for each.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class TooLarge(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Ways:
-    """How the facts of a relation that vary are derived: derivations that are known, and clauses, by number, whose
-    derivations have to be looked for. Those that are known of the fact at a place are in `known` from `ends[place]` to
-    `ends[place + 1]`."""
+    """How the varying facts of a relation are derived: by known derivations, and by clauses, given by number, whose
+    derivations are still to be found. Those known of the fact at a place are `known` from `ends[place]` to `ends[place
+    + 1]`."""
 
     known: Edges
     ends: list[int]
@@ -104,7 +104,7 @@ class CollectedDerivations:
         self._graph: DerivationGraph | None = None
 
     def graph(self, roots: Sequence[WordFact]) -> DerivationGraph | None:
-        """A graph with all that some facts depend on; None if they do not vary, or not all is known about them. Raises
+        """A graph of all that some facts depend on; None if they do not vary, or not all is known about them. Raises
         TooLarge."""
         numbers = [
             int(self._numbers(name, np.array([row], np.int32))[0]) if name in self._first else NOT

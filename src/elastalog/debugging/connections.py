@@ -21,8 +21,8 @@ Changing: TypeAlias = Callable[[WordFact], bool]
 
 @dataclass(slots=True)
 class Connections(Assembly):
-    """Proofs made of steps in one state. Facts in `changing` are proved, all others only named; members of
-    aggregates are not listed."""
+    """Proofs from the steps of one state. Facts in `changing` are proved, others only named; members of aggregates are
+    not listed."""
 
     _changing: Changing = field(kw_only=True)
 
@@ -37,8 +37,8 @@ class Connections(Assembly):
 
 
 class ConnectingProofs:
-    """Why facts that should be absent hold in the base, and why facts that should be present hold in the state of a
-    solution; proved as far as the two differ."""
+    """Proofs of the facts that should be absent, in the base, and of those that should be present, in the state of a
+    solution, as far as the two states differ."""
 
     def __init__(self, case: Case, goals: Goals) -> None:
         self._case = case
@@ -66,8 +66,8 @@ def _proved(facts: Sequence[WordFact], case: Case, steps: Steps, changing: Chang
 
 
 class GraphSteps(Steps):
-    """Steps as they are in one state of a derivation graph. What the graph does not have is the same in all states, and
-    found by steps in the present state of the backend."""
+    """Steps in one state of a derivation graph. What the graph does not have is the same in all states: its steps are
+    found in the present state of the backend."""
 
     def __init__(self, state: State, other: Steps) -> None:
         super().__init__(other.reading, other.superseded)

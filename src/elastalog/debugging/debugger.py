@@ -73,9 +73,9 @@ def _among_rules(ask: Ask[Answer]) -> Ask[Answer]:
 
 
 class Debugger:
-    """Answers questions about the epochs of a session. `read_fact` checks facts as the user writes them; `undo` applies
-    a suggestion; `open_anew` evaluates another program over the present facts. `rules`: those that are among the
-    elements of updates; epochs and history must know their guards."""
+    """Answers questions about the epochs of a session. `read_fact` checks facts as users write them; `undo` applies a
+    suggestion; `open_anew` evaluates another program over the present facts. `rules`: those among the elements of
+    updates; epochs and history must know their guards."""
 
     def __init__(
         self,
@@ -154,8 +154,8 @@ class Debugger:
         return Suggestion(**self._told(question, outcome), rejected=shown_kept, undo=self._undo)
 
     def repair(self, asked: Inquiry, candidates: Mapping[WordFact, bool]) -> Suggestion:
-        """A smallest set of changes of explicit facts that removes all faults, whenever the facts came (see
-        `repair`). The missing facts must have words."""
+        """A smallest set of changes of explicit facts that removes all faults, whenever the facts came (see `repair`).
+        The missing facts must have words."""
         epoch = self._epochs.number
         self._follow(epoch)
         sides = self._asking.sides(asked.unwanted, asked.missing)
@@ -180,8 +180,8 @@ class Debugger:
         return Suggestion(**told, rejected=tuple(kept_elements), undo=self._undo, over="facts")
 
     def _over_facts(self, candidates: Mapping[WordFact, bool], is_any: bool) -> Elements:
-        """The candidates, which are there and may be deleted, or are not and may be inserted; and, if `is_any`, all
-        explicit facts."""
+        """The candidates, which may be deleted if they are there and inserted if not; and, if `is_any`, all explicit
+        facts."""
 
         def came(fact: WordFact) -> bool | None:
             known = candidates.get(fact)
@@ -229,8 +229,8 @@ class Debugger:
         return Question(*sides, first, last, self._investigation(first, last))
 
     def _investigation(self, first: int, last: int) -> Investigation:
-        """What is known about the changes between two epochs. It is forgotten when an epoch is added: rows of the
-        backend may have got other numbers."""
+        """What is known about the changes between two epochs. A new epoch makes it void: rows of the backend may have
+        other numbers."""
         epoch = self._epochs.number
         self._follow(epoch)
         found = self._investigations.get((first, last))
@@ -293,8 +293,8 @@ class Debugger:
         return search_update(question.investigation, plan, _limit(asked.time_limit), news)
 
     def _unrepeatable(self, question: Question, otherwise: str) -> ElastalogError | InternalError:
-        """The faults are not those of their epochs when the update is applied or undone once more: numbers of
-        derivations are given anew. There is no other reason."""
+        """The error that applying or undoing the update once more does not give the faults of its epochs. The only
+        reason is that derivations get other numbers."""
         facts = (*question.unwanted, *question.missing)
         if self._case().parts.are_numbered(fact.relation for fact in facts):
             return error("E1010", facts=", ".join(map(str, facts)))

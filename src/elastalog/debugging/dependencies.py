@@ -1,9 +1,8 @@
 """How relations depend on each other: only through an even number of negations, only through an odd one, or both; and
-the strata that a question needs to know about (`Parts`).
+the strata that matter for a question (`Parts`).
 
-A fact of a relation that depends on another only positively can only be gained when facts of the other are added; if
-only negatively, only be lost. What is folded by an aggregate may go either way, and what subsumption or a choice
-decides about.
+A relation that depends on another only positively can only gain facts when the other does; one that does so only
+negatively can only lose them. Aggregates, subsumption and choices may go either way.
 """
 
 from __future__ import annotations
@@ -78,8 +77,8 @@ def turned(sign: int, *, has_come: bool) -> int:
 
 
 def useful(switches: Sequence[Switch], signs: Dependencies, absent: Iterable[str], present: Iterable[str]) -> list[int]:
-    """The switches whose flipping can help at all to make facts of some relations absent and of others present.
-    Flipping another one is without effect on them or works against them, so it is in no smallest solution."""
+    """The switches whose flipping can help to make facts of some relations absent and of others present. Any other has
+    no effect on them or works against them, so it is in no smallest solution."""
     sought = [*((name, NEGATIVE) for name in {*absent}), *((name, POSITIVE) for name in {*present})]
     return [
         number
@@ -131,7 +130,7 @@ class Parts:
         return any(directive.kind == "limitsize" for relation in relations for directive in relation.directives)
 
     def decisive(self, relations: Iterable[str]) -> frozenset[int] | None:
-        """The strata that decide whether some facts of relations hold in a state, and whether all rules have a result
+        """The strata that decide whether facts of some relations hold in a state, and whether all rules have a result
         there; None if it takes the whole program."""
         if self.has_size_limits:
             return None
@@ -139,8 +138,8 @@ class Parts:
 
 
 def _may_fail(stratum: LogicalStratum) -> bool:
-    """Whether anything is computed. That may end in an error (see `planning.goals`), or go on for ever: rules that
-    make values, of texts and floats too, need not have an end in every state."""
+    """Whether anything is computed. That may end in an error (see `planning.goals`), or never: rules that make values,
+    of texts and floats too, need not come to an end in every state."""
     return stratum.aggregate is not None or any(
         goal.operator not in COMPARISONS or isinstance(goal.left, Apply) or isinstance(goal.right, Apply)
         for clause in stratum.clauses

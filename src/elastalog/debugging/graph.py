@@ -1,9 +1,9 @@
 """The derivation graph of the facts that vary, in memory: an exact model of every state.
 
-Nodes are facts of a bracket's `varying`, and absences of such facts; every other fact counts as true. Edges are the
+Nodes are the varying facts of a bracket, and absences of such facts; every other fact counts as true. Edges are the
 derivations that fire among the upper facts, as the numbers of the facts that they derive and use. A node holds in a
-state if it is in the perfect model of the derivations over the switches that are on: the least model, where an absence
-holds once all that its fact could follow from is known, and the fact is not there. A question sees the graph as a
+state if it is in the perfect model of the derivations over the switches that are on: the least model, in which an
+absence holds once all that could derive its fact is known, and the fact is not there. A question sees the graph as a
 `Model`: around a base, with the switches that may be flipped.
 """
 
@@ -25,10 +25,9 @@ from elastalog.provenance.reading import WordFact
 
 
 class DerivationGraph:
-    """`heads`: the node that each derivation derives; `bodies`: the nodes it uses, a row each, filled up with NOT, some
-    perhaps twice;
-    `switch_of`: the switch whose fact a node is, NOT for none; `negates`: the node whose absence a node is, NOT for
-    facts; `strata`: the stratum of each fact."""
+    """`heads`: the node that each derivation derives. `bodies`: the nodes it uses, a row each, some perhaps twice,
+    filled up with NOT. `switch_of`: the switch of a node's fact, or NOT. `negates`: the node whose absence a node is,
+    NOT for facts. `strata`: the stratum of each fact."""
 
     def __init__(
         self,
@@ -139,8 +138,8 @@ class DerivationGraph:
 
 
 class State:
-    """Which nodes hold in one state, and why. Reasons are switches: whatever agrees with this state on them agrees with
-    it on the node."""
+    """The nodes that hold in one state, and the reasons. A reason is a set of switches: any state that agrees with this
+    one on them agrees on the node."""
 
     def __init__(self, graph: DerivationGraph, rank: Vector, by: Vector) -> None:
         self.graph = graph
@@ -156,7 +155,7 @@ class State:
 
     def reason(self, node: int) -> set[int]:
         """Why a node holds: the leaves of one proof. Or why it does not: the switches of an unfounded set, in which
-        every derivation of a fact uses another fact of the set. Each leads to the other through absences."""
+        every derivation of a fact uses another fact of the set. Absences lead from one to the other."""
         look()
         switch_of, negates = self.graph.plain
         ranks, by = self._plain
@@ -212,8 +211,8 @@ FEW_DERIVATIONS = 64
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Derivations by one clause: the head of each, and the nodes that it uses, filled up with NOT. `rows`: which of
-    those `found` they are."""
+    """Derivations by one clause: the head of each, and the nodes that it uses, filled up with NOT. `rows`: their places
+    among those `found`."""
 
     heads: Vector
     bodies: Vector
@@ -223,8 +222,8 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Edges:
-    """Derivations by several clauses, in the order of their heads. Each was read at a row of the clause's derivations,
-    which are at a place in `found`."""
+    """Derivations by several clauses, in the order of their heads. Each was read at a row of those of its clause, which
+    are at a place in `found`."""
 
     heads: Vector
     bodies: Vector
@@ -280,8 +279,8 @@ MOST_REMEMBERED = 8
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """`base`: which elements of the update have their fact in the base. `switch_of`: the number of the switch that each
-    element is; elements that are not switches stay as they are in the base."""
+    """`base`: which elements of the update have their fact in the base. `switch_of`: the number of each element's
+    switch; elements without one stay as they are in the base."""
 
     graph: DerivationGraph
     base: Vector

@@ -1,7 +1,7 @@
-"""What a session or its store remembers of past epochs, as questions need it; rules too, as elements of updates.
+"""The past of a session or its store, as questions need it, with rules as elements of updates too.
 
 Within a question, every rule that came or went since the earlier epoch is guarded, and its guard is an explicit fact
-like all others (see `planning.transition`). The program of the question has the rules of the present epoch, under their
+like any other (see `planning.transition`). The program of the question has the rules of the present epoch, under their
 numbers, and behind them those that went.
 """
 
@@ -54,8 +54,8 @@ class RuleElements:
 
 
 def rule_elements(program: Program, changes: Sequence[tuple[int, RuleTexts]]) -> RuleElements:
-    """Goes back from the present program through what past epochs did to it. A rule that is there several times has as
-    many numbers: the one that came last is the first to go back."""
+    """Goes back from the present program through the changes of past epochs. A rule that is there several times has
+    several numbers: the one that came last is the first to go."""
     own = rule_texts(program)
     there: dict[str, list[int]] = {}
     for number, text in enumerate(own, 1):
@@ -91,8 +91,8 @@ def _facts(numbers: Iterable[int]) -> dict[str, Matrix]:
 
 @contextmanager
 def guarded(epochs: Epochs, rules: RuleElements, opened: OpenAnew) -> Iterator[Epochs]:
-    """Epochs of the program with guards, in the present state. They are those of the session itself as long as what is
-    kept of its facts means the same under that program, and otherwise new ones, evaluated from the explicit facts."""
+    """Epochs of the program with guards, in the present state. They are those of the session as long as what is kept of
+    its facts means the same under that program; otherwise new ones are evaluated from the explicit facts."""
     backend = epochs.backend
     numbers = {number: number for number in range(1, len(backend.program.checked.rules) + 1)}
     meanwhile = transition(backend.program, rules.program.checked, numbers, frozenset(rules.texts))
@@ -109,8 +109,8 @@ OpenAnew: TypeAlias = Callable[[Transition, Mapping[str, bool]], Epochs]
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What the records of a session tell of its past, or the journal of its store where there is one. `stored`: a block
-    in which the files of the store stay where they are. `guarded`: rules that came and went are facts that did."""
+    """The past of a session, from its records, or from the journal of its store if it has one. `stored`: a block in
+    which the files of the store stay in place. `guarded`: rules that came and went, as facts."""
 
     _records: Sequence[EpochRecord]
     _stored: Callable[[], AbstractContextManager[Store | None]]
@@ -127,7 +127,7 @@ class Past:
 
     def updates(self, after: int, until: int) -> list[Update]:
         """The updates of the epochs after one until another, as they took effect. Those of rules come last, which makes
-        no difference to their sum."""
+        no difference to the sum."""
         events = {} if self.guarded is None else self.guarded.events
         changed = [numbers for epoch, numbers in sorted(events.items()) if after < epoch <= until]
         guards = [Update(_facts(removed), _facts(added)) for removed, added in changed]

@@ -1,6 +1,6 @@
 """What is known about the changes between two epochs, kept from question to question.
 
-Everything here starts from, and returns to, the state of the later epoch.
+Everything here starts from the state of the later epoch, and returns to it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ MOST_PARTS = 8
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What questions are about: the epochs of a session, how their facts are proved and read, and the parts of their
+    """What questions are about: the epochs of a session, how their facts are read and proved, and the parts of the
     program."""
 
     epochs: Epochs
@@ -65,7 +65,7 @@ class AnySteps(AnnotatedSteps):
 
 
 class Investigation:
-    """`changes`: the explicit facts that changed, and whether each came. `elements`: the same facts, in the order in
+    """`changes`: the explicit facts that changed, and whether each came. `elements`: the same facts in the order in
     which they are shown. `previous`: a trial that leads to the earlier epoch, if there is one already."""
 
     def __init__(self, case: Case, changes: Mapping[WordFact, bool], previous: Trial | None = None) -> None:
@@ -138,8 +138,8 @@ class Investigation:
 
 
 def limits_for(case: Case, relations: Iterable[str]) -> TrialLimits | None:
-    """How much of the program must be tried to know about relations, and whether a state has a result at all; None if
-    all of it."""
+    """How much of the program must be tried to know about some relations, and whether a state has a result at all; None
+    for all of it."""
     strata = case.parts.decisive(relations)
     if strata is None or not can_limit(case.epochs.backend, case.epochs.strategy):
         return None

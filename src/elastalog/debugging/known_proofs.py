@@ -1,7 +1,7 @@
-"""The part of the derivation graph that proofs have led through so far: what follows from it follows, and there may be
-more. So what it takes to cut all proofs in it is a lower bound of what it takes to cut all there are.
+"""The part of the derivation graph that proofs have led through so far. What follows from it does follow, and more may:
+what it takes to cut all known proofs is a lower bound of what it takes to cut all.
 
-`ProofGrowth` finds proofs in a state that is being tried, and adds them. A derivation by a clause with negations is one
+`ProofGrowth` finds proofs in a state that is being tried, and adds them. A derivation by a clause with negations stands
 as long as the negated facts stay absent, one of an aggregate as long as no further member comes. What could change that
 is its guard: nothing, if the fact cannot hold in any state.
 """
@@ -33,8 +33,8 @@ EXPLICIT = -1
 
 @dataclass(frozen=True, slots=True)
 class Guarded:
-    """A derivation of a fact from others. It is one wherever `guard` stands as in the state in which it was met, where
-    the switches in `flipped` were flipped."""
+    """A derivation of a fact from others. It stands wherever `guard` is as in the state in which it was met, where the
+    switches in `flipped` were flipped."""
 
     head: WordFact
     bodies: tuple[WordFact, ...]
@@ -162,8 +162,8 @@ class ProofGrowth:
         self._went = WordSet(self._case.setting.backend.program)
 
     def grow(self, roots: Iterable[WordFact], flipped: frozenset[int], changes: Sequence[ChangedWords]) -> None:
-        """Adds a proof of each of some facts, which hold in the state that is being tried; it differs from the base in
-        the switches flipped, and in `changes`, one after the other. Raises NeedsCorner."""
+        """Adds a proof of each of some facts that hold in the state being tried, which differs from the base in the
+        switches flipped, and in `changes`, one after the other. Raises NeedsCorner."""
         known, aggregates = self._proofs.state(flipped), self._case.reading.aggregates
         self._flipped, self._went = flipped, WordSet(self._case.setting.backend.program)
         for each in changes:
@@ -259,8 +259,8 @@ class NeedsCorner(Exception):
 
 class Corners:
     """Tells whether a fact that a rule negates can hold in any state: it is looked up in the state most favourable to
-    its relation, where that depends on each relation of switches in one way only. The facts that relations gain there
-    are among the corners of the problem; None where that is not known."""
+    its relation, if the relation depends on each relation of switches in one way only. The facts gained there are the
+    corners of the problem; None where they are not known."""
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem

@@ -1,11 +1,11 @@
 """Oracles say whether a choice of switches is a solution, and if not, what any solution must do differently.
 
-A *condition* is a set of switches and a state: at least one of them must stand differently from how it stands there.
-Every condition given here holds for every solution, so the best choice under the conditions known is a lower bound, and
-if it is a solution it is a smallest one. That needs no monotone program.
+A *condition* is a set of switches and a state: at least one of them must stand otherwise than there. Every condition
+given here holds for every solution. So the best choice under the known conditions is a lower bound, and if it is a
+solution, it is a smallest one. The program need not be monotone.
 
 `GraphOracle` asks the derivation graph. `ProofOracle`, for any program, looks whether the choice cuts all known proofs,
-tries it on the engine itself, and adds the proofs that are left.
+tries it on the engine, and adds the proofs that are left.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class Oracle(ABC):
     def conditions(
         self, flipped: frozenset[int], first_limits: Callable[[], TrialLimits | None] = lambda: None
     ) -> list[Condition]:
-        """What is wrong with a choice; nothing if it is a solution. Conditions are not fulfilled by the choice. Raises
-        BudgetExceeded when trying a choice goes beyond first limits."""
+        """The conditions that a choice does not fulfil; none if it is a solution. Raises BudgetExceeded when trying it
+        goes beyond the first limits."""
         with self._sandbox.seconds.spent_on("provenance"):
             found = self._known_conditions(flipped)
         # Nothing that is only known has the last word: the choice is really tried.
@@ -46,7 +46,7 @@ class Oracle(ABC):
 
     def _known_conditions(self, flipped: frozenset[int]) -> list[Condition]:
         """What is known to be wrong with a choice. After each condition it goes on as if that were fulfilled, so that
-        several on different switches come out at once."""
+        several conditions on different switches are found at once."""
         found: dict[Condition, None] = {}
         turned = frozenset[int]()
         while len(found) < MOST_CONDITIONS:
@@ -144,9 +144,9 @@ class ProofOracle(Oracle):
 
     def _lacking(self, fact: WordFact, flipped: frozenset[int], changes: ChangedWords) -> Concern:
         """What keeps a fact from holding in a state that is being tried. Of the switches on which its relation depends
-        in one way only, those are left out that can all be turned together without it coming about: which to leave
-        tell proofs in the states where too many have been turned, and then trials without halves of these, quarters,
-        and so on."""
+        in one way only, those are left out that can all be turned together without the fact coming about. Proofs in
+        states where too many are turned tell which to leave, and then trials without halves of the rest, quarters, and
+        so on."""
         switches, signs = self._problem.switches, self._problem.signs
         concern = switches.concern(signs, fact[0], POSITIVE, flipped)
         one_way = frozenset(i for i in concern.switches if signs[fact[0]][switches.known[i].fact[0]] != BOTH)
@@ -166,8 +166,7 @@ class ProofOracle(Oracle):
     def _used_after(
         self, fact: WordFact, flipped: frozenset[int], turned: frozenset[int], changes: ChangedWords
     ) -> frozenset[int]:
-        """The switches in `turned` on which a fact then rests: none if it does not hold, all if that is not
-        known."""
+        """The switches in `turned` on which a fact then rests: none if it does not hold, all if that is unknown."""
         state = flipped ^ turned
         if time.monotonic() > self._problem.deadline:
             return turned

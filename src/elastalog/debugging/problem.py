@@ -1,8 +1,8 @@
 """What a search is about: goals, the switches that may be flipped, and the state around which others are tried.
 
-The elements of an update are all there is to turn. Without an update every explicit fact may be deleted, and candidates
-inserted: far too many to write down. A fact becomes a switch when a proof is met that rests on it; those not met yet
-are spoken of by relation.
+The elements of an update are the only switches there are. Without an update, every explicit fact may be deleted, and
+candidates inserted: far too many to list. A fact becomes a switch when a proof is met that rests on it; the others are
+referred to by relation.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class Concern:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """Some of a concern must differ from the state where exactly the switches in `flipped` are flipped: at least one of
-    its switches, or a further explicit fact of its relations must be deleted."""
+    """Something must differ from the state in which exactly the switches in `flipped` are flipped: at least one switch
+    of the concern, or a further explicit fact of its relations, which must be deleted."""
 
     concern: Concern
     flipped: frozenset[int]
@@ -51,8 +51,8 @@ NONE: Mapping[str, Matrix] = {}
 
 
 class Switches:
-    """Switches: those `given` come first, `known` are all so far, and `weights` their weights: 1, unless a fact has its
-    own. `explicit`: the facts, by relation, that become switches when they are met, but for those in `kept`."""
+    """Switches: those `given` first; `known` are all so far, and `weights` their weights, 1 unless a fact has its own.
+    `explicit`: the facts, by relation, that become switches when they are met, except for those in `kept`."""
 
     def __init__(
         self,
@@ -84,8 +84,8 @@ class Switches:
         return number
 
     def number(self, fact: WordFact) -> int | None:
-        """The switch that a fact is, which is explicit in a state that was tried; None if it must stay, as groups do
-        that evaluation handles: no user gave them."""
+        """The switch of a fact that is explicit in a state that was tried; None if it must stay, as must groups that
+        evaluation handles, which no user gave."""
         known = self._numbers.get(fact)
         if known is not None or fact in self._kept or fact[0] not in self.explicit:
             return known
@@ -135,17 +135,17 @@ LEAST_SECONDS = 1.0
 
 
 def seconds_a_trial(allowed: float, backend: Backend) -> float:
-    """How long a state may take in a search that is allowed this many seconds: several may have no end, and with few
-    facts one that has takes no longer."""
+    """The time for a state in a search that may take some seconds: several states may have no end, and with few facts
+    one that ends takes no longer."""
     facts = sum(map(backend.stored, backend.program.relations))
     return max(min(_SHARE_OF_A_TRIAL * allowed, _SECONDS_A_FACT * facts), LEAST_SECONDS)
 
 
 @dataclass(kw_only=True)
 class Problem:
-    """Which of some `switches` to flip so that goals are reached, in this many seconds from now on. `signs`: how
+    """The question which `switches` to flip so that goals are reached, within some seconds from now. `signs`: how
     relations depend on those of the switches. `base_steps` gives the steps of proofs in the base. `corners`: see
-    `Corners`; those that are found are added. `in_full`: states are tried in the whole program."""
+    `Corners`; new ones are added. `in_full`: states are tried in the whole program."""
 
     case: Case
     goals: Goals

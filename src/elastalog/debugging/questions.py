@@ -1,5 +1,5 @@
-"""What users write in questions: faults, elements of updates, weights; checked, and as the backend holds them. And what
-can be wrong with a question."""
+"""What users write in questions, checked, and as the backend holds it: faults, elements of updates, weights. And the
+errors of questions."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ Sides: TypeAlias = tuple[tuple[Fact, ...], tuple[Fact, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Inquiry:
-    """What is to be explained or mended, and how that is searched for; see `Session.suggest`. Facts that are `absent`
-    stay so. `is_baseline`: by delta debugging, which benchmarks compare with."""
+    """What is to be explained or mended, and how to search for it; see `Session.suggest`. Facts that are `absent` stay
+    so. `is_baseline`: by delta debugging, for comparison in benchmarks."""
 
     unwanted: Sequence[Any]
     missing: Sequence[Any]
@@ -54,8 +54,8 @@ class Inquiry:
 class Elements:
     """What may be undone or changed. `came`: whether a fact came or went, None if it is no element. `of_relation`: the
     elements of a relation. `refuse`: the error that something, of a relation or a rule (None), is no element; None if
-    naming it does no harm. `is_any_sign`: signs say nothing, since an explicit fact can only be deleted, and an absent
-    one inserted."""
+    naming it does no harm. `is_any_sign`: signs do not matter, since an explicit fact can only be deleted, and an
+    absent one only inserted."""
 
     came: Callable[[WordFact], bool | None]
     of_relation: Callable[[str], Iterable[WordFact]]
@@ -64,8 +64,8 @@ class Elements:
 
 
 class Asking:
-    """`read_fact` checks facts as the user writes them. The same ones are often asked about again: they are remembered
-    until `forget`. `rules`: those that are among the elements."""
+    """`read_fact` checks facts as users write them; they are remembered until `forget`, since the same ones are often
+    asked about. `rules`: those among the elements."""
 
     def __init__(self, backend: Backend, reading: Reading, read_fact: ReadFact, rules: RuleElements | None) -> None:
         self._backend = backend
@@ -147,8 +147,8 @@ class Asking:
         return found
 
     def _fitting(self, written: Written, known: Elements) -> list[WordFact]:
-        """The facts of an element, for a rule its guard. It is known what can be done to a fact, so the sign can be
-        left out."""
+        """The facts of an element, for a rule its guard. The sign can be left out, since only one change of a fact is
+        possible."""
         sign, written = signed(written)
         fact: Fact | str
         relation: str | None = None
@@ -187,8 +187,8 @@ def signed(written: Any) -> tuple[str | None, Any]:
 
 
 def facts_in(told: str, given: Any) -> tuple[Any, ...]:
-    """Faults as given: a fact alone, in either way to write it, or several. A fact alone is a tuple that begins with
-    the bare name of a relation; a list, or a tuple that begins with a fact, holds several."""
+    """Faults as given: several, or a fact alone in either notation. A tuple is a fact alone if it begins with the bare
+    name of a relation."""
     match given:
         case (str() as name, tuple() | list()) if isinstance(given, tuple) and "(" not in name:
             return (given,)

@@ -1,8 +1,7 @@
 """Finds what a question seeks among the elements of an update: by a model where there is one, otherwise by trials.
 
-And repairs without an update: the smallest set of explicit facts to delete, and of candidates to insert, that reaches
-some goals. They are looked for by the question and not by the database: explicit facts become switches as proofs lead
-to them.
+Also repairs without an update: a smallest set of explicit facts to delete, and of candidates to insert, that reaches
+some goals. Here the question leads, not the database: explicit facts become switches as proofs reach them.
 """
 
 from __future__ import annotations
@@ -33,8 +32,8 @@ _TRIALS_A_GRAPH = 4
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is sought for a question. `is_applied`: the base is the later epoch, and flipping undoes; otherwise the
-    earlier, and flipping applies. Elements in `kept` are not flipped."""
+    """What a question seeks. `is_applied`: the base is the later epoch, and flipping undoes; otherwise the base is the
+    earlier one, and flipping applies. Elements in `kept` are not flipped."""
 
     goals: Goals
     kept: frozenset[WordFact] = frozenset()
@@ -95,8 +94,8 @@ def search_update(known: Investigation, plan: Plan, seconds_allowed: float, news
 def _graph(
     known: Investigation, goals: Goals, backend: Backend, seconds: Seconds, left: float
 ) -> DerivationGraph | None:
-    """What decides about the goals, unless finding it takes about half of the time left, or as long as several states
-    may."""
+    """The graph that decides about the goals, unless it takes as long to find as several states, or about half of the
+    time left."""
     watch = backend.watch
     try:
         with watch.within(_TRIALS_A_GRAPH * seconds_a_trial(left, backend)):
@@ -168,10 +167,9 @@ def repair(
     seconds_allowed: float,
     news: News,
 ) -> Outcome:
-    """A smallest set of changes of one epoch. `candidates`: the facts that may be inserted, and whether each is there,
-    so that it may be deleted. Without unwanted facts nothing else changes; otherwise any explicit fact but those that
-    are kept may be deleted. What is proven by the question alone is; what is not is looked for among all explicit
-    facts, where these are few."""
+    """A smallest set of changes of one epoch. `candidates`: the facts that may be inserted, or deleted, by whether each
+    is there. Without unwanted facts nothing else changes; otherwise any explicit fact may be deleted that is not kept.
+    If the search from the question proves no minimum, all explicit facts are searched, provided that they are few."""
     end = time.monotonic() + seconds_allowed
 
     def among(changes: Mapping[WordFact, bool]) -> Outcome:

@@ -1,9 +1,8 @@
-"""A sandbox for trials: states that differ from a base in the presence of some explicit facts, each looked at and
-undone.
+"""A sandbox for trials: states that differ from a base in some explicit facts, each looked at and undone.
 
-A `Switch` is such a fact. Flipping it adds the fact to the base, or removes it. Which state is the base, and what
-flipping means, is decided by the question: a suggestion starts from the later epoch and undoes elements, a localisation
-starts from the earlier one and applies them. A `WordSet` is a set of facts as the backend holds them.
+A `Switch` is such a fact. Flipping it adds the fact to the base, or removes it. The question decides which state is the
+base, and what flipping means: a suggestion starts from the later epoch and undoes elements, a localisation starts from
+the earlier one and applies them. A `WordSet` is a set of facts as the backend holds them.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ class Switch:
 @dataclass(slots=True)
 class Seconds:
     """Where the time went: finding derivations and proofs, solving 0/1 programs, trying states. Trials of a part of the
-    program, to find what varies, are counted apart; their time is part of the provenance."""
+    program, to find what varies, count as provenance."""
 
     provenance: float = 0.0
     solving: float = 0.0
@@ -94,9 +93,9 @@ class Sandbox:
     def moved(
         self, before: Collection[int], after: Collection[int], limits: TrialLimits | None = None
     ) -> Iterator[ChangedWords]:
-        """From the base, or a state that is being tried, to another one, within the block, given by the switches that
-        are flipped. Yields the facts that this inserted and deleted. Raises NoState, and BudgetExceeded beyond
-        limits."""
+        """Moves from the base, or from a state that is being tried, to another state within the block, both given by
+        the switches that are flipped. Yields the facts that this inserted and deleted. Raises NoState, and
+        BudgetExceeded beyond limits."""
         differing = set(before).symmetric_difference(after)
         added = [self.switches[i].fact for i in sorted(differing) if self.switches[i].is_on(i in after)]
         removed = [self.switches[i].fact for i in sorted(differing) if not self.switches[i].is_on(i in after)]

@@ -1,13 +1,13 @@
 """The smallest set of switches that reaches some goals, by implicit hitting sets.
 
-Conditions that every solution fulfils are collected one after the other: solve the 0/1 program of those known, ask what
-is wrong with the choice, add that, and again. The first choice with which nothing is wrong is a smallest solution. When
-the time is over, delta debugging finds a solution that was tried, and the last lower bound says how far from the
-smallest it may be.
+Conditions that every solution fulfils are collected one after the other: solve the 0/1 program of the known ones, ask
+what is wrong with the choice, add that, and repeat. The first choice with which nothing is wrong is a smallest
+solution. When the time is over, delta debugging finds a solution that was tried, and the last lower bound says how far
+from the smallest it may be.
 
-Switches are the elements of an update, or all explicit facts of an epoch. Of these, some that no proof has led to can
-matter where rules negate; a condition then also has their relation, as a variable of its own that costs as much as one
-fact does at the least. A solution that weighs no more than the best choice with such variables is a smallest one.
+Switches are the elements of an update, or all explicit facts of an epoch. Of the latter, facts that no proof has
+reached can matter where rules negate. A condition then also has their relation, as a variable that costs as much as the
+lightest fact. A solution that weighs no more than the best choice with such variables is a smallest one.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _OTHER_FACTS = "other facts that rules negate may do with fewer"
 @dataclass(frozen=True, slots=True)
 class Found:
     """A solution that was tried, None if none was found. `bound`: no solution weighs less. `why_not_proven`: None if
-    this one is a smallest, or if there is none."""
+    this is a smallest one, or if there is none."""
 
     flipped: frozenset[int] | None
     bound: float
@@ -90,8 +90,8 @@ class WantsModel(Exception):
 
 @dataclass
 class Search:
-    """Conditions come from the model, where there is one, otherwise from trials; `may_want_model`: none was looked for
-    so far, and the search raises WantsModel where it may help."""
+    """Conditions come from the model, if there is one, otherwise from trials. `may_want_model`: none was looked for so
+    far; the search raises WantsModel where one may help."""
 
     problem: Problem
     news: News
@@ -202,8 +202,8 @@ class Search:
     # --- choices ---
 
     def _best(self) -> Choice | None:
-        """One of the best choices by the conditions known, if possible without switches that are expensive to try; None
-        if there is none. Raises OutOfTime."""
+        """One of the best choices under the known conditions, if possible without switches that are expensive to try;
+        None if there is none. Raises OutOfTime."""
         self._choices += 1
         if self._choices == PATIENCE and self.may_want_model:
             raise WantsModel
@@ -221,8 +221,8 @@ class Search:
         return sorted(self._switches.are_open(named))
 
     def _solve(self, with_others: bool = False, is_sparing: bool = False) -> Choice | None:
-        """A best choice by the conditions known: with a variable for each relation other facts of which may matter, or
-        where what is expensive to try weighs a little more."""
+        """A best choice under the known conditions: with a variable for each relation of which other facts may matter,
+        or with a little more weight for what is expensive to try."""
         switches = self._switches
         names = self._others() if with_others else ()
         others = {name: len(switches.known) + i for i, name in enumerate(names)}
@@ -266,8 +266,8 @@ class Search:
         return Found(frozenset(kept), least, None if self._weight(kept) <= least + TOLERANCE else why)
 
     def _start(self) -> frozenset[int] | None:
-        """A solution, however large; None if none was found. All switches, if there are no more of them; otherwise,
-        from the last choice on, all that a condition names is turned, until no goal is missed."""
+        """A solution, however large; None if none was found. All switches, if no others can be met; otherwise the last
+        choice, and all that conditions then name, until no goal is missed."""
         if not self._switches.explicit:
             every = frozenset(range(len(self._switches.known)))
             return every if self._is_solution(every) else None
@@ -280,8 +280,8 @@ class Search:
         return chosen
 
     def _is_solution(self, flipped: frozenset[int], is_last: bool = False) -> bool:
-        """Whether a choice that is tried reaches all goals. The last one is looked at for what connects it with
-        them."""
+        """Whether a choice, when tried, reaches all goals. The last one is looked at for the proofs that connect it
+        with them."""
 
         def look(changes: ChangedWords) -> bool:
             is_reached = not any(self.problem.unmet())
@@ -301,9 +301,9 @@ class Search:
 def minimise(
     elements: Sequence[int], is_enough: Callable[[Sequence[int]], bool], deadline: float | None = None
 ) -> tuple[list[int], bool]:
-    """Delta debugging (ddmin): a small part of elements that is still enough, when all of them are; and whether it was
-    reached before the deadline. It knows nothing about derivations; it tries smaller and smaller parts. No single
-    element can be left out of the result, if the test is monotone."""
+    """Delta debugging (ddmin): a small part of some elements that is still enough, and whether it was reached before
+    the deadline. It tries smaller and smaller parts, and knows nothing of derivations. If the test is monotone, no
+    single element can be left out of the result."""
     kept = list(elements)
     parts = 2
     while len(kept) >= 2:

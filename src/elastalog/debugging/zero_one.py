@@ -1,7 +1,6 @@
 """The 0/1 program: which switches to flip, at the least weight, so that all known conditions hold.
 
-Easy programs are solved by thought alone, and most are easy: what a few clauses force is mostly all there is to it. The
-others are solved with HiGHS.
+Most programs are easy: what a few clauses force is nearly all there is. The others are solved with HiGHS.
 """
 
 from __future__ import annotations
@@ -25,8 +24,7 @@ TOLERANCE = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Switches to flip. `bound`: no choice that fulfils the conditions weighs less. `is_best`: this one weighs as
-    little."""
+    """Switches to flip. `bound`: no choice that fulfils the conditions weighs less. `is_best`: this one weighs no more."""
 
     flipped: frozenset[int]
     bound: float
@@ -58,7 +56,7 @@ def solve(
     model: Model | None = None,
     absent: Iterable[WordFact] = (),
 ) -> Choice | None:
-    """The best choice, with one 0/1 variable for each switch: 1 when it is flipped; None if there is none. With a
+    """The best choice, with one 0/1 variable for each switch, 1 when it is flipped; None if there is none. With a
     `model`, the derivations of its graph are stated as well, and that the facts in `absent` must not hold. Raises
     OutOfTime when no choice at all is found in time."""
     left = deadline - time.monotonic()
@@ -154,10 +152,11 @@ class Contradiction(Exception):
 
 
 def easy_cover(clauses: Sequence[Clause], weights: Sequence[float]) -> Choice | None:
-    """A best choice, if it is easy to find; otherwise None. Raises Contradiction if there is none.
+    """A best choice if it is easy to find, otherwise None. Raises Contradiction if there is none.
 
-    What is forced belongs to every choice. Clauses left over fall into groups without a variable in common; a group
-    costs no less than the dearest of its clauses does at the least, and that is enough if one variable fulfils all."""
+    What is forced belongs to every choice. The other clauses fall into groups without a common variable. A group costs
+    no less than its dearest clause does at the least, and no more if one variable fulfils all of it.
+    """
     forced = _forced(clauses)
     # A variable that nothing asks to be 1 is 0.
     unmet = [clause for clause in clauses if not any(forced.get(v, False) == value for v, value in clause.items())]

@@ -26,8 +26,8 @@ class AbsenceSource(Protocol):
 @dataclass(frozen=True, slots=True)
 class LiteralStatus:
     """One literal of an instantiated rule. `kind`: atom, negation, constraint, aggregate, or head for a computed
-    argument of the head. Free variables keep their names; an atom with some fails if no fact fits it, a constraint
-    with some is open. `fact`: the fact of a ground atom, negated or not."""
+    argument of the head. Free variables keep their names: an atom that has some fails if no fact fits it, a constraint
+    is open. `fact`: that of a ground atom, negated or not."""
 
     children: ClassVar[tuple[()]] = ()
     how: ClassVar[str] = ""
@@ -53,8 +53,8 @@ class LiteralStatus:
 
 @dataclass(frozen=True, slots=True)
 class Instantiation:
-    """A rule with values for its variables, except those that are `free`, and the status of every literal of its body.
-    `conclusion`: what it would derive; a variable in it stands for any value."""
+    """A rule with values for its variables, except for those that are `free`, and the status of each literal of its
+    body. `conclusion`: what it would derive; a variable in it stands for any value."""
 
     shape: ClassVar[str] = "member"
 
@@ -88,8 +88,8 @@ class Instantiation:
 
     @property
     def implausible(self) -> int:
-        """How many negative numbers the missing facts have that neither a present fact has nor the one asked about:
-        solving an equation finds lengths that no road has."""
+        """The number of negative values in missing facts that occur neither in a present fact nor in the one asked
+        about: solving an equation finds lengths that no road has."""
         facts = [(literal.status, literal.fact.values) for literal in self.literals if literal.fact is not None]
         known = {value for status, values in facts if status == "holds" for value in values}
         plain = [one.name for one in self.rule.head.arguments if isinstance(one, Variable)]
@@ -107,9 +107,9 @@ class Instantiation:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Absence(Rendered):
-    """Why `fact` is absent: the nearest failing instantiations, ranked; and the rules that could never derive it,
-    with the reason. `is_exhaustive`: the search was not cut short, so nothing nearer exists. `notes`: what else
-    keeps it away: a fact that was chosen, or that supersedes it; classes that are apart."""
+    """Why `fact` does not hold: the nearest failing instantiations, ranked, and the rules that could never derive it,
+    with the reason. `is_exhaustive`: the search was not cut short, so nothing nearer exists. `notes`: what else keeps
+    the fact away, such as a fact that was chosen, or that supersedes it, or classes that are apart."""
 
     fact: Fact
     instantiations: tuple[Instantiation, ...]
@@ -154,8 +154,8 @@ class Absence(Rendered):
         )
 
     def expand(self, instantiation: int = 0, literal: int | None = None) -> Absence | Proof:
-        """Goes down into a failing literal, by default the first: why an atom's fact is absent, or, for a negation,
-        why the fact that should be absent holds. Positions count from 0."""
+        """Goes down into a failing literal, the first by default: explains why the fact of an atom is absent, or why
+        the fact of a negation holds. Positions count from 0."""
         for position in (instantiation, 0 if literal is None else literal):
             require_whole("a position is a number", position, "give it counted from 0")
         if not 0 <= instantiation < len(self.instantiations):
@@ -184,8 +184,8 @@ class Absence(Rendered):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PatternAbsence(Absence):
-    """Of the facts that fit a `pattern`, such as `path(1, X)`, `present` hold; why others do not: the nearest failing
-    instantiations that would derive one, whichever it is. `fact` has nil in the open places."""
+    """Why no more facts than the `present` ones fit a `pattern`, such as `path(1, X)`: the nearest failing
+    instantiations that would derive another one. `fact` has nil in the open places."""
 
     pattern: str = ""
     present: int = 0

@@ -1,10 +1,9 @@
-"""The independent checker of proofs: knows the checked program and facts, and nothing of how proofs are found.
+"""The independent checker of proofs. It knows the checked program and the facts, and nothing of how proofs are found.
 
-A proof is accepted if every step in it is an instantiation of a rule of the program, to the letter: the head is the
-conclusion, each atom of the body the fact of its child, each constraint holds; explicit facts are explicit; heights
-are what they are said to be; and no fact stands below itself. That a fact is *absent* (negation), or that an
-aggregate has no *further* members, cannot be seen from a proof: for these alone the checker consults a set of all
-facts.
+A proof is accepted if every step in it is an instantiation of a rule, to the letter: the head is the conclusion, each
+atom of the body is the fact of its child, each constraint holds; explicit facts are explicit; heights are as stated;
+and no fact stands below itself. That a fact is *absent* (negation), or that an aggregate has no *further* members,
+cannot be seen from a proof: only for these the checker consults a set of all facts.
 """
 
 from __future__ import annotations
@@ -65,8 +64,8 @@ def check_proof(
     all_facts: Facts,
     ordinal: Ordinal = no_ordinal,
 ) -> Verdict:
-    """Accepts or rejects a proof. `all_facts` is consulted only about what is absent. `ordinal` gives the numbers of
-    symbols, which only the run knows; without it proofs that use `ord` are rejected."""
+    """Accepts or rejects a proof. `all_facts` is consulted only about absent facts. `ordinal` gives the numbers of
+    symbols, which only the run knows; without it, proofs that use `ord` are rejected."""
     explicit_facts, all_facts = (_with_nil(program, facts) for facts in (explicit_facts, all_facts))
     checker = _Checker(program, explicit_facts, _Oracle(all_facts), ordinal)
     unexpanded = 0
@@ -258,7 +257,7 @@ class _Checker:
 
 def _check_chain(proof: Proof) -> None:
     """Checks that pairs of an equivalence, each taken either way, lead from the left value of a pair to the right one.
-    One pair with a value in it is enough for the pair of that value with itself."""
+    For the pair of a value with itself, one pair that has the value is enough."""
     fact = proof.fact
     left, right = fact.values
     links = [child.fact for child in proof.children if isinstance(child, Proof)]
@@ -302,8 +301,8 @@ def _check_heights(root: Proof) -> None:
 
 
 def _check_paths(root: Proof) -> None:
-    """No fact below itself. As facts, nodes form a graph; only where that has a cycle are the paths themselves
-    walked."""
+    """Checks that no fact stands below itself. As facts, the nodes form a graph; the paths are walked only if it has a
+    cycle."""
     below: dict[Fact, set[Fact]] = {}
     for node in nodes_of(root):
         if isinstance(node, Proof):

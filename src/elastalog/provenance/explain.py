@@ -1,7 +1,7 @@
-"""Why and why not, for one session: chooses how steps are found, and keeps what was found for the epoch it belongs to.
+"""Why and why not, for one session: chooses how steps are found, and keeps what was found for its epoch.
 
-Also the variables of a rule, with values that a user gives to them, and what a fact is used for: the facts that follow
-from it in one step, and a world in which it does not follow.
+Also the variables of a rule, to which a user gives values, and what a fact is used for: the facts that follow from it
+in one step, and a world in which it does not follow.
 """
 
 from __future__ import annotations
@@ -67,9 +67,9 @@ class Setting:
 
 
 class Explainer:
-    """Answers why and why not about the present epoch, whose number `epoch` gives. `asking` makes the block in which a
-    proof or an absence is expanded later: no update must come between, and its time is limited. Who asks for something
-    else sees to that. `touched_since`: what updates since an epoch have touched, None if that is not known."""
+    """Answers why and why not about the present epoch, whose number is `epoch`. `asking` makes the block in which a
+    proof or an absence is expanded later, within a time limit and with no update in between; other callers see to that
+    themselves. `touched_since`: what updates since an epoch have touched, None if that is not known."""
 
     def __init__(
         self,
@@ -381,9 +381,9 @@ class Uses:
         ask: Callable[[Query], Relation],
         derivations: Callable[[Fact], Iterable[Proof]],
     ) -> list[Fact]:
-        """The facts that a rule derives from a fact, which holds, and others: it stands in the body, or among what an
-        aggregate of the body ranges over. Each once; those that only negate it are none. Whether a fact with the number
-        of a derivation rests on it `derivations` tells, which do not show what aggregates range over."""
+        """The facts that a rule derives from a fact that holds, together with others, each once: the fact stands in the
+        body, or among the members of an aggregate in it; facts that only negate it do not count. `derivations`, which
+        do not show the members of aggregates, tell whether a fact with the number of a derivation rests on it."""
         program = self._program
         found: dict[str, Fact] = {}  # by text: NaN is not equal to itself
         for rule, place in self._reading.get(fact.relation, ()):
@@ -408,8 +408,8 @@ def _rests_on(fact: Fact, derivations: Iterable[Proof]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """An update to a world in which a fact does not follow: rules that go, program text that comes, and the facts that
-    come with it."""
+    """An update that leads to a world in which a fact does not follow: the rules to remove, the program text to add,
+    and the facts to insert with it."""
 
     removed: list[str]
     added: list[str]
@@ -417,9 +417,9 @@ class World:
 
 
 def world_without(fact: Fact, program: Program, derived: Callable[[Collection[int]], Relation]) -> World:
-    """The rules that may derive a fact are replaced by others that derive all but this fact. An `eqrel` stays closed.
-    Rules that number their derivations would number others differently: what they have derived, which does not depend
-    on the fact, is given instead. `derived` finds it, by the numbers of rules."""
+    """Replaces the rules that may derive a fact by others that derive everything but this fact. An `eqrel` stays
+    closed. Rules that number their derivations would now give other numbers: what they have derived, which does not
+    depend on the fact, is given instead. `derived` finds it, by the numbers of rules."""
     excluded, given = (free_name(stem, program.checked) for stem in ("excluded", "given"))
     declared = program.checked.relations[fact.relation].attributes
     attributes = ", ".join(f"{attribute.name}: {attribute.type_name}" for attribute in declared)

@@ -1,8 +1,8 @@
-"""What ground expressions come to on plain values, following `analysis.functors` to the letter; which comparisons hold,
-what equations say of variables, and what aggregates make of values.
+"""Ground expressions evaluated on plain values, following `analysis.functors` to the letter: which comparisons hold,
+how values are taken apart, and the results of aggregates.
 
-Proofs are put together and checked with this. It shares nothing with the backends, so that a checked proof does not
-rest on their arithmetic.
+Proofs are built and checked with this. It shares nothing with the backends, so that a checked proof does not rest on
+their arithmetic.
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ def value_of(expression: Expression, bindings: Bindings, ordinal: Ordinal = no_o
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What only a run knows: the numbers of values, the functors that its user implements, by name, and whether its
-    integers wrap. `look` is called at every step of what may take long, and may raise."""
+    """What only a run knows: the numbers of values, the user's functors by name, and whether integers wrap. `look` is
+    called at every step that may take long, and may raise."""
 
     ordinal: Ordinal
     functions: Mapping[str, Callable[..., Any]]
@@ -162,8 +162,9 @@ def parts_of(value: Value, constructor: Apply) -> tuple[Any, ...] | None:
 
 
 def take_apart(comparison: Comparison, bindings: Bindings) -> dict[str, Value] | None:
-    """What an equation `variable = [parts]` gives to the variables among the parts, None if it is none or the variable
-    has no value yet. Raises NoValue if the value is of another form or the parts clash with what is known."""
+    """The values that an equation `variable = [parts]` gives to variables among the parts; None if it is no such
+    equation, or the variable has no value yet. Raises NoValue if the value has another form, or the parts clash with
+    known values."""
     variable, constructor = comparison.left, comparison.right
     if (
         comparison.operator != "="
@@ -250,8 +251,8 @@ def holds(comparison: Comparison, bindings: Bindings, ordinal: Ordinal = no_ordi
 
 
 def is_numbering(comparison: Comparison) -> bool:
-    """Whether a comparison says that a variable is the number of the derivation. Only the run knows numbers: any that a
-    derivation has is right."""
+    """Whether a comparison says that a variable is the number of the derivation. Only the run knows numbers: any number
+    that a derivation has is right."""
     return isinstance(comparison.right, Apply) and comparison.right.functor == "autoinc"
 
 
@@ -259,8 +260,7 @@ def is_numbering(comparison: Comparison) -> bool:
 
 
 def fold(operator: str, values: list[Any], base: Base, ordinal: Ordinal = no_ordinal) -> Value | None:
-    """What an aggregate makes of the values it ranges over; None if it has no result. `count` takes one value a
-    member."""
+    """The result of an aggregate over values, None if it has none. `count` takes one value a member."""
     try:
         match operator:
             case "count":

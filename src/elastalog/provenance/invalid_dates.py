@@ -53,8 +53,8 @@ class InvalidDates:
     def compared(
         self, program: CheckedProgram, backend: Backend, dictionary: Dictionary, query: str | None = None
     ) -> Diagnostic | None:
-        """Tells, once, of a date among those just met that a rule compares, in a form that is not sorted by time.
-        `query` as for `lost`."""
+        """Warns, once, of a date just met that a rule compares, and whose form does not sort by time. `query` as for
+        `lost`."""
         texts = [] if self._has_compared else sorted(filter(is_other_date, INVALID_DATES))
         reading = Reading(backend, dictionary)
         places = dict.fromkeys(place for rule in program.rules if texts for place in _compared_columns(rule))
@@ -71,10 +71,10 @@ class InvalidDates:
     def lost(
         self, program: CheckedProgram, backend: Backend, dictionary: Dictionary, query: str | None = None
     ) -> Diagnostic | None:
-        """Tells of texts that functions of dates just met, and that keep a rule from deriving something: once of each,
-        when it first matters. A function may be computed before a goal that excludes its row: that is no reason to tell
-        anybody, but the row is judged again when it is met again, as long as that takes little of the time. `query`: if
-        the program is one, the relation of its answers, which the backend does not have."""
+        """Warns of texts that functions of dates just met and that keep a rule from deriving something: once for each
+        text, when it first matters. A function may be computed before a goal that excludes its row. That is no reason
+        to warn; but the row is judged again when it is met again, as long as that takes little of the time. `query`: if
+        the program is a query, the relation of its answers, which the backend does not have."""
         began = time.monotonic()
         is_again = began > self._again
         texts = sorted(INVALID_DATES - (self._told if is_again else self._judged))
@@ -114,8 +114,8 @@ class InvalidDates:
 
 
 def _loss(rule: Rule, text: str, look_up: LookUp, ordinal: Ordinal) -> Fact | bool:
-    """Whether a rule would derive more if a text were a date; where the text stands in a fact that the rule reads, the
-    fact. If that can't be asked, since the text is computed or stands in an aggregate, it may."""
+    """Whether a rule would derive more if a text were a date: the fact of its body that has the text, if there is one.
+    True also if this cannot be asked, since the text is computed or stands in an aggregate."""
     names = set(_dated_variables(rule))
     if not names:
         return True

@@ -1,8 +1,8 @@
-"""Conjunctions solved by plain search over facts that a look-up gives: for small things, where nothing may rest on the
+"""Conjunctions solved by plain search, over facts that a look-up gives: for small things, where nothing may rest on the
 engine.
 
-Literals of a rule are matched and written out with values in place of variables. Facts that compete are found in the
-same way: candidates for the keys of a choice domain, and facts that dominate others by subsumption.
+Literals are matched, and written out with values in place of variables. Competing facts are found in the same way: the
+candidates for the keys of a choice domain, and the facts that dominate others by subsumption.
 """
 
 from __future__ import annotations
@@ -83,8 +83,8 @@ def pattern_of(atom: Atom, bindings: Bindings, ordinal: Ordinal = no_ordinal) ->
 def matches(
     atom: Atom, bindings: Bindings, look_up: LookUp, ordinal: Ordinal = no_ordinal
 ) -> Iterator[dict[str, Value]]:
-    """The bindings extended by each fact that fits an atom. Computed arguments whose variables have no value yet are
-    not looked at."""
+    """The bindings extended by each fact that fits an atom. Computed arguments are ignored as long as their variables
+    have no values."""
     try:
         pattern = pattern_of(atom, bindings, ordinal)
     except NoValue:
@@ -106,8 +106,8 @@ def assignments(
     *,
     leaves_open: bool = False,
 ) -> Iterator[Bindings]:
-    """Every way to give all variables of a body values so that it holds. `leaves_open`: literals whose variables get
-    none are left out."""
+    """Every way to give all variables of a body values so that it holds. `leaves_open`: literals are left out whose
+    variables get no values."""
     chosen = min(body, key=lambda literal: _cost(literal, bindings), default=None)
     if chosen is None or (leaves_open and _cost(chosen, bindings) >= _OPEN):
         yield bindings
@@ -118,8 +118,8 @@ def assignments(
 
 
 def solve(comparisons: Iterable[Comparison], bindings: Bindings, ordinal: Ordinal = no_ordinal) -> Iterator[Bindings]:
-    """The ways to extend bindings by the equations so that all comparisons hold whose variables get a value. Only
-    `range` gives more than one."""
+    """The ways to extend bindings by equations so that all comparisons hold whose variables get values. Only `range`
+    gives more than one."""
     known = [comparison for comparison in comparisons if not is_numbering(comparison)]
     return assignments(known, bindings, lambda *_: (), ordinal, leaves_open=True)
 
@@ -230,8 +230,8 @@ def members_of(
 
 
 def assignment_of(bindings: Bindings, literal: Aggregation) -> Assignment:
-    """Bindings as a member of an aggregate: what is written in its body, and what it folds. NaN, which differs from
-    itself, by its name."""
+    """Bindings as a member of an aggregate: the variables written in its body, and the values it folds. NaN, which
+    differs from itself, stands as its name."""
     told = () if literal.target is None else tuple(names_of(literal.target))
     return frozenset(
         (name, value if value == value else "NaN")
@@ -266,8 +266,8 @@ def _constant(value: Value, variable: Variable) -> Constant:
 
 
 def _plain(name: str) -> str:
-    """The name as the program writes it; a wildcard keeps its own, which listings show as `_`, and so does what an
-    expression builds, which they show by the expression."""
+    """The name as the program writes it. Wildcards, and names made for expressions, stay as they are: listings show
+    `_`, or the expression."""
     return name if is_wildcard_name(name) or is_made_name(name) else written_name(name)
 
 
@@ -368,7 +368,7 @@ MOST_RIVALS = 1_000
 
 
 def candidates(fact: Fact, program: CheckedProgram, look_up: LookUp, ordinal: Ordinal) -> int | None:
-    """How many facts rules give that have a key of a choice domain in common with a fact, itself included. None if they
+    """The number of facts that rules give with the same key of a choice domain as a fact, itself included. None if they
     are very many."""
     relation = program.relations[fact.relation]
     found = {sort_key(fact.values)}  # by which NaN equals NaN
@@ -413,8 +413,8 @@ def holders(fact: Fact, relation: Relation, look_up: LookUp) -> Iterator[tuple[F
 def dominating(
     fact: Fact, program: CheckedProgram, look_up: LookUp, ordinal: Ordinal, by: Fact | None = None
 ) -> Iterator[tuple[Fact, Rule]]:
-    """The facts that dominate a fact, which need not be present, each with the subsumption; only `by`, if that is
-    given."""
+    """The facts that dominate a fact, which need not be present, each with the subsumption; if `by` is given, only that
+    fact."""
     width = len(fact.values)
 
     def with_both(relation: str, pattern: Pattern) -> Iterator[tuple[Value, ...]]:

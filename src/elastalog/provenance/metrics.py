@@ -1,8 +1,8 @@
-"""What makes one proof better than another: metrics, and the best values of facts under a metric.
+"""Metrics, which say what makes one proof better than another, and the best values of facts under a metric.
 
-A metric gives explicit facts a value and computes the value of a derivation from the values of its body. Keeping one
-value a fact is right only if (1) values are totally ordered without infinite descent, (2) the function does not
-decrease when a body value grows, (3) its result is above every body value. Values are natural numbers, which gives (1).
+A metric gives explicit facts a value, and computes the value of a derivation from those of its body. It is right to
+keep one value for each fact only if (1) values are totally ordered without infinite descent, (2) the function does not
+decrease when a body value grows, (3) its result is above every body value. Natural numbers give (1).
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ METRICS = {metric.name: metric for metric in (HEIGHT, SIZE)}
 
 @dataclass(slots=True)
 class Hypergraph:
-    """Facts by number and the derivations between them: `heads[d]` from `bodies[d]`. `values` holds the facts whose
-    value is given: explicit ones, and those outside the part that is looked at."""
+    """Facts by number and the derivations between them: `heads[d]` from `bodies[d]`. `values`: of the facts whose value
+    is given, the explicit ones and those outside the part that is looked at."""
 
     heads: list[int]
     bodies: list[tuple[int, ...]]

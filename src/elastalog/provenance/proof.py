@@ -1,8 +1,8 @@
 """Proofs: finite trees that say why a fact holds.
 
-Below a fact stand the premises of the rule that derives it, in the order of its body; leaves are explicit facts and
-conditions. Equal sub-proofs are one object, so a proof with very many nodes may still be small; everything here and in
-`rendering` walks it without recursion.
+Below a fact are the premises of the rule that derives it, in the order of its body; leaves are explicit facts and
+conditions. Equal sub-proofs are one object, so that a proof with very many nodes may still be small. Nothing here or in
+`rendering` recurses over it.
 """
 
 from __future__ import annotations
@@ -157,11 +157,11 @@ BY_RANKS = f"{LEAST_BY_STRATUM}, except for values that replaced worse ones"
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Proof(Rendered):
-    """Why `fact` holds: by `rule` from `children`; without a rule it is an explicit fact, or, if not `is_expanded`,
-    the depth ends here. `height` is 0 for explicit facts and 1 + that of the highest child otherwise; None while it
-    is not known. `claim` says in which sense the proof is the best one. `superseded_by`: the fact has left its
-    relation, because this one dominates it. `chosen_among`: the number of facts that rules give with a key of a
-    choice domain in common, of which this one was taken. `is_given`: explicit, though its relation has rules."""
+    """Why `fact` holds: by `rule` from `children`. Without a rule it is an explicit fact, or, if not `is_expanded`, the
+    depth ends here. `height` is 0 for explicit facts, otherwise 1 + the highest of the children; None while it is not
+    known. `claim` says in which sense the proof is the best one. `superseded_by`: the fact that dominates this one, so
+    that it has left its relation. `chosen_among`: the number of facts that rules give for the same key of a choice
+    domain. `is_given`: it is explicit although its relation has rules."""
 
     fact: Fact
     rule: Rule | None
@@ -222,8 +222,8 @@ class Proof(Rendered):
         return self._trail(path)[-1]
 
     def expand(self, path: Sequence[int] = (), depth: int | None = None) -> Proof:
-        """The proof with the fact at a path proved to a further depth, all the way by default. This proof stays as it
-        is."""
+        """A proof in which the fact at a path is proved to a further depth, all the way by default. This one stays as
+        it is."""
         trail = self._trail(path)
         target = trail.pop()
         if not isinstance(target, Proof) or self.source is None:
@@ -314,8 +314,8 @@ def fold_tree(root: Node, combine: Callable[[Node, Sequence[T]], T]) -> T:
 
 
 def clipped(root: Proof, most: int, deepest: int = 200) -> Proof:
-    """The proof cut down to about `most` nodes as a tree, nearest to the root first, and to a depth; facts that were
-    cut are not expanded."""
+    """The proof cut down to a depth and to about `most` nodes as a tree, nearest to the root first; facts at the cut
+    are not expanded."""
     kept: set[tuple[int, ...]] = set()
     level: list[tuple[tuple[int, ...], Node]] = [((), root)]
     left = most

@@ -1,8 +1,8 @@
-"""Ranks computed where the backend keeps none that help: around the facts asked for, and no further.
+"""Ranks computed around the facts asked for, and no further, where the backend keeps none that help.
 
-All derivations of a fact, of the facts they use, and so on, are collected; then every fact gets its best value under
-a metric (`metrics.best_values`). `scope` says where to stop: at facts of lower strata, which get ranks of their own
-when a proof comes to them, or only at explicit facts.
+All derivations of a fact, of the facts they use, and so on, are collected; then every fact gets its best value under a
+metric (`metrics.best_values`). `scope` says where to stop: only at explicit facts, or also at facts of lower strata,
+which get ranks of their own when a proof reaches them.
 """
 
 from __future__ import annotations
@@ -139,8 +139,8 @@ class Neighbourhood:
         return Step(self.clauses[derivation], self.scanned[derivation], number, closure=self.closures.get(derivation))
 
     def counted(self, derivation: int) -> tuple[int, ...]:
-        """The facts that a derivation rests on; those of the engine's own bookkeeping do not count, nor do aggregates
-        of nothing."""
+        """The facts that a derivation rests on, without those of the engine's own bookkeeping and without aggregates of
+        nothing."""
         flat, nothing = self._reading.flat, self.of_nothing
         bodies = self.bodies[derivation]
         if not flat and not nothing:

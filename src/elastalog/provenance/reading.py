@@ -1,8 +1,8 @@
 """How clauses of the logical program are read back as the rules that were written.
 
-The logical program has hidden relations for negated wildcards and aggregates. A derivation by a clause is shown with
-the literals of its rule: facts for atoms, instantiated text for negations and constraints, and aggregates with their
-members.
+The logical program has hidden relations for negated wildcards and for aggregates. A derivation by a clause is shown
+with the literals of its rule: facts for atoms, instantiated text for negations and constraints, and aggregates with
+their members.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ WordFact: TypeAlias = tuple[str, tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True)
 class AggregateUse:
-    """An aggregate in an instantiated body: its text and result, and the hidden fact that folds its members, None where
-    there are none."""
+    """An aggregate in an instantiated body: its text, its result, and the hidden fact that folds its members, None if
+    it has none."""
 
     text: str
     result: Value
@@ -266,8 +266,8 @@ class Reading:
     def _extensions(
         self, comparisons: list[Comparison], clause: Clause, origin: Origin, found: Bindings
     ) -> Iterator[Bindings]:
-        """Ways to give the remaining variables values. Only ranges leave a choice, and then negations decide too, and
-        the groups of aggregates that are of nothing."""
+        """The ways to give the remaining variables values. Only ranges leave a choice; then negations, and groups of
+        aggregates of nothing, decide too."""
         has_choice = _has_range(comparisons)
         for bindings in solve(comparisons, found, self.ordinal):
             if not has_choice or (
@@ -309,8 +309,8 @@ def _has_range(comparisons: list[Comparison]) -> bool:
 
 
 def _computed_arguments(clause: Clause) -> list[Comparison]:
-    """The equations of arguments that are computed, of the head too: what the facts of a derivation say about them
-    decides between the values of a range."""
+    """The equations of computed arguments, those of the head too: the facts of a derivation decide by them between the
+    values of a range."""
     return [
         Comparison(goal.operator, goal.base, goal.left, goal.right, Span(0, 0))
         for goal in clause.goals

@@ -1,10 +1,9 @@
-"""Puts proofs together: steps for a whole frontier of facts at a time, then the tree from below. Nothing recurses, so a
-proof may be as deep as memory allows.
+"""Builds proofs: steps for a whole frontier of facts at a time, then the tree from below. Nothing recurses, so a proof
+may be as deep as memory allows.
 
-Distinct proofs of a fact are enumerated in the order of their heights, none of which repeats a fact on a path. The
-neighbourhood of the fact is collected once, with the least height of every fact in it. Then, for one height after the
-other, the trees of exactly that height are enumerated; derivations that are too high, even with the lowest proofs of
-their facts, are left out beforehand.
+Distinct proofs of a fact are enumerated in the order of their heights; none repeats a fact on a path. The neighbourhood
+of the fact is collected once, with the least height of every fact in it. Then the trees of exactly one height after the
+other are enumerated. Derivations that are too high even with the lowest proofs of their facts are left out beforehand.
 """
 
 from __future__ import annotations
@@ -28,8 +27,8 @@ _MOST_KEPT = 10_000
 
 @dataclass(slots=True)
 class Assembly:
-    """Makes proofs from steps. `claim` says in which sense the steps are the best ones. `chosen_among`: how many facts
-    have competed for the keys of one; None for one that did not compete."""
+    """Makes proofs from steps. `claim` says in which sense the steps are the best ones. `chosen_among`: the number of
+    facts that competed for the keys of a fact; None if it did not compete."""
 
     _reading: Reading
     _steps: Steps
@@ -55,8 +54,8 @@ class Assembly:
     def after(
         self, touched: Collection[WordFact], source: ProofSource, chosen_among: Callable[[Fact], int | None]
     ) -> Assembly | None:
-        """An assembly for a later epoch, and for nothing else: what is known of facts that no update has touched since
-        is kept. None where proofs rest on more than the derivations of their facts."""
+        """An assembly for a later epoch alone, which keeps what is known of facts that no update has touched since.
+        None where proofs rest on more than the derivations of their facts."""
         steps, reading = self._steps, self._reading
         is_simple = not (reading.aggregates or reading.equivalences or reading.rivalled or reading.given)
         if not is_simple or not isinstance(steps, AnnotatedSteps) or len(steps.known) > _MOST_KEPT:

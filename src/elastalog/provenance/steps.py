@@ -1,8 +1,8 @@
-"""One level of a proof for many facts at once: by which derivation each is proved.
+"""One level of a proof for many facts at once: the derivation by which each is proved.
 
-A step must lead to facts of a smaller rank, or a proof could run in a circle. Where the backend keeps levels, they
-are the rank: (stratum, level), or the level alone if levels are global. Where it does not, or another metric is asked
-for, the ranks are computed (`ranks`) around the facts in question.
+A step must lead to facts of a smaller rank, or a proof could run in a circle. Where the backend keeps levels, they are
+the rank: (stratum, level), or the level alone if levels are global. Where it does not, or for another metric, ranks are
+computed around the facts in question (`ranks`).
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ MOST_MEMBERS = 100
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """How a fact is proved: by a clause from the facts of its scans; without a clause from the members of an
-    aggregate, `number` in all; by the rule `closure` of an equivalence from a chain of its pairs. An
-    explicit fact needs nothing."""
+    """How a fact is proved: by a clause from the facts of its scans; without a clause from the members of an aggregate,
+    `number` in all; or by the rule `closure` of an equivalence from a chain of its pairs. An explicit fact needs
+    nothing."""
 
     clause: Clause | None
     bodies: tuple[WordFact, ...]
@@ -54,8 +54,8 @@ class Superseded:
         self._known: dict[int, Replay | None] = {}
 
     def replay(self, relation: str) -> Replay | None:
-        """The stratum of a relation, if it has subsumption, facts of it may rest on some that have left, and the
-        backend can evaluate it again."""
+        """The stratum of a relation, evaluated again: if it has subsumption, so that facts may rest on some that have
+        left, and if the backend can do so."""
         stratum, replays = self._reading.subsumed.get(relation), self._reading.backend.capabilities.replays
         if stratum is None or replays is None:
             return None
@@ -64,8 +64,8 @@ class Superseded:
         return self._known[stratum.number]
 
     def by(self, fact: WordFact) -> WordFact | None:
-        """A fact that has taken the place of another; None if that holds. As long as no stratum was evaluated again,
-        all do."""
+        """The fact that has taken the place of another one; None if that holds. All hold as long as no stratum was
+        evaluated again."""
         relation, row = fact
         stratum = self._reading.subsumed.get(relation)
         known = None if stratum is None else self._known.get(stratum.number)
@@ -106,8 +106,8 @@ class AnnotatedSteps(Steps):
         self._levels: dict[WordFact, int] = {}
 
     def forget(self, facts: Iterable[WordFact]) -> None:
-        """An update has touched some facts. The steps of all others are what they were: a fact with another level, or
-        with another derivation at it, would have been touched."""
+        """Forgets the facts that an update has touched. The steps of all others are what they were: a fact with another
+        level, or another derivation at it, would have been touched."""
         for fact in facts:
             self.known.pop(fact, None)
             self._levels.pop(fact, None)
@@ -179,8 +179,8 @@ class AnnotatedSteps(Steps):
         return highest + 1
 
     def _of_same_value(self, relation: str, heads: Matrix, used: str, bodies: Matrix, levels: Any) -> Any:
-        """What facts of a ranked stratum count for a head: nothing if their value is better, since they are below it
-        anyway; too much if it is worse."""
+        """The levels that facts of a ranked stratum count for a head: 0 if their value is better, since they are below
+        it anyway; too high a level if it is worse."""
         ranked = self.reading.ranked[relation]
         values, own = (
             np.array(
@@ -193,8 +193,8 @@ class AnnotatedSteps(Steps):
         return np.where(is_better, 0, np.where(values == own, levels, np.iinfo(np.int32).max))
 
     def _levels_of_pairs(self, found: ClauseDerivations, place: int) -> Any:
-        """What the pairs of an equivalence count that is read as classes in its own recursion: the highest level in
-        their chains."""
+        """The levels of pairs of an equivalence that is read as classes in its own recursion: the highest level in each
+        chain."""
         equivalence, other = self.reading.pair_at(found.clause, place)
         pairs = np.stack((found.bodies[place].words[:, 0], found.bodies[other].words[:, 0]), axis=1)
         equivalences = self.backend.capabilities.equivalences
@@ -249,7 +249,7 @@ class AnnotatedSteps(Steps):
         return is_open
 
     def _smallest(self, found: ClauseDerivations, usable: Any) -> Any:
-        """The derivation of a head, among several, that has the smallest facts, by value, so that the choice depends on
+        """Of several derivations of a head the one with the smallest facts, by value, so that the choice depends on
         nothing else."""
         heads = found.heads[usable]
         if len(heads) < 2:
@@ -271,7 +271,7 @@ class AnnotatedSteps(Steps):
 
 
 def chain_of(reading: Reading, fact: WordFact) -> Step | None:
-    """How a pair of an equivalence that is kept as classes follows from pairs that are stored; None for these, and for
+    """How a pair of an equivalence that is kept as classes follows from stored pairs; None for stored pairs and for
     other facts."""
     relation, row = fact
     equivalences = reading.backend.capabilities.equivalences
@@ -285,7 +285,7 @@ def chain_of(reading: Reading, fact: WordFact) -> Step | None:
 def members_of(
     reading: Reading, aggregate: AggregateRule, row: Sequence[int], most: int = MOST_MEMBERS
 ) -> tuple[Step, FactWords]:
-    """The members of the aggregate fact with given words: those that attain a least or greatest value first, then by
+    """The members of an aggregate fact, given its words: first those that attain a least or greatest value, then by
     value."""
     columns = tuple(range(aggregate.groups))
     found = reading.backend.select(aggregate.members, columns, np.array(row[: aggregate.groups], np.int32))

@@ -1,11 +1,11 @@
-"""Finds the nearest failing derivations of an absent fact, or of whatever fact fits a pattern and does not hold.
+"""Finds the nearest failing derivations of an absent fact, or of any fact that fits a pattern and does not hold.
 
-For every rule whose head fits the fact, the body is joined as far as it goes: each atom either takes a fact that
-fits, or is given up as failing. Searches with one failing literal come first, then two, and so on, until a search
-finds something. Values for variables come from the facts that the other atoms take; what nothing binds stays free.
+For every rule whose head fits, the body is joined as far as possible: each atom either takes a fact that fits, or is
+given up as failing. Searches with one failing literal come first, then two, and so on, until one finds something.
+Variables get their values from the facts that other atoms take; the rest stay free.
 
-For a pattern only some arguments of the head have values: the body gives the others values, or leaves them open, as
-where no fact at all fits an atom. What would derive a fact that holds is no answer.
+For a pattern only some arguments of the head have values: the body gives the others values, or leaves them open where
+no fact fits an atom. Derivations of facts that hold are no answers.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ class _Spent(Exception):
 
 @dataclass(slots=True)
 class Search:
-    """The search for one rule. `literals`: the body and the equations of computed head arguments, numbered by
-    position. `wanted`: what the rule is to derive."""
+    """The search for one rule. `literals`: the body and the equations of computed head arguments, numbered by position.
+    `wanted`: the head to derive."""
 
     rule: Rule
     wanted: Atom
@@ -235,8 +235,8 @@ def _kind(literal: Literal) -> str:
 
 @dataclass(frozen=True, slots=True)
 class WhyNot:
-    """Asks rules for the nearest instantiations that fail, and shows at most `limit`. `given`: values of variables that
-    are fixed beforehand."""
+    """Asks rules for the nearest failing instantiations, and shows at most `limit`. `given`: values of variables fixed
+    beforehand."""
 
     rules: tuple[Rule, ...]
     look_up: LookUp
@@ -246,8 +246,8 @@ class WhyNot:
     source: AbsenceSource | None
 
     def fact(self, fact: Fact, is_fixpoint: bool = True, competes: bool = False) -> Absence:
-        """Why a fact is absent. Without a fixpoint a rule may derive the fact after all: E0615. It may, too, where the
-        fact `competes` with others, and one of these has won."""
+        """Why a fact is absent. A rule may derive it after all where there is no fixpoint (E0615), or where the fact
+        `competes` with others and one of these has won."""
         pattern = Pattern(fact.relation, fact.values)
         shown, impossible, is_whole = self._nearest(pattern, least=1 if is_fixpoint and not competes else 0)
         if not competes and any(not found.failing for found in shown):
@@ -262,8 +262,9 @@ class WhyNot:
     def _nearest(
         self, pattern: Pattern, least: int
     ) -> tuple[tuple[Instantiation, ...], tuple[tuple[Rule, str], ...], bool]:
-        """What would derive a fact that fits and does not hold, one for each such fact first, and the best of every
-        rule in any case; why the other rules cannot; and whether nothing nearer exists."""
+        """The instantiations that would derive a fact that fits and does not hold: one for each such fact first, and
+        the best of every rule in any case. With the reasons why other rules cannot, and whether nothing nearer exists.
+        """
         searches, impossible = self._searched(pattern, least)
         found = sorted((one for search in searches for one in search.found.values()), key=lambda one: one.rank)
         ordered = [*_distinct(found)]

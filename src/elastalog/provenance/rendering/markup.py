@@ -1,8 +1,8 @@
 """HTML for notebooks and pages, graphs in Graphviz DOT and as Mermaid flowcharts, and JSON.
 
-HTML is collapsible, all values escaped. `page` makes a whole page around it: it needs nothing else, opens anywhere, and
-prints unfolded. JSON is a table of nodes that refer to each other by position, so that shared and deep sub-proofs are
-no trouble.
+HTML is collapsible, with all values escaped. `page` makes a whole page of it, which needs nothing else, opens anywhere,
+and prints unfolded. JSON is a table of nodes that refer to each other by position, so that shared and deep sub-proofs
+are no trouble.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _INDENTED = "style='margin-left:1.5em'"
 
 
 def render_html(shown: Proof | Absence) -> str:
-    """Nested `<details>`: each step of a proof with its rule; of failing instantiations, the nearest is open. A proof
-    that occurs in several places is shown in the first; aggregates are closed, and of many members some are shown."""
+    """Nested `<details>`: each step of a proof with its rule; of failing instantiations, the nearest is open. A
+    repeated sub-proof is shown once; aggregates are closed, and show some of their members."""
     parts = [f"<div>{escape(told)}</div>" for told in heading(shown)]
     ends: list[str] = []
     """Of the nodes that are being shown, from the root."""

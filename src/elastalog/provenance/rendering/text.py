@@ -1,8 +1,8 @@
-"""Text for people: as in the papers, premises over a line with the number of the rule, the conclusion below; or as an
+"""Text for people: premises over a line with the number of the rule and the conclusion below, as in the papers; or an
 indented tree, for narrow terminals.
 
-What a node says in one line is the same in every form, HTML and graphs too. Proofs are made short for people: a
-sub-proof that stands in several places is shown once, an aggregate by its first members.
+The line of a node is the same in every form, also in HTML and graphs. Proofs are shortened for people: a repeated
+sub-proof is shown once, an aggregate by its first members.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ Drawn: TypeAlias = Node | Instantiation | LiteralStatus
 
 
 def render(shown: Proof | Absence) -> str:
-    """The proof as text; or the failing instantiations, each as a rule application whose premises hold (✓), fail (X) or
-    are open (?)."""
+    """The proof as text; or the failing instantiations, each as a rule whose premises hold (✓), fail (X) or are open
+    (?)."""
     roots: Any = (clipped(shown, MOST_NODES),) if isinstance(shown, Proof) else shown.instantiations
     drawn = ["\n".join(line.rstrip() for line in fold_tree(root, _block)) for root in roots]
     return "\n\n".join((*heading(shown), *drawn, *remarks(shown)))
 
 
 def render_fitting(proof: Proof) -> str:
-    """The proof as text if it is narrow enough and has no aggregate of many, otherwise as a tree; then what is known of
-    its height, and the rules that it uses."""
+    """The proof as text if it is narrow enough and all members of its aggregates are shown, otherwise as a tree; then
+    what is known of its height, and the rules that it uses."""
     drawn = render(proof)
     is_wide = max(map(len, drawn.splitlines())) > WIDTH or clipped(proof, MOST_NODES) is not proof
     if is_wide or any(shown_children(node)[1] for node in nodes_of(proof)):
@@ -128,8 +128,8 @@ def shown_children(node: Drawn) -> tuple[tuple[Drawn, ...], int]:
 
 
 def walked(shown: Proof | Absence, most: int) -> Iterator[tuple[Drawn | str, int, bool, bool]]:
-    """Every node to show, parents first: with its level, whether it is the last below its parent, and whether it has
-    been shown before, as what is below it then has, too. In the place of members that are not shown is their number."""
+    """Every node to show, parents first, with its level, whether it is the last below its parent, and whether it was
+    shown before, and with it all below. A text stands for the members that are not shown."""
     roots = [fitting(shown, most)] if isinstance(shown, Proof) else shown.instantiations
     pending: list[tuple[Drawn | str, int, bool]] = [(root, 0, True) for root in reversed(roots)]
     seen: set[int] = set()
@@ -166,8 +166,8 @@ def rules_of(proof: Proof) -> list[Rule]:
 
 
 def legend(proof: Proof) -> str:
-    """What `(R1)` means: the rules that a proof uses, a line each, with their places. Rules of several relations are
-    named with their relation, `path.R1`, which is that of the fact below `(R1)`."""
+    """The rules that a proof uses, a line each, with their places. Where they are of several relations, they are named
+    with their relation, as `path.R1`."""
     rules = [rule for rule in rules_of(proof) if rule.text]
     are_of_one = len({rule.head.relation for rule in rules}) == 1
     return "\n".join(
@@ -190,8 +190,8 @@ MOST_TREE_NODES = 2_000
 
 
 def render_tree(shown: Proof | Absence) -> str:
-    """The proof as a tree, a node a line, or the failing instantiations, a literal a line. A sub-proof that stands in
-    several places is shown in the first, and of an aggregate the first members are."""
+    """The proof as a tree, a node a line, or the failing instantiations, a literal a line. A repeated sub-proof is
+    shown once, an aggregate by its first members."""
     lines, roots = [*heading(shown)], count(1)
     rest = [""]
     """What stands before the lines of each level."""
