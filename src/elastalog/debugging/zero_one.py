@@ -24,7 +24,7 @@ TOLERANCE = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Switches to flip. `bound`: no choice that fulfils the conditions weighs less. `is_best`: this one weighs no more."""
+    """Switches to flip. `bound`: no choice that fulfils the conditions weighs less. `is_best`: this one weighs it."""
 
     flipped: frozenset[int]
     bound: float

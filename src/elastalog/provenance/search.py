@@ -101,8 +101,7 @@ class Assembly:
 
     def aggregate(self, use: AggregateUse) -> AggregatePremise:
         """An aggregate with the best proofs of its members."""
-        facts = [] if use.hidden is None else list(self._facts_of_members(use.hidden))
-        proofs = {fact: self.prove(fact, None) for fact in facts}
+        proofs = {fact: self.prove(fact, None) for fact in list(self._facts_in([use]))}
         premise = self._child(use, proofs.__getitem__, {}, is_shown=True)
         assert isinstance(premise, AggregatePremise)
         return premise
@@ -118,13 +117,7 @@ class Assembly:
         met = set(frontier)
         while frontier and depth != 0:
             self._steps.find(frontier)
-            following: list[WordFact] = []
-            for fact in frontier:
-                for item in self._items_of(fact):
-                    if isinstance(item, tuple):
-                        following.append(item)
-                    elif isinstance(item, AggregateUse) and item.hidden is not None:
-                        following.extend(self._facts_of_members(item.hidden))
+            following = [used for fact in frontier for used in self._facts_in(self._items_of(fact))]
             frontier = []
             for fact in following:
                 if fact not in met:
@@ -152,15 +145,14 @@ class Assembly:
         self._steps.find(members)
         return members
 
-    def _facts_of_members(self, hidden: WordFact) -> Iterable[WordFact]:
-        pending = [hidden]
-        while pending:
-            for member in self._members(pending.pop()):
-                for item in self._items_of(member):
-                    if isinstance(item, tuple):
-                        yield item
-                    elif isinstance(item, AggregateUse) and item.hidden is not None:
-                        pending.append(item.hidden)
+    def _facts_in(self, items: Iterable[Item]) -> Iterator[WordFact]:
+        """The facts among premises, and among those of the members of aggregates."""
+        for item in items:
+            if isinstance(item, tuple):
+                yield item
+            elif isinstance(item, AggregateUse) and item.hidden is not None:
+                for member in self._members(item.hidden):
+                    yield from self._facts_in(self._items_of(member))
 
     # --- trees -----------------------------------------------------------------------------------------------------
 
@@ -182,24 +174,16 @@ class Assembly:
                     raise InternalError("provenance", f"the proof of {self._reading.fact(fact)} rests on itself")
                 begun.add((fact, left))
                 pending.append((fact, left, True))
-                pending.extend((used, below, False) for used in self._facts_below(fact) if (used, below) not in done)
+                used_facts = self._facts_in(self._items_of(fact))
+                pending.extend((used, below, False) for used in used_facts if (used, below) not in done)
                 continue
             shared: dict[WordFact, AggregatePremise] = {}
-            ready = {used: done[used, below] for used in self._facts_below(fact)}
+            ready = {used: done[used, below] for used in self._facts_in(self._items_of(fact))}
             children = tuple(
                 [self._child(item, ready.__getitem__, shared, is_shown=True) for item in self._items_of(fact)]
             )
             done[fact, left] = self._proof(fact, step, children)
         return done[root, depth]
-
-    def _facts_below(self, fact: WordFact) -> list[WordFact]:
-        found: list[WordFact] = []
-        for item in self._items_of(fact):
-            if isinstance(item, tuple):
-                found.append(item)
-            elif isinstance(item, AggregateUse) and item.hidden is not None:
-                found.extend(self._facts_of_members(item.hidden))
-        return found
 
     def _child(
         self,

@@ -77,9 +77,7 @@ class Dictionary:
         if base is Base.RECORD:
             return self.encode_records(array.to_pylist())
         values = _as_numpy(array, ARROW_TYPES[base])
-        if base is Base.NUMBER:
-            return self.from_integers(values)
-        return self.from_unsigned(values) if base is Base.UNSIGNED else self.from_floats(values)
+        return self.from_floats(values) if base is Base.FLOAT else self.from_integers(values)
 
     def decode_column(self, base: Base, words: Words) -> pa.Array:
         """The values of words: `int64`, `uint64`, `float64` or `string` (`large_string` beyond 2 GiB of text); records
@@ -186,33 +184,22 @@ class Dictionary:
             values[is_wide] = self.wide.patterns(words[is_wide] - WIDE)
         return values
 
-    def from_integers(self, values: Integers) -> Words:
-        """The words of numbers."""
+    def from_integers(self, values: Integers | Unsigned) -> Words:
+        """The words of numbers, or of unsigned numbers."""
         words = values.astype(np.int32)
         if len(values) and (_most(values) >= WIDE or _least(values) < LEAST_NARROW):
             is_wide = (values >= WIDE) | (values < LEAST_NARROW)
-            words[is_wide] = self.wide.intern(values[is_wide]) + np.int32(WIDE)
+            words[is_wide] = self.wide.intern(values[is_wide].view(np.int64)) + np.int32(WIDE)
         return words
 
     def unsigned(self, words: Words) -> Unsigned:
         """The unsigned numbers of words, as a new array."""
         return self.integers(words).view(np.uint64)
 
-    def from_unsigned(self, values: Unsigned) -> Words:
-        """The words of unsigned numbers."""
+    def find_integers(self, values: Integers | Unsigned) -> tuple[Words, NDArray[np.bool_] | None]:
+        """The words of numbers, or of unsigned numbers, and which of them the dictionary has; None if it has all."""
         words = values.astype(np.int32)
-        if len(values) and _most(values) >= WIDE:
-            is_wide = values >= WIDE
-            words[is_wide] = self.wide.intern(values[is_wide].view(np.int64)) + np.int32(WIDE)
-        return words
-
-    def find_integers(self, base: Base, values: Integers | Unsigned) -> tuple[Words, NDArray[np.bool_] | None]:
-        """The words of numbers, or of unsigned numbers, and which of them there are (None: all): what the dictionary
-        would have to add has none."""
-        words = values.astype(np.int32)
-        is_wide = values >= WIDE
-        if base is Base.NUMBER:
-            is_wide |= values < LEAST_NARROW
+        is_wide = (values >= WIDE) | (values < LEAST_NARROW)
         if not is_wide.any():
             return words, None
         found = self.wide.find_all(values[is_wide].view(np.int64))

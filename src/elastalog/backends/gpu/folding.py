@@ -124,8 +124,7 @@ def _result(rule: AggregateRule, groups: _Groups, words: Dictionary) -> Vector:
             return words.from_integers(to_host(groups.ends - groups.starts))
     sums = to_host(groups.sums(target))
     if rule.operator == "sum":
-        is_signed = rule.target_base is Base.NUMBER
-        return words.from_integers(sums) if is_signed else words.from_unsigned(sums.view(np.uint64))
+        return words.from_integers(sums if rule.target_base is Base.NUMBER else sums.view(np.uint64))
     sizes = to_host(groups.ends - groups.starts)
     if int(np.abs(sums).max()) <= MOST_EXACT_INTEGER_IN_FLOAT:
         return words.from_floats(sums / sizes)

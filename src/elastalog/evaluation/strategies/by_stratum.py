@@ -96,22 +96,29 @@ class Strategy:
     def update_stratum(
         self, backend: Backend, stratum: LogicalStratum, reach: Reach, counters: Counters
     ) -> StratumWork:
-        began = time.perf_counter()
-        before = self.watch.derivations
+        began, before = time.perf_counter(), self.watch.derivations
+        work = StratumWork(stratum.number, stratum.relations, self.how, self.name, 0, 0.0)
         if reach.must_rebuild:
-            backend.rebuild(stratum)
-            how, why = rebuilt(backend, stratum)
+            work.how, work.reason = rebuilt(backend, stratum)
         elif stratum.is_folded:
             backend.refold(stratum)
-            how, why = How.REFOLD, "classes" if stratum.aggregate is None else "an aggregate"
+            work.how, work.reason = How.REFOLD, "classes" if stratum.aggregate is None else "an aggregate"
         else:
-            self.update_rules(backend, stratum, counters)
-            how, why = How.UPDATE, self.name
-        derivations = self.watch.derivations - before
-        return StratumWork(stratum.number, stratum.relations, how, why, derivations, time.perf_counter() - began)
+            self.update_rules(backend, stratum, reach.changes, work, counters)
+        if work.how in (How.RECOMPUTE, How.SWITCH):
+            self.rebuild(backend, stratum, reach.changes, work)
+        work.derivations = self.watch.derivations - before
+        work.seconds = time.perf_counter() - began
+        return work
 
-    def update_rules(self, backend: Backend, stratum: LogicalStratum, counters: Counters) -> None:
-        """Maintains a stratum that is no aggregate."""
+    def rebuild(self, backend: Backend, stratum: LogicalStratum, changes: int, work: StratumWork) -> None:
+        """Evaluates a stratum anew; `work` says what it has cost until now."""
+        backend.rebuild(stratum)
+
+    def update_rules(
+        self, backend: Backend, stratum: LogicalStratum, changes: int, work: StratumWork, counters: Counters
+    ) -> None:
+        """Maintains a stratum that is no aggregate, or says in `work` that it is to be evaluated anew."""
         if self.is_memoryless and not (self.marking.is_looking or self.marking.is_known):
             for found in backend.maintain(stratum, partial(_maintain_by, type(self)), is_portable=True):
                 counters += found

@@ -16,20 +16,21 @@ bootstrapped; the strata above see only what changed.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from functools import partial
 from typing import ClassVar
 
 from elastalog.backends.annotation import Annotation, Support
-from elastalog.backends.protocol import Backend, Driven, Maintenance, Reach, costs_of
+from elastalog.backends.protocol import Backend, Driven, Maintenance, costs_of
 from elastalog.backends.watch import BudgetExceeded, Watch
 from elastalog.diagnostics.messages import counted
 from elastalog.evaluation.costs import AUTO, Budget, CostModel, Forecast, How
 from elastalog.evaluation.experience import LEAST_TO_WEIGH, Bootstrap, Features
 from elastalog.evaluation.strategies.by_stratum import Strategy
-from elastalog.evaluation.strategies.protocol import Counters, StratumWork, Work, evaluate_all, rebuilt
+from elastalog.evaluation.strategies.protocol import Counters, StratumWork, Work, evaluate_all
 from elastalog.planning.logical import LogicalStratum
+
+_UNUSED = Counters()
 
 
 class Elastic(Strategy):
@@ -59,7 +60,7 @@ class Elastic(Strategy):
         costs = self.costs
         done: list[StratumWork | Driven] = []
         for stratum, reach in backend.changes.affected(costs.small(done)):
-            done.append(self._update_stratum(backend, stratum, reach))
+            done.append(self.update_stratum(backend, stratum, reach, _UNUSED))
         for part in done:
             if type(part) is tuple:
                 costs.small_updates += 1
@@ -70,23 +71,7 @@ class Elastic(Strategy):
     def forecast(self, backend: Backend, stratum: LogicalStratum, changes: int, *, is_loss: bool) -> Forecast:
         return self.costs.forecast(stratum, features_of(backend, stratum, changes, is_loss))
 
-    def _update_stratum(self, backend: Backend, stratum: LogicalStratum, reach: Reach) -> StratumWork:
-        began, before = time.perf_counter(), self.watch.derivations
-        work = StratumWork(stratum.number, stratum.relations, How.REFOLD, "classes", 0, 0.0)
-        if reach.must_rebuild:
-            work.how, work.reason = rebuilt(backend, stratum)
-        elif stratum.is_folded:
-            backend.refold(stratum)
-            work.reason = "classes" if stratum.aggregate is None else "an aggregate"
-        else:
-            self._try_update(backend, stratum, reach.changes, work)
-        if work.how in (How.RECOMPUTE, How.SWITCH):
-            self._rebuild(backend, stratum, reach.changes, work)
-        work.derivations = self.watch.derivations - before
-        work.seconds = time.perf_counter() - began
-        return work
-
-    def _rebuild(self, backend: Backend, stratum: LogicalStratum, changes: int, work: StratumWork) -> None:
+    def rebuild(self, backend: Backend, stratum: LogicalStratum, changes: int, work: StratumWork) -> None:
         """Evaluates a stratum anew; `work` says what it has cost until now, and what the update should."""
         costs, watch = self.costs, self.watch
         before, touched = self._counted(), watch.touched
@@ -102,7 +87,9 @@ class Elastic(Strategy):
         if work.other is not None:
             work.reason = f"{work.reason}; it cost {work.cost:,.0f}, an update should have cost {work.other:,.0f}"
 
-    def _try_update(self, backend: Backend, stratum: LogicalStratum, changes: int, work: StratumWork) -> None:
+    def update_rules(
+        self, backend: Backend, stratum: LogicalStratum, changes: int, work: StratumWork, counters: Counters
+    ) -> None:
         """Maintains a stratum if that is the choice, within what it may cost. Says in `work` how it went."""
         costs, watch = self.costs, self.watch
         known = costs.known(stratum)
@@ -226,5 +213,7 @@ class Dense(Strategy):
     name: ClassVar[str] = "dense"
     annotation: ClassVar[Annotation] = Annotation(Support.VECTORS)
 
-    def update_rules(self, backend: Backend, stratum: LogicalStratum, counters: Counters) -> None:
+    def update_rules(
+        self, backend: Backend, stratum: LogicalStratum, changes: int, work: StratumWork, counters: Counters
+    ) -> None:
         backend.maintain(stratum, maintain, is_portable=False)

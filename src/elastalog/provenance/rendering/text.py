@@ -130,7 +130,7 @@ def shown_children(node: Drawn) -> tuple[tuple[Drawn, ...], int]:
 def walked(shown: Proof | Absence, most: int) -> Iterator[tuple[Drawn | str, int, bool, bool]]:
     """Every node to show, parents first, with its level, whether it is the last below its parent, and whether it was
     shown before, and with it all below. A text stands for the members that are not shown."""
-    roots = [fitting(shown, most)] if isinstance(shown, Proof) else shown.instantiations
+    roots: Sequence[Drawn] = [fitting(shown, most)] if isinstance(shown, Proof) else shown.instantiations
     pending: list[tuple[Drawn | str, int, bool]] = [(root, 0, True) for root in reversed(roots)]
     seen: set[int] = set()
     while pending:

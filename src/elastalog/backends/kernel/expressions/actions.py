@@ -131,7 +131,7 @@ def _compute(action: Compute, scope: Scope) -> Run:
                 return block, 0
         if is_sought and bound >= WIDE:
             # A wide number that the dictionary does not know is in no fact, and need not be learnt.
-            block[:used, slot], is_known = dictionary.find_integers(base, values)
+            block[:used, slot], is_known = dictionary.find_integers(values)
             return block, used if is_known is None else keep_rows(block, used, is_known)
         block[:used, slot] = words(values, bound)
         return block, used

@@ -63,10 +63,8 @@ def words_of(base: Base, dictionary: Dictionary) -> Callable[[Values, int], Word
     match base:
         case Base.SYMBOL | Base.RECORD:
             return lambda values, bound: values
-        case Base.NUMBER:
+        case Base.NUMBER | Base.UNSIGNED:
             return lambda values, bound: values if bound < WIDE else dictionary.from_integers(values)
-        case Base.UNSIGNED:
-            return lambda values, bound: values if bound < WIDE else dictionary.from_unsigned(values)
         case Base.FLOAT:
             return lambda values, bound: dictionary.from_floats(values)
         case _:

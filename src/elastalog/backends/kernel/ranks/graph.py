@@ -75,9 +75,7 @@ class Order:
         numbers = np.ascontiguousarray(self._sign * numbers)
         if self.base is Base.SYMBOL:
             return np.array([self._words[number] for number in numbers.tolist()], np.int32)
-        if self.base is Base.UNSIGNED:
-            return dictionary.from_unsigned(numbers.view(np.uint64))
-        return dictionary.from_integers(numbers)
+        return dictionary.from_integers(numbers.view(np.uint64) if self.base is Base.UNSIGNED else numbers)
 
     def _places_of(self, words: Vector) -> Numbers:
         known = self._known
