@@ -8,8 +8,8 @@ it does. What is left derives the same facts about classes and properties with n
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import combinations, count
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations, count, product
 from typing import Final
 
 from elastalog.analysis.graphs import reached
@@ -55,137 +55,110 @@ def _conflict(rule: str, *arguments: str) -> Atom:
 
 def rules_of(graph: Graph, asserted: Iterable[str]) -> list[Rule]:
     """The rules of an ontology. `asserted`: classes without a name that data speak of, which stay."""
-    rules = [*_simple_rules(graph), *_class_rules(graph), *_property_rules(graph), *_conflicts(graph)]
-    rules = [rule for rule in map(_readable, [*rules, *_schema_rules(graph)]) if rule is not None]
+    rules = [*_rules_by_table(graph), *_other_rules(graph), *_schema_rules(graph)]
+    rules = [rule for rule in map(_readable, rules) if rule is not None]
     return _with_thing(graph, unfolded(rules, set(asserted)))
 
 
 # --- rules of the profile ------------------------------------------------------------------------------------------
 
-_SIMPLE: Final = """
-rdfs:subClassOf                cax-sco   B(x) :- A(x)
-owl:equivalentClass            cax-eqc1  B(x) :- A(x)
-owl:equivalentClass            cax-eqc2  A(x) :- B(x)
-rdfs:domain                    prp-dom   B(x) :- A(x, y)
-rdfs:range                     prp-rng   B(y) :- A(x, y)
-rdfs:subPropertyOf             prp-spo1  B(x, y) :- A(x, y)
-owl:equivalentProperty         prp-eqp1  B(x, y) :- A(x, y)
-owl:equivalentProperty         prp-eqp2  A(x, y) :- B(x, y)
-owl:inverseOf                  prp-inv1  B(y, x) :- A(x, y)
-owl:inverseOf                  prp-inv2  A(y, x) :- B(x, y)
-owl:complementOf               cls-com   conflict(x, A, B) :- A(x), B(x)
-owl:SymmetricProperty          prp-symp  A(y, x) :- A(x, y)
-owl:TransitiveProperty         prp-trp   A(x, z) :- A(x, y), A(y, z)
-owl:FunctionalProperty         prp-fp    same(y, z) :- A(x, y), A(x, z), !=(y, z)
-owl:InverseFunctionalProperty  prp-ifp   same(y, z) :- A(y, x), A(z, x), !=(y, z)
-owl:IrreflexiveProperty        prp-irp   conflict(x, A) :- A(x, x)
-owl:AsymmetricProperty         prp-asyp  conflict(x, y, A) :- A(x, y), A(y, x)
+_TABLE: Final = """
+rdfs:subClassOf                cax-sco     B(x) :- A(x)
+owl:equivalentClass            cax-eqc1    B(x) :- A(x)
+owl:equivalentClass            cax-eqc2    A(x) :- B(x)
+rdfs:domain                    prp-dom     B(x) :- A(x, y)
+rdfs:range                     prp-rng     B(y) :- A(x, y)
+rdfs:subPropertyOf             prp-spo1    B(x, y) :- A(x, y)
+owl:equivalentProperty         prp-eqp1    B(x, y) :- A(x, y)
+owl:equivalentProperty         prp-eqp2    A(x, y) :- B(x, y)
+owl:inverseOf                  prp-inv1    B(y, x) :- A(x, y)
+owl:inverseOf                  prp-inv2    A(y, x) :- B(x, y)
+owl:complementOf               cls-com     conflict(x, A, B) :- A(x), B(x)
+owl:SymmetricProperty          prp-symp    A(y, x) :- A(x, y)
+owl:TransitiveProperty         prp-trp     A(x, z) :- A(x, y), A(y, z)
+owl:FunctionalProperty         prp-fp      same(y, z) :- A(x, y), A(x, z), !=(y, z)
+owl:InverseFunctionalProperty  prp-ifp     same(y, z) :- A(y, x), A(z, x), !=(y, z)
+owl:IrreflexiveProperty        prp-irp     conflict(x, A) :- A(x, x)
+owl:AsymmetricProperty         prp-asyp    conflict(x, y, A) :- A(x, y), A(y, x)
+owl:intersectionOf[]           cls-int2    B(x) :- A(x)
+owl:unionOf[]                  cls-uni     A(x) :- B(x)
+owl:oneOf[]                    cls-oo      A(B)
+owl:someValuesFrom             cls-svf1/2  A(x) :- P(x, y), B(y)
+owl:allValuesFrom              cls-avf     B(y) :- A(x), P(x, y)
+owl:hasValue                   cls-hv1     P(x, B) :- A(x)
+owl:hasValue                   cls-hv2     A(x) :- P(x, B)
+owl:maxCardinality=0           cls-maxc1   conflict(x, P, A) :- A(x), P(x, y)
+owl:maxCardinality=1           cls-maxc2   same(y, z) :- A(x), P(x, y), P(x, z), !=(y, z)
+owl:maxQualifiedCardinality=0  cls-maxqc1/2  conflict(x, P, A) :- A(x), P(x, y), C(y)
+owl:maxQualifiedCardinality=1  cls-maxqc3/4  same(y, z) :- A(x), P(x, y), P(x, z), C(y), C(z), !=(y, z)
+owl:propertyDisjointWith       prp-pdw     conflict(x, A, B) :- A(x, y), B(x, y)
+owl:AllDisjointProperties*     prp-pdw     conflict(x, A, B) :- A(x, y), B(x, y)
+owl:disjointWith               cax-dw      conflict(x, A, B) :- A(x), B(x)
+owl:AllDisjointClasses*        cax-dw      conflict(x, A, B) :- A(x), B(x)
 """
-"""Axioms that a rule is made of at once: of a property by its subjects A and objects B, of a class by its members A."""
+"""Axioms, with the rules that are made of each: of a property by its subjects A and objects B, of a class by its
+members A. B is each element of a list (`[]`), or A and B are any two that a member lists (`*`); or the object is a
+number (`=`). P is the property of a restriction A, C the class that it counts. With `/` the second rule stands for the
+first where a class is that of all things, and asks for nothing."""
 
 
-def _simple_rules(graph: Graph) -> Iterator[Rule]:
-    """The rules of Tables 5 to 7."""
-    for line in _SIMPLE.strip().splitlines():
-        axiom, name, text = line.split(maxsplit=2)
-        found = graph.pairs(axiom) or [(member, "") for member in graph.members(axiom)]
-        for a, b in found:
-            meant = {"A": a, "B": b}
-            head, *body = (
-                _atom(name, relation, tuple(meant.get(each, each) for each in arguments.split(", ")), meant)
-                for relation, arguments in re.findall(r"(!=|\w+)\(([^)]*)\)", text)
-            )
-            yield Rule(head, tuple(body), name)
+def _rules_by_table(graph: Graph) -> Iterator[Rule]:
+    """Most rules of Tables 5 to 7."""
+    for line in _TABLE.strip().splitlines():
+        axiom, names, text = line.split(maxsplit=2)
+        name, _, other = names.partition("/")
+        atoms = [(relation, each.split(", ")) for relation, each in re.findall(r"(!=|\w+)\(([^)]*)\)", text)]
+        for a, b in _instances(graph, axiom):
+            properties = graph.objects(a, "owl:onProperty") if "P(" in text else [""]
+            for p, c in product(properties, graph.objects(a, "owl:onClass") if "C(" in text else [b]):
+                meant = {"A": a, "B": b, "C": c, "P": p}
+                is_open = bool(other) and c == THING
+                used = name[:-1] + other if is_open else name
+                head, *body = (
+                    _atom(used, relation, [meant.get(x, x) for x in each], meant) for relation, each in atoms
+                )
+                yield Rule(head, tuple(atom for atom in body if not is_open or atom.relation != (CLASS, THING)), used)
 
 
-def _atom(name: str, relation: str, arguments: tuple[str, ...], meant: Mapping[str, str]) -> Atom:
+def _instances(graph: Graph, axiom: str) -> Sequence[tuple[str, str]]:
+    """What stands for A and B in the rules of an axiom of the table."""
+    name, _, number = axiom.rstrip("[]*").partition("=")
+    if number:
+        return [(a, b) for a, b in graph.pairs(name) if cardinality(b) == int(number)]
+    if axiom.endswith("[]"):
+        return [(a, item) for a, listed in graph.pairs(name) for item in graph.items(listed)]
+    if axiom.endswith("*"):
+        lists = (listed for node in graph.members(name) for listed in graph.objects(node, "owl:members"))
+        return [pair for listed in lists for pair in combinations(graph.items(listed), 2)]
+    return graph.pairs(name) or [(member, "") for member in graph.members(name)]
+
+
+def _atom(name: str, relation: str, arguments: Sequence[str], meant: Mapping[str, str]) -> Atom:
     """An atom of a rule of the table."""
     if relation == "conflict":
         return _conflict(name, *arguments)
     if relation not in meant:
         return _own(relation, *arguments)
-    return Atom((CLASS if len(arguments) == 1 else PROPERTY, meant[relation]), arguments)
+    return Atom((CLASS if len(arguments) == 1 else PROPERTY, meant[relation]), tuple(arguments))
 
 
-def _class_rules(graph: Graph) -> Iterator[Rule]:
-    """The others of Tables 6 and 7."""
+def _other_rules(graph: Graph) -> Iterator[Rule]:
+    """The others of Tables 4 to 7."""
     for c, members in graph.pairs("owl:intersectionOf"):
-        items = graph.items(members)
-        if items:
+        if items := graph.items(members):
             yield Rule(_class(c, "x"), tuple(_class(item, "x") for item in items), "cls-int1")
-        for item in items:
-            yield Rule(_class(item, "x"), (_class(c, "x"),), "cls-int2")
-    for c, members in graph.pairs("owl:unionOf"):
-        for item in graph.items(members):
-            yield Rule(_class(c, "x"), (_class(item, "x"),), "cls-uni")
-    for c, members in graph.pairs("owl:oneOf"):
-        for item in graph.items(members):
-            yield Rule(_class(c, item), (), "cls-oo")
-    for c, p in graph.pairs("owl:onProperty"):
-        yield from _restriction_rules(graph, c, p)
-
-
-def _restriction_rules(graph: Graph, c: str, p: str) -> Iterator[Rule]:
-    x, link = _class(c, "x"), _property(p, "x", "y")
-    for d in graph.objects(c, "owl:someValuesFrom"):
-        if d == THING:
-            yield Rule(x, (link,), "cls-svf2")
-        else:
-            yield Rule(x, (link, _class(d, "y")), "cls-svf1")
-    for d in graph.objects(c, "owl:allValuesFrom"):
-        yield Rule(_class(d, "y"), (x, link), "cls-avf")
-    for value in graph.objects(c, "owl:hasValue"):
-        yield Rule(_property(p, "x", value), (x,), "cls-hv1")
-        yield Rule(x, (_property(p, "x", value),), "cls-hv2")
-    two = (x, link, _property(p, "x", "z"))
-    apart = _own(UNEQUAL, "y", "z")
-    for limit in graph.objects(c, "owl:maxCardinality"):
-        if cardinality(limit) == 0:
-            yield Rule(_conflict("cls-maxc1", "x", p, c), (x, link), "cls-maxc1")
-        elif cardinality(limit) == 1:
-            yield Rule(_own(SAME, "y", "z"), (*two, apart), "cls-maxc2")
-    for limit in graph.objects(c, "owl:maxQualifiedCardinality"):
-        for d in graph.objects(c, "owl:onClass"):
-            one, other = ((), ()) if d == THING else ((_class(d, "y"),), (_class(d, "z"),))
-            if cardinality(limit) == 0:
-                name = "cls-maxqc2" if d == THING else "cls-maxqc1"
-                yield Rule(_conflict(name, "x", p, c), (x, link, *one), name)
-            elif cardinality(limit) == 1:
-                name = "cls-maxqc4" if d == THING else "cls-maxqc3"
-                yield Rule(_own(SAME, "y", "z"), (*two, *one, *other, apart), name)
-
-
-def _property_rules(graph: Graph) -> Iterator[Rule]:
-    """The others of Table 5."""
     for p, chain in graph.pairs("owl:propertyChainAxiom"):
-        items = graph.items(chain)
-        if items:
+        if items := graph.items(chain):
             body = tuple(_property(q, f"x{i}", f"x{i + 1}") for i, q in enumerate(items))
             yield Rule(_property(p, "x0", f"x{len(items)}"), body, "prp-spo2")
-    apart = _own(UNEQUAL, "y", "z")
     for c, keys in graph.pairs("owl:hasKey"):
-        items = graph.items(keys)
-        links = [_property(p, who, f"x{i}") for i, p in enumerate(items) for who in "yz"]
-        if items:
-            yield Rule(_own(SAME, "y", "z"), (_class(c, "y"), _class(c, "z"), *links, apart), "prp-key")
-
-
-def _conflicts(graph: Graph) -> Iterator[Rule]:
-    """What must not be: of Tables 4 to 7."""
-    apart = list(graph.pairs("owl:propertyDisjointWith"))
-    for node in graph.members("owl:AllDisjointProperties"):
-        apart += [pair for found in graph.objects(node, "owl:members") for pair in combinations(graph.items(found), 2)]
-    for p, q in apart:
-        yield Rule(_conflict("prp-pdw", "x", p, q), (_property(p, "x", "y"), _property(q, "x", "y")), "prp-pdw")
+        if links := [_property(p, who, f"x{i}") for i, p in enumerate(graph.items(keys)) for who in "yz"]:
+            body = (_class(c, "y"), _class(c, "z"), *links, _own(UNEQUAL, "y", "z"))
+            yield Rule(_own(SAME, "y", "z"), body, "prp-key")
     for node, p in graph.pairs("owl:assertionProperty"):
         for source in graph.objects(node, "owl:sourceIndividual"):
             for target in [*graph.objects(node, "owl:targetIndividual"), *graph.objects(node, "owl:targetValue")]:
                 yield Rule(_conflict("prp-npa1", source, p, target), (_property(p, source, target),), "prp-npa1")
-    disjoint = list(graph.pairs("owl:disjointWith"))
-    for node in graph.members("owl:AllDisjointClasses"):
-        disjoint += [pair for f in graph.objects(node, "owl:members") for pair in combinations(graph.items(f), 2)]
-    for c, d in disjoint:
-        yield Rule(_conflict("cax-dw", "x", c, d), (_class(c, "x"), _class(d, "x")), "cax-dw")
     for node in graph.members("owl:AllDifferent"):
         for found in [*graph.objects(node, "owl:members"), *graph.objects(node, "owl:distinctMembers")]:
             for item in graph.items(found):
