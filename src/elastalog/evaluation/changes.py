@@ -1,5 +1,4 @@
-"""An update, as ids by relation and rules that come and go; and what an epoch changed: the facts inserted and deleted,
-by relation."""
+"""An update, as words by relation and rules that come and go; and what an epoch changed, by relation."""
 
 from __future__ import annotations
 
@@ -35,8 +34,7 @@ _SHOWN = 10
 
 
 class RelationChanges:
-    """The facts of one relation that came and went: `inserted` and `deleted`, whose words are decoded when they are
-    read."""
+    """The facts of one relation that came and went. Their words are decoded when they are read."""
 
     __slots__ = ("deleted", "inserted")
 
@@ -82,8 +80,8 @@ _TYPES: Final = {Base.NUMBER: "Int64", Base.UNSIGNED: "UInt64", Base.FLOAT: "Flo
 
 
 class Changes(Renamed, Mapping[str, RelationChanges]):
-    """By relation; every declared relation has an entry, iteration shows those that changed. Asking for another raises
-    ElastalogError."""
+    """By relation. Every declared relation has an entry; iteration gives those that changed. Asking for any other
+    raises ElastalogError."""
 
     reports: tuple[Report, ...] = ()
     """What was taken of the rows of the update, where bad rows may pass."""
@@ -199,8 +197,9 @@ class Changes(Renamed, Mapping[str, RelationChanges]):
 
 @dataclass(slots=True)  # not frozen: there are many
 class Update:
-    """A fact in both ends up present. `source` and `batch` identify it, where it came from a stream. `rules` says how
-    the program changes, if it does. `digest`: of what was asked for, if another update could come under its batch."""
+    """A fact in both ends up present. `source` and `batch` identify an update that came from a stream. `rules`: how the
+    program changes, if it does. `digest`: of what was asked for, where another update could come under the same batch.
+    """
 
     deleted: Mapping[str, Matrix] = field(default_factory=dict)
     inserted: Mapping[str, Matrix] = field(default_factory=dict)
@@ -233,8 +232,8 @@ NO_RULES: Final = RuleTexts()
 
 
 def net_of(steps: Iterable[tuple[Mapping[str, Rows], Mapping[str, Rows]]]) -> ChangedWords:
-    """The facts that came and those that went, by relation, after all of some steps in a row, which have deleted and
-    inserted facts. A fact that came and went again is in neither."""
+    """The facts that came and those that went, by relation, after a row of steps that have deleted and inserted facts.
+    A fact that came and went again is in neither."""
     parts: dict[str, list[tuple[bool, Matrix]]] = {}
     for deleted, inserted in steps:
         for has_come, side in ((False, deleted), (True, inserted)):

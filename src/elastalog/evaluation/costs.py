@@ -85,10 +85,9 @@ class How(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """The choice for one stratum. `expected` is the number of derivations the model expects of an update, None without
-    experience, and `sure` how sure it is of that, from 0 to 1. `bootstrap`: what a bootstrap should take. Both as
-    `cost` and `other`: what the choice should cost, and the other one, in derivations of a bootstrap as they usually
-    are; None without experience."""
+    """The choice for one stratum. `expected`: the derivations that an update should take, None without experience, and
+    `sure` how sure that is, from 0 to 1. `bootstrap`: the derivations that a bootstrap should take. `cost` and `other`:
+    what the choice and its alternative should cost, in derivations of a usual bootstrap; None without experience."""
 
     stratum: int
     relations: tuple[str, ...]
@@ -151,7 +150,7 @@ class CostModel:
         helped: int = 0,
     ) -> None:
         """Remembers what an update cost, in how many steps (see `experience`), how many facts it touched, if that is
-        known, and how many steps more it would have been without other threads."""
+        known, and how many steps other threads spared it."""
         known = self.known(stratum)
         known.observe(features, derivations, steps, touched)
         left = steps / max(steps + helped, 1) if helped else 1.0
@@ -183,7 +182,7 @@ class CostModel:
 
     def rebuilt(self, stratum: LogicalStratum, features: Features, other: int) -> None:
         """Remembers that a stratum was evaluated anew instead of being updated, and how many of its facts are not as
-        they were, 0 if that is not known."""
+        they were; 0 if that is not known."""
         self.known(stratum).difference = Difference(features, other) if other else None
 
     def _give_credit(self, stratum: LogicalStratum, features: Features, derivations: int) -> None:
@@ -197,13 +196,13 @@ class CostModel:
     # --- choosing ---
 
     def least_budget(self, known: Experience) -> int | None:
-        """What an update may cost whatever it changes, if it is tried in any case: few spend more, and until one does
-        the choice can wait. None: it must be made now."""
+        """What an update that is tried in any case may cost whatever it changes: few spend more, and until then the
+        choice can wait. None: it must be made now."""
         return SETTINGS.least_budget if self.budget == AUTO and not known.may_skip else None
 
     def small(self, done: list[Any]) -> Small | None:
-        """The updates that need not be chosen one by one, for the same reason, to be noted in `done`; None: there are
-        none."""
+        """The updates that need not be chosen one by one, for the same reason; they are noted in `done`. None: there
+        are none."""
         if self.budget != AUTO:
             return None
         small, in_vain = self._small, self._in_vain
@@ -285,8 +284,8 @@ class CostModel:
         self._in_vain = {numbers[number] for number in self._in_vain if number in numbers}
 
     def forget_rates(self, before: CostModel, numbers: Mapping[int, int]) -> None:
-        """Forgets what was learnt about updates since `before`, whose strata have had other `numbers`: a rule that came
-        or went says nothing about facts."""
+        """Forgets what was learnt about updates since `before`, whose strata had other `numbers`: a rule that came or
+        went says nothing about facts."""
         earlier = {numbers[number]: known for number, known in before._strata.items() if number in numbers}
         for number, known in self._strata.items():
             known.forget_updates(earlier.get(number, Experience()))

@@ -27,7 +27,7 @@ NOTHING: Final[Mapping[str, Any]] = {}
 
 
 class Difference(RelationChanges):
-    """How one relation differs between two epochs. `moved`: the facts whose lowest proofs have another height in the
+    """How one relation differs between two epochs. `moved`: the facts whose lowest proof has another height in the
     later one, with columns `@was` and `@level`."""
 
     __slots__ = ("moved",)
@@ -135,10 +135,10 @@ def _between(
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """How a materialisation compares with the fixpoint, by relation: facts that should be there, facts that should
-    not, and facts with a wrong level or count. Empty when all is well. `same_way`: the relations whose rules were
-    evaluated in the way that sessions evaluate them, since there is no other for them: choice domains, subsumption,
-    equivalences. A mistake of that way would not be seen there."""
+    """How a materialisation compares with the fixpoint, by relation: missing facts, unwanted ones, and facts with a
+    wrong level or count. Empty when all is well. `same_way`: the relations that sessions, too, can only evaluate in the
+    way in which they were evaluated here, as choice domains, subsumption and equivalences: a mistake of that way would
+    go unseen."""
 
     missing: Mapping[str, int]
     unwanted: Mapping[str, int]
@@ -163,10 +163,10 @@ def compare(
     right: Backend,
     is_annotated: bool = True,
 ) -> Verification:
-    """Compares the declared relations of a backend with those of one that is right; their levels and counts only if
-    both mean the same by them. Which level a fact has that subsumption has left is a matter of history: only whether it
-    is explicit is compared. So it is which pairs a recursion has stored of an equivalence: the classes are compared,
-    and the explicit pairs."""
+    """Compares the declared relations of a backend with those of one that is right, and levels and counts only if both
+    mean the same by them. The level of a fact that subsumption has left depends on history: only whether it is explicit
+    is compared. So does the choice of the pairs that a recursion has stored of an equivalence: the classes and the
+    explicit pairs are compared."""
     subsumed = {name for stratum in backend.program.strata if stratum.dominance for name in stratum.relations}
     merged = backend.program.merged
     missing: dict[str, int] = {}

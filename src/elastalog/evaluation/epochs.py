@@ -3,10 +3,10 @@
 Between epochs the state is exactly the fixpoint of the rules over the explicit facts. An update that fails for whatever
 reason (an error in a rule, a limit, Ctrl-C) is rolled back, and the previous epoch stands.
 
-A *trial* is what an update would do, found by doing it and taking it back: no epoch is made, nothing is recorded or
-stored. The update is committed, so that all questions can be asked of its state as of any epoch. Then the annotations
-that it changed are written back; where a state is more than annotations, the inverse of the update leads back to the
-very same state, because what a strategy keeps for a state does not depend on the way there.
+A *trial* finds what an update would do by doing it and taking it back: no epoch is made, nothing is recorded or stored.
+The update is committed, so that its state can be asked anything, as any epoch can. Then the annotations that it changed
+are written back; where a state is more than annotations, the inverse of the update leads back to the very same state,
+because what a strategy keeps for a state does not depend on the way there.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ MOST_KEPT = 1_000_000
 
 @dataclass(slots=True)  # not frozen: that would take a twentieth of a small update
 class EpochRecord:
-    """What is remembered of an epoch: its number, the update as it took effect, what it changed and cost. Nothing in it
-    is changed afterwards."""
+    """What is remembered of an epoch: its number, the update as it took effect, what it changed and cost. Never changed
+    afterwards."""
 
     epoch: int
     deleted: int
@@ -79,8 +79,8 @@ class EpochRecord:
 
 class Epochs:
     """The epochs of one backend under one strategy. Epoch 0 is empty; the bootstrap makes epoch 1. `make_durable` is
-    called when an epoch is complete but not yet in force: it may make it durable, or raise to refuse it. `last`: the
-    record of the last one made here, even if Ctrl-C was held back until its commit was done."""
+    called when an epoch is complete but not yet in force; it may make it durable, or raise to refuse it. `last`: the
+    record of the last epoch made here, even if Ctrl-C was held back until its commit was done."""
 
     def __init__(self, backend: Backend, strategy: Strategy) -> None:
         self.backend = backend
@@ -95,8 +95,7 @@ class Epochs:
 
     def bootstrap(self, facts: dict[str, Matrix | FactFiles]) -> EpochRecord:
         """Loads the explicit facts of the first epoch, or takes the files that tasks have written of them, and
-        evaluates every stratum. The facts are taken out of the dict: while strata are evaluated they are not kept
-        twice."""
+        evaluates every stratum. The facts are taken out of the dict, so that they are not kept twice meanwhile."""
         began = time.perf_counter()
         filed = {name: given for name, given in facts.items() if not isinstance(given, np.ndarray)}
         here: dict[str, Any] = facts
@@ -137,8 +136,8 @@ class Epochs:
             return tuple(found if rewriting is None else rewriting.in_new_program(found))
 
     def apply(self, update: Update, *, heartbeats: bool = True) -> EpochRecord:
-        """Applies an update and commits it: the next epoch. Without `heartbeats`, one that changes no explicit fact and
-        no rule makes none."""
+        """Applies an update and commits it as the next epoch. Without `heartbeats`, there is no epoch if no explicit
+        fact and no rule changes."""
         began = time.perf_counter()
         backend, strategy, change = self.backend, self.strategy, update.rules
         if not backend.is_complete:
@@ -210,8 +209,8 @@ class Epochs:
         return record
 
     def touched_since(self, number: int) -> list[Mapping[str, Matrix]] | None:
-        """The facts that the updates since an epoch have touched, those among them that only have other derivations at
-        their level. None if that is not known: it is noted for a while from when this was last asked."""
+        """The facts that the updates since an epoch have touched, even if only their derivations at their level are
+        others. None if that is not known: it is noted for a while after this was last asked."""
         recent, self._recent = self._recent, deque(maxlen=_MOST_RECENT)
         shifts = self.backend.capabilities.shifts
         if shifts is None or recent is None or len(recent) != self.number - number:
@@ -272,7 +271,7 @@ class Epochs:
         )
 
     def trial(self, update: Update, limits: TrialLimits | None = None) -> Trial:
-        """What an update would do: within the block of a trial it is in force, and the backend answers for that state;
+        """A trial of an update: within its block the update is in force, and the backend answers for that state;
         afterwards all is as before."""
         return Trial(self.backend, self.strategy, update, limits)
 
@@ -291,7 +290,7 @@ class Epochs:
 
 @dataclass(frozen=True, slots=True)
 class TrialLimits:
-    """A trial of some strata only (by number), each maintained within a number of derivations and never evaluated anew.
+    """A trial of some strata, given by number, each maintained within a number of derivations and never evaluated anew.
     Strata above a relation are told that facts of it are absent or present, whatever its rules say. See `can_limit`."""
 
     strata: Collection[int]
@@ -302,10 +301,11 @@ class TrialLimits:
 
 class Trial:
     """Within a block the update is in force; the block gets what it changed, hidden relations included. The same trial
-    can be made again in the same state: if nothing was committed meanwhile, it then costs only what it changed.
+    can be made again in the same state, and then costs only what it changed, if nothing was committed meanwhile.
 
     Within the block of a trial with `limits`, only such trials may be made. Raises BudgetExceeded beyond them, and
-    where a stratum cannot be maintained."""
+    where a stratum cannot be maintained.
+    """
 
     def __init__(self, backend: Backend, strategy: Strategy, update: Update, limits: TrialLimits | None = None) -> None:
         self._backend = backend
@@ -362,8 +362,8 @@ class Trial:
         return shifts
 
     def _evaluate(self) -> None:
-        """Applies the update. The backend stays as it was if that fails, or if a `.limitsize` cuts the new state short:
-        from there no update leads back."""
+        """Applies the update. The backend stays as it was if that fails, or if a `.limitsize` cuts the new state short,
+        from which no update leads back."""
         backend = self._backend
         was_complete = backend.is_complete
         with transaction(backend, self._update.deleted, self._update.inserted, commit=self._commit):
@@ -415,7 +415,7 @@ class Trial:
 
 
 def can_limit(backend: Backend, strategy: Strategy) -> bool:
-    """Whether trials may have limits: where a state is levels and counts and nothing else, and one pass through the
-    strata is enough."""
+    """Whether trials may have limits: where a state is nothing but levels and counts, and one pass through the strata
+    is enough."""
     has_levels_only = backend.capabilities.shifts is not None and isinstance(strategy, Elastic)
     return has_levels_only and not backend.program.needed

@@ -1,10 +1,9 @@
 """What is known of the costs of one stratum, all of it counted: its last bootstrap, what updates of each size class
-took, what their derivations weigh, and which of them were in vain. A store keeps it.
+took, how much a derivation of theirs weighs, and which were in vain. A store keeps it.
 
-The unit of cost is a derivation of a bootstrap as they usually are; `benchmarks.fit_costs` measures it. An update takes
-about as much for every derivation, for every row that its joins look at and for every fact that it touches: each of
-these steps waits for memory that the one before led to. A bootstrap goes through rows in their order, which costs half
-as much.
+The unit of cost is a derivation of a usual bootstrap, as `benchmarks.fit_costs` measures it. An update takes about as
+much for every derivation, for every row that its joins look at and for every fact that it touches, since each of these
+steps waits for memory. A bootstrap goes through rows in their order, at half the cost.
 """
 
 from __future__ import annotations
@@ -54,9 +53,9 @@ LEAST_TO_WEIGH: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """An update as a stratum meets it: how many facts change that it reads or is given, and whether most of them go.
-    `inputs`: how many facts it reads, `facts`: how many it has, `given`: how many of these are explicit, `depth`: the
-    mean of their levels; 0 where that was not asked, or is not known."""
+    """An update as a stratum meets it: how many of the facts change that it reads or is given, and whether most of them
+    go. `inputs`: the facts it reads; `facts`: those it has; `given`: the explicit ones among these; `depth`: the mean
+    of their levels. 0 where that was not asked, or is not known."""
 
     changes: int
     is_loss: bool = False
@@ -68,9 +67,9 @@ class Features:
 
 @dataclass(frozen=True, slots=True)
 class Bootstrap:
-    """A bootstrap: the number of facts that it read (0: not known), its derivations, its cost but for beginning it and
-    comparing with what was there, and the rows that its joins looked up or made. `left`: the part of the work that
-    other threads left to one, 1 where there were none."""
+    """A bootstrap: the number of facts that it read (0: not known), its derivations, its cost, without that of
+    beginning it and of comparing with the facts that were there, and the rows that its joins looked up or made. `left`:
+    the part of the work that one of several threads had, 1 without threads."""
 
     inputs: int
     derivations: int
@@ -80,8 +79,7 @@ class Bootstrap:
 
     @classmethod
     def counted(cls, inputs: int, derivations: int, rows: int, rounds: int, spared: int = 0) -> Bootstrap:
-        """A bootstrap of which this was counted (see `Watch`); nothing but derivations where it was evaluated
-        elsewhere.
+        """A bootstrap from what was counted of it (see `Watch`); from derivations alone if it was evaluated elsewhere.
         What threads spare a bootstrap makes it the better choice sooner; what they spare an update is no effort."""
         if not rounds:
             return cls(inputs, derivations, float(derivations), rows)
@@ -91,15 +89,15 @@ class Bootstrap:
         return cls(inputs, derivations, joins * left + _OF_ROUND * rounds, rows, left)
 
     def rebuild_cost(self, facts: int) -> float:
-        """What evaluating a stratum anew costs: a bootstrap, what it costs to begin, and to compare with the facts that
-        it has, which threads share too."""
+        """The cost of evaluating a stratum anew: of the bootstrap, of beginning it, and of comparing with the facts it
+        has, which threads share too."""
         return self.cost + OF_FACT * facts * self.left + WEIGHT * SETTINGS.least_budget
 
 
 @dataclass(slots=True)
 class SizeClass:
-    """Updates of like size, from one number of changes up to twice as many: the moving averages of the logarithms of
-    their derivations and of their changes, and how many there were."""
+    """Updates of similar size, from one number of changes up to twice as many: how many there were, and the moving
+    averages of the logarithms of their derivations and of their changes."""
 
     mean: float
     size: float
@@ -108,8 +106,8 @@ class SizeClass:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What an update has made of a stratum, or a bootstrap instead of it: `other` of its facts are gone or have another
-    level or count, or have had one in between. `left`: the part of its steps that other threads left to one."""
+    """What an update, or a bootstrap instead of it, has made of a stratum: `other` of its facts have gone, have another
+    level or count, or had one in between. `left`: the part of its steps that one of several threads had."""
 
     features: Features
     other: int
@@ -131,9 +129,9 @@ class Expectation:
 
 @lru_cache(maxsize=1024)
 def size_class_of(changes: int, is_loss: bool) -> tuple[int, float]:
-    """The key of the size class of an update: the bits of its number of changes, negative for those that delete, since
-    a fact that is lost is looked for, and one that is gained is not; and the logarithm of that number. Every stratum of
-    a small update asks, for few changes."""
+    """The key of the size class of an update, and the logarithm of its number of changes. The key is the bits of that
+    number, negative for deletions, since only lost facts are searched for. Every stratum of a small update asks, for
+    few changes."""
     bits = max(changes, 1).bit_length()
     return -bits if is_loss else bits, log2(max(changes, 1))
 
@@ -152,8 +150,8 @@ def observe(sizes: dict[int, SizeClass], changes: int, is_loss: bool, derivation
 
 @dataclass(slots=True)
 class Experience:
-    """`sizes`: size classes by `size_class_of`. `weight`: what a derivation of an update costs, and `weighed` how often
-    that was seen. `credit`: how many updates need not be tried, negative where it is debt (see `costs`). `difference`:
+    """`sizes`: size classes by `size_class_of`. `weight`: the cost of a derivation of an update, and `weighed` how
+    often that was seen. `credit`: how many updates need not be tried; debt if negative (see `costs`). `difference`:
     what the last update has changed, if that is known."""
 
     bootstrap: Bootstrap | None = None
@@ -164,9 +162,9 @@ class Experience:
     difference: Difference | None = None
 
     def bootstrap_of(self, inputs: int) -> Bootstrap:
-        """What a bootstrap that reads this number of facts should take: as the last one; in proportion where it reads
-        less than half or more than twice as many; and a derivation for each where that one made none, as in a session
-        which begins empty. Without `inputs`, 0: as the last one."""
+        """The bootstrap to be expected if it reads this number of facts: the last one; in proportion where it reads
+        less than half or more than twice as many; a derivation for each fact where the last one made none, as in a
+        session that begins empty. Without `inputs`, 0: the last one."""
         last = self.bootstrap
         if last is None or (inputs and not last.derivations):
             return Bootstrap(inputs, inputs, inputs)
@@ -187,16 +185,16 @@ class Experience:
             self.weighed += 1
 
     def observe_least(self, features: Features, derivations: int) -> None:
-        """Learns that an update was abandoned after this many derivations: it would have taken more, most likely as
-        many again."""
+        """Learns that an update was abandoned after this many derivations: it would have taken more, most likely twice
+        as many."""
         expected = self.expect(features)
         if expected is None or expected.derivations < 1.5 * derivations:
             self.observe(features, 2 * derivations)
 
     def expect(self, features: Features) -> Expectation | None:
-        """What an update should take: as others of its size class took; or of the next one, in proportion to what it
-        changes, and no less than the facts take that should be others (see `_least`). One that undoes the last update:
-        what those take that will be others, helped as that was. None without experience."""
+        """What an update should take: what others of its size class took; or those of the nearest one, in proportion to
+        the changes, but no less than the facts take that will be others (see `_least`). For one that undoes the last
+        update: what those facts take, with the help that it had. None without experience."""
         last = self.difference
         is_gain = last is not None and last.features.is_loss and not features.is_loss
         if last is not None and is_gain and features.changes == last.features.changes:
@@ -218,15 +216,15 @@ class Experience:
 
     def _least(self, features: Features) -> float:
         """What an update should take at least, 0 where nothing is known. A fact of level n rests on n others below it,
-        in a row: of those as deep as most are, the share stays as it was that rests on none of what changes. A few
-        small updates say nothing of that: their changes hardly ever meet."""
+        in a row: of facts as deep as most are, the share stays that rests on no change. A few small updates say nothing
+        of that: their changes hardly ever meet."""
         below = features.inputs + features.given + (features.changes if features.is_loss else 0)
         stays = 1 - min(features.changes / max(below, 1), 1.0)
         return self._of_share(1 - stays**features.depth, features)
 
     def _of_share(self, share: float, features: Features) -> float:
-        """What an update takes that makes a share of the facts others, all of them gained: the share of a bootstrap's
-        derivations and rows that lead to them, since what is gained is looked for once."""
+        """What an update takes that makes a share of the facts others, all of them gained: that share of a bootstrap's
+        derivations and rows, since what is gained is looked for once."""
         bootstrap = self.bootstrap_of(features.inputs)
         return _OF_STEP * share * (bootstrap.derivations + bootstrap.rows) / self.weight
 
@@ -261,8 +259,8 @@ class Experience:
 
     @classmethod
     def of_json(cls, kept: Mapping[str, Any] | Sequence[Any]) -> Experience:
-        """What a store has kept. Of a list, which stores of before have, the first number is read: the derivations of
-        the last bootstrap."""
+        """What a store has kept. Earlier stores have a list, of which the first number is read: the derivations of the
+        last bootstrap."""
         if not isinstance(kept, Mapping):
             derivations = int(kept[0])
             return cls(Bootstrap(0, derivations, float(derivations)) if derivations else None)

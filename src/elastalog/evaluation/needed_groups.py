@@ -1,11 +1,11 @@
 """Epochs of programs in which recursion says for which groups aggregates are needed (see `planning.needed_groups`).
 
 The relations of handled groups are explicit facts that no user gave. A first epoch is evaluated without any, and then
-updated with the groups that turn out to be needed, until all are handled. An update that needs groups which are not
-handled is taken back and begun again with these: whatever it had derived was right, but not all. If that does not end
-soon, since one group leads to the next, they are looked for first, as in a first epoch: the update is committed,
-updated with what turns out to be needed, and all of it is taken back, by its inverse: what is kept for a state does not
-depend on the way there.
+updated with the groups that turn out to be needed, until all are handled. An update that needs further groups is taken
+back and begun again with these: whatever it had derived was right, but not all. If that does not end soon, since one
+group leads to the next, they are found first: the update is committed, and updated with the groups needed, as in a
+first epoch; then all of it is taken back by its inverse, since what is kept for a state does not depend on the way
+there.
 """
 
 from __future__ import annotations

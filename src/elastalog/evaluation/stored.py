@@ -107,8 +107,8 @@ class DurableEpochs:
         return found
 
     def after_commit(self) -> None:
-        """Puts a snapshot that has been written meanwhile in force, and begins one when it is due. The epoch is safe
-        already: when a snapshot cannot be written, the journal goes on."""
+        """Puts a snapshot in force that was written meanwhile, and begins one when it is due. The epoch is safe
+        already: if a snapshot cannot be written, the journal goes on."""
         try:
             self.store.finish_snapshot()
             coming = self.store.begin_snapshot(self._dictionary) if self.store.is_snapshot_due else None
@@ -193,7 +193,7 @@ def _differ(stored: Program, given: Program) -> bool:
 
 def restore(state: StoredState, epochs: Epochs, backend: Backend, dictionary: Dictionary | None = None) -> bool:
     """Puts a stored state in the place of a bootstrap. The dictionary must hold what was stored, or be given empty.
-    Returns whether all of it was stored: hidden relations may have been others when it was written."""
+    Returns whether all of it was stored: there may have been other hidden relations when it was written."""
     layout = layout_of(backend.program)
     is_as_stored = state.layout == layout
     if not is_as_stored and _declared(state.layout) != _declared(layout):
@@ -261,8 +261,8 @@ def _learnt(strategy: Strategy, strata: list[int] | None) -> dict[str, Any]:
 
 
 def written_elsewhere(backend: Backend, *, is_here: bool) -> WriteElsewhere | None:
-    """For a backend that has relations in files: writes those of the store from them, so that this process never holds
-    the facts. None for any other. `is_here`: other processes do not see the folder of the store."""
+    """Writes the relations of a store from the files that a backend has them in, so that this process never holds the
+    facts; None for other backends. `is_here`: other processes do not see the folder of the store."""
     elsewhere = backend.capabilities.elsewhere
     if elsewhere is None:
         return None

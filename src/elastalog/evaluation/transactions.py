@@ -18,8 +18,8 @@ def transaction(
     anew: frozenset[str] = frozenset(),
     commit: Callable[[], None] | None = None,
 ) -> Iterator[None]:
-    """Begins an update, for the block to bring strata to their fixpoints, and commits it; an error or Ctrl-C takes it
-    back. `commit`: commits it together with what must not be without it."""
+    """Begins an update, in whose block strata are brought to their fixpoints, and commits it; an error or Ctrl-C takes
+    it back. `commit`: commits it together with what depends on it."""
     try:
         backend.begin(deleted, inserted, anew)
         yield

@@ -1,5 +1,5 @@
-"""Ontologies and data as a session: a relation for each class and each property, rules for the axioms. And triples
-instead of facts: proofs, absence and repairs, asked for and shown with prefixed names."""
+"""Ontologies and data as a session: a relation for each class and each property, and rules for the axioms. And triples
+instead of facts: proofs, absence and repairs with prefixed names."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ Files = str | os.PathLike[str]
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """What ontologies and data come to: the text of a program, the facts by relation, which relation is which class or
-    property, and what is outside of the profile."""
+    """The result of translating ontologies and data: the text of a program, the facts by relation, which relation is
+    which class or property, and what is outside of the profile."""
 
     text: str
     facts: dict[str, pa.Table]
@@ -142,8 +142,7 @@ def translate(
 
 
 def _in_data(triples: Triples, codes: np.ndarray) -> tuple[dict[int, str], dict[int, str], np.ndarray]:
-    """The classes and properties that data speak of, by their numbers, and which triples say of what class something
-    is."""
+    """The classes and properties in the data, by their numbers, and which triples give the class of something."""
     place = code_of(triples, TYPE)
     is_type = codes[:, 1] == place
     classes = {code: triples.terms[code].as_py() for code in np.unique(codes[is_type, 2]).tolist()}
@@ -223,15 +222,15 @@ def program_text(rules: Iterable[Rule], names: Names, has_equality: bool) -> str
 
 
 def declaration(kind: str, term: str, name: str) -> str:
-    """The declaration of a relation, of which updates may give facts beside those that rules derive, and its row in
-    the table of names."""
+    """The declaration of a relation, to which updates may add facts beside those that rules derive, and its row in the
+    table of names."""
     columns = "x: symbol" if kind == CLASS else "x: symbol, y: symbol"
     return f'.decl {name}({columns})\n.input {name}(IO=updates)\n{NAMES}("{name}", "{kind}", {write_string(term)}).'
 
 
 def export(db: Database, path: Files, *, form: str | None = None, explicit: bool = False) -> int:
-    """Writes the triples of a session that `load` has made to a file, and says how many they are: all that hold,
-    without the reflexive ones of `owl:sameAs`; with `explicit`, those that were given."""
+    """Writes the triples of a session that `load` has made to a file, and returns their number: all that hold, without
+    the reflexive ones of `owl:sameAs`; with `explicit`, those that were given."""
     names = Names.in_program(db)
     target = Path(path)
     lines = [f"{' '.join(triple)} .\n" for triple in all_triples(db, names, explicit)]

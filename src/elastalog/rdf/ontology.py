@@ -346,8 +346,7 @@ def _wrong(graph: Graph, node: str, allowed: set[str], seen: set[str]) -> Iterat
 
 
 def _place(texts: Mapping[Path, str], subject: str, construct: str) -> str:
-    """The file, and the line where the subject is written for the first time with the construct behind it, or at
-    all."""
+    """The file, and the line where the subject first stands before the construct, or stands at all."""
     forms = [re.escape(subject.strip("<>"))]
     if subject[0] == "<":
         local = re.escape(re.split(r"[#/]", subject.strip("<>"))[-1])

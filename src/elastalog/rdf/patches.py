@@ -88,8 +88,8 @@ def parse_patch(text: str, file: str) -> Patch:
 
 
 def apply(db: Any, patch: Files | str | Patch, *, source: str | None = None, batch: str | int | None = None) -> Changes:
-    """Applies a patch to a session that `load` has made, as one update. Classes and properties that are new get
-    relations; axioms cannot come or go so, since rules are made of them."""
+    """Applies a patch to a session that `load` has made, as one update. New classes and properties get relations;
+    axioms cannot come or go so, since rules are made of them."""
     with db.update(source, batch) as update:
         fill(update, db, patch if isinstance(patch, Patch) else read_patch(patch))
     changes: Changes = update.changes
@@ -123,8 +123,7 @@ def _node(triple: tuple[str, str, str]) -> tuple[str, str]:
 
 
 def _additions(db: Any, names: Names, patch: Patch) -> Iterator[str]:
-    """Declarations of classes and properties that are new, and the rules of equality if it is spoken of for the first
-    time."""
+    """Declarations of new classes and properties, and the rules of equality when it is first used."""
     has_equality = any(f"{SAME}(x, y)." in line for line in db.program.tree.source.text.splitlines() if ":-" in line)
     new = [_node(triple) for triple in patch.added if not _is_known(names, triple)]
     made = Names.of([*names.relations, *new], names.prefixes, {})

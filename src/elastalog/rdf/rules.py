@@ -1,8 +1,8 @@
 """OWL 2 RL axioms as rules over a relation for each class and each property.
 
-Every rule of the profile (Tables 4 to 9 of OWL 2 Profiles) is instantiated with the axioms there are: for `A subClassOf
-B` rule cax-sco becomes `B(x) :- A(x).` Then classes without a name are unfolded: where one follows, what follows from
-it does. What is left derives the same facts about classes and properties with names, and is written in the language.
+Every rule of the profile (Tables 4 to 9 of OWL 2 Profiles) is instantiated with the axioms: for `A subClassOf B`, rule
+cax-sco becomes `B(x) :- A(x).` Then classes without a name are unfolded: where such a class follows, its consequences
+do. What is left derives the same facts about named classes and properties, and is written in the language.
 """
 
 from __future__ import annotations

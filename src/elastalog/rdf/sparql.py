@@ -1,6 +1,5 @@
-"""SPARQL: rdflib parses and evaluates it, but for basic graph patterns: each becomes one query of the language, which
-the session answers. What stands around them (OPTIONAL, FILTER, GROUP BY and so on) means what it means there.
-"""
+"""SPARQL: rdflib parses and evaluates it, except for basic graph patterns: each becomes one query of the language,
+which the session answers. What stands around them (OPTIONAL, FILTER, GROUP BY and so on) keeps its meaning."""
 
 from __future__ import annotations
 
@@ -69,7 +68,8 @@ class Solutions:
 
 def sparql(db: Database, text: str) -> Solutions | bool:
     """The answers to a SELECT, the triples of a CONSTRUCT, or whether an ASK has answers. `db`: a session that `load`
-    has made, or one with a relation `triple` of three symbols. What is not covered is an error with its place."""
+    has made, or one with a relation `triple` of three symbols. For what is not covered there is an error with its
+    place."""
     require_text("a query is a text", text, "write it in SPARQL: `SELECT ?x WHERE { ?x a ex:Person }`")
     names = Names.in_program(db) if NAMES in db.schemas or "triple" not in db.schemas else None
     query = _parsed(text, names)
@@ -153,8 +153,8 @@ def _matches(context: Any, part: Any) -> Iterator[Any]:
 
 
 class _Answers:
-    """The triples of a session, as rdflib evaluates queries over them. A pattern is asked for once, whatever is bound
-    when it is needed."""
+    """The triples of a session, over which rdflib evaluates queries. A pattern is asked once, whatever is bound when it
+    is needed."""
 
     def __init__(self, db: Database, names: Names | None, text: str) -> None:
         self._db, self._names, self._text = db, names, text

@@ -40,7 +40,7 @@ THING, NOTHING = iri("owl:Thing"), iri("owl:Nothing")
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """Which relation stands for which class and property, and prefixes. `relations`: name of a relation by kind and
+    """Which relation stands for which class and property, and prefixes. `relations`: names of relations by kind and
     term."""
 
     relations: dict[tuple[str, str], str]
@@ -48,8 +48,8 @@ class Names:
 
     @staticmethod
     def of(nodes: Iterable[tuple[str, str]], prefixes: Mapping[str, str], words: Mapping[str, str]) -> Names:
-        """Names for classes and properties, by the last part of each IRI; several with one last part, and those that
-        mean something else in a program, have their prefix before it. `words`: what nodes without an IRI are called."""
+        """Names for classes and properties, by the last part of each IRI. A prefix is added where several have the same
+        one, or where it means something else in a program. `words`: names for nodes without an IRI."""
         known = {**WELL_KNOWN, **prefixes}
         plain: dict[str, list[tuple[str, str]]] = {}
         for node in sorted(set(nodes)):

@@ -1,5 +1,5 @@
-"""Arrow arrays from NumPy arrays and texts and back, without `pa.array` and `to_numpy`: where pandas is installed these
-import it, which takes longer than a small program, and swallows an interrupt that comes meanwhile."""
+"""Arrow arrays from NumPy arrays and texts and back, without `pa.array` and `to_numpy`: these import pandas where it is
+installed, which takes longer than a small program, and swallows an interrupt that comes meanwhile."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""A block of lines of plain fields as words, as far as that goes without the dictionary; and words as such lines.
+"""A block of lines of plain fields as words, as far as possible without the dictionary; and words as such lines.
 
-Plain: numbers of few decimal digits, and symbols, which may hold any bytes of UTF-8 but delimiters and line ends. Other
-blocks are left to other readers. Compiled operators turn bytes into words without anything between. A block has a small
-table of its own, so that several blocks can be read at once: symbols are numbered in the order in which the block first
-has them, and translated when the dictionary has given them ids.
+Plain are numbers of few decimal digits, and symbols, which may hold any bytes of UTF-8 except delimiters and line ends.
+Other blocks are left to other readers. Compiled operators turn bytes into words directly. A block has a small table of
+its own, so that several blocks can be read at once: symbols are numbered in the order in which the block first has
+them, and translated when the dictionary has given them ids.
 """
 
 from __future__ import annotations
@@ -116,9 +116,9 @@ def number_of(data, start, end, may_be_negative):
 
 @operator(types.int64, GIVEN_BYTES, INT, INT, INT, PLACES, SLOTS, INT, PLACES, PLACES, SLOTS, MATRIX, PLACES)
 def read_lines(data, start, stop, delimiter, kinds, slots, shift, begins, ends, hashes, words, state):
-    """Reads the lines between two places of a block, the last byte of which is a line end, into words; the distinct
-    symbols, where they lie, and their hashes go into a table that must be empty. Returns an outcome; with DONE also how
-    many rows and symbols there are, and whether every byte is ASCII."""
+    """Reads the lines between two places of a block, which end with a line end, into words; the distinct symbols, their
+    places and hashes go into a table that must be empty. Returns an outcome; with DONE also the numbers of rows and
+    symbols, and whether every byte is ASCII."""
     mask = uint64(slots.shape[0] - 1)
     high = uint64(shift)
     columns = kinds.shape[0]
@@ -270,9 +270,8 @@ def measure_lines(words, kinds, ends):
 
 @operator(types.int64, GIVEN_MATRIX, INT, INT, PLACES, INT, GIVEN_BYTES, GIVEN_PLACES, BYTES, PLACES)
 def write_lines(words, start, stop, kinds, delimiter, texts, ends, out, state):
-    """Writes rows of words as lines: symbols are texts of a table, numbers narrow. Returns an outcome; NEXT is the
-    first row that is not written, FILLED how many bytes are, NEEDED how many a line takes for which there is no
-    room."""
+    """Writes rows of words as lines: symbols are texts of a table, numbers are narrow. Returns an outcome; NEXT is the
+    first row not written, FILLED the number of bytes written, NEEDED the bytes of a line that finds no room."""
     columns = kinds.shape[0]
     filled = 0
     outcome = DONE
@@ -376,8 +375,8 @@ def read_block(data: NDArray[np.uint8], start: int, stop: int, delimiter: int, k
 
 
 class _Scratch:
-    """Arrays that a thread needs while it reads a block: memory that was used before costs nothing. `distinct`:
-    how many symbols a byte of the last block had."""
+    """Arrays that a thread needs to read a block: memory that was used before costs nothing. `distinct`: the symbols
+    per byte of the last block."""
 
     __slots__ = ("_rows", "_slots", "distinct")
 
@@ -404,8 +403,8 @@ _SPARE: list[_Scratch] = []
 
 
 def lines_of(words: Words, kinds: Integers, delimiter: int, dictionary: Dictionary) -> Iterator[memoryview | Words]:
-    """The lines of rows of words, in parts that are valid until the next is asked for; rows that cannot be written so
-    are given back, as few as need be."""
+    """The lines of rows of words, in parts that are valid until the next is asked for. As few rows as possible are
+    given back where some cannot be written so."""
     texts, ends = dictionary.symbols.placed()
     out: NDArray[np.uint8] = np.empty(_BYTES_AT_ONCE, np.uint8)
     state = np.zeros(3, np.int64)

@@ -89,8 +89,8 @@ def as_base_column(
 
 
 def converted_values(schema: Schema, table: pa.Table) -> int:
-    """How many values of a table have another type than the declared one, and are taken because they say the same in
-    it."""
+    """The number of values in a table that have another type than the declared one, and are taken because they mean the
+    same in it."""
     if not schema.arity or [(f.name, f.type) for f in table.schema] == [(f.name, f.type) for f in schema.arrow()]:
         return 0
     return sum(

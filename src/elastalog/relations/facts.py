@@ -91,10 +91,11 @@ FrameMaker: TypeAlias = "Callable[[Relation, bool, Any], Any]"
 
 
 class Relation(Renamed):
-    """The facts of a relation, or the answers to a query. `len`, iteration over tuples of Python values, `in`,
-    conversion to Arrow, pandas and polars; anything that speaks the Arrow stream protocol can read it directly.
+    """The facts of a relation, or the answers to a query: `len`, iteration over tuples of Python values, `in`,
+    conversion to Arrow, pandas and polars. Anything that speaks the Arrow stream protocol can read it directly.
 
-    The relations of a session are live: they show the latest epoch whenever they are read."""
+    The relations of a session are live: they show the latest epoch whenever they are read.
+    """
 
     def __init__(
         self,
@@ -182,7 +183,7 @@ class Relation(Renamed):
 
     def to_arrow(self, annotations: bool = False, types: Mapping[str, Any] | None = None) -> pa.Table:
         """An Arrow table. With `annotations`, columns `@level` and `@count` follow, if the strategy keeps them.
-        `types`: Arrow types for some columns, as `{"day": "date32", "is_open": "bool"}`, that their values can have."""
+        `types`: Arrow types for some columns, as `{"day": "date32", "is_open": "bool"}`."""
         from elastalog.relations.tables import to_table, with_types
 
         facts = self._fetch()

@@ -53,8 +53,8 @@ def vectorised(function: Callable[..., Any]) -> Vectorised:
 
 @dataclass(frozen=True, slots=True)
 class OfRecords:
-    """A function that takes or gives records, which are to it what they are to Python: tuples, `None` for nil, and
-    `Branch`es. `result`: the type of what it gives, if that is made of values."""
+    """A function that takes or gives records as Python has them: tuples, `None` for nil, and `Branch`es. `result`: the
+    type of what it gives, if that is a record."""
 
     function: Callable[..., Any]
     result: RecordType | None
@@ -137,11 +137,12 @@ def results_of(
 def functions_for(
     program: CheckedProgram, given: Functions | None, *, may_lack: bool = False
 ) -> dict[str, Callable[..., Any]]:
-    """The functions that a program uses. Raises an error for one that is not a function, or, unless some `may_lack`,
-    missing.
+    """The functions that a program uses. Raises an error for one that is not a function, and for a missing one unless
+    some `may_lack`.
 
-    To Soufflé, `stateful` says that a function is given its tables of texts and records; one in Python has no need of
-    them. What a library in C would have to be given is missing here."""
+    To Soufflé, `stateful` says that a function is given its tables of texts and records. In Python it has no need of
+    them; to a library in C they cannot be given here.
+    """
     if given is not None and not isinstance(given, Mapping):
         raise wrong_kind("`functors` is a mapping", given, 'give functions by name: `{"f": f}`')
     given = given or {}
@@ -221,8 +222,8 @@ class LibraryFunction:
 def library_functions(
     program: CheckedProgram, libraries: Iterable[str | os.PathLike[str]]
 ) -> dict[str, LibraryFunction]:
-    """The functions that a program declares and that libraries have; of several the first has it. Raises ElastalogError
-    for a library that cannot be loaded."""
+    """The functions that a program declares and that libraries have, each from the first that has it. Raises
+    ElastalogError for a library that cannot be loaded."""
     found: dict[str, LibraryFunction] = {}
     for library in libraries:
         require_place("a library is a file", library, "give its path")

@@ -1,9 +1,9 @@
 """An interner of texts in three arrays: all texts one after the other, where each ends, and a slot table that finds
-them. A text costs its bytes and some 30 more; whole Arrow columns are encoded by one call of a compiled operator.
+them. A text costs its bytes and some 30 more; one call of a compiled operator encodes a whole Arrow column.
 
 The slot table is made, and kept up, when a text is looked for: texts that come from a store cost nothing until then.
-Arrays beyond a limit lie in files of this process, which the system maps into memory piece by piece, as they are looked
-at, and takes out again where it is short: a dictionary may be larger than memory.
+Arrays beyond a limit lie in files of this process, which the system maps into memory and out again piece by piece: a
+dictionary may be larger than memory.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ class PlacedTexts(NamedTuple):
 
 
 class LargeInterner:
-    """A bijection between texts and ids 0, 1, 2, … Everything but reading texts by id needs a lock; readers see no id
+    """A bijection between texts and ids 0, 1, 2, … Everything but reading texts by id needs a lock: readers see no id
     before its text is written, and arrays that grow are replaced. `_index`: the slot table and the number of texts in
-    it. `_process`: whose arrays these are."""
+    it. `_process`: the one that the arrays belong to."""
 
     __slots__ = ("_bytes", "_ends", "_index", "_length", "_process", "_recent", "_state")
 
@@ -80,8 +80,8 @@ class LargeInterner:
         return self._length
 
     def expect(self, size: int) -> None:
-        """Makes room for texts that come from files of `size` bytes: growing step by step takes a third of the time
-        of entering them. What is not used in the end costs addresses, and no memory."""
+        """Makes room for texts that come from files of `size` bytes: growing step by step takes a third of the time of
+        entering them. What stays unused costs addresses, and no memory."""
         size = min(size, _MOST_EXPECTED, most_in_memory())
         self._take_hold()
         count = self._length + size // _BYTES_A_TEXT

@@ -1,5 +1,5 @@
-"""What the words of some facts mean, where the dictionary lies elsewhere, mostly in files. No more of it is kept than
-these facts need: a task that reads a share of them has no need of room for a dictionary of any size."""
+"""The part of a dictionary that some facts need, where the dictionary lies elsewhere, mostly in files: a task that
+reads a share of the facts needs no room for all of it."""
 
 from __future__ import annotations
 

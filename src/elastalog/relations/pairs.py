@@ -22,8 +22,8 @@ _SOME = 4
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """Each of `members` with the members at some places: from `start` up to `stop`, but not from `left_out` up to
-    `resumed`. Members of one class stand together."""
+    """Each of `members` with the members at some places: from `start` to `stop`, except from `left_out` to `resumed`.
+    Members of one class are next to each other."""
 
     members: Words
     start: np.ndarray
@@ -65,8 +65,8 @@ class _Layout:
 
 
 class Pairs:
-    """The pairs of some classes that are not pairs of others, given as rows of a member and what names its class. Their
-    layout is computed when they are read: to say how many there are takes less."""
+    """The pairs of some classes that are not pairs of others. Classes are rows of a member and the name of its class.
+    Their layout is computed when they are read: to count them takes less."""
 
     __slots__ = ("_classes", "_laid", "_size")
 
@@ -87,8 +87,8 @@ class Pairs:
 
     @staticmethod
     def changed(now: Words, came: Words, went: Words) -> tuple[Pairs, Pairs]:
-        """The pairs that came and those that went, given the classes that changed as they are now, and the rows of
-        members that came and went: a member with other rows than before has moved."""
+        """The pairs that came and those that went, given the changed classes as they are now, and the rows of members
+        that came and went: a member with other rows than before has moved."""
         before_and_now: list[Words] = []
 
         def before() -> Words:
@@ -141,8 +141,8 @@ class Pairs:
 
 
 def _numbers_of_changes(now: Words, came: Words, went: Words) -> tuple[int, int]:
-    """How many pairs came, and how many went. Members that have not moved are together as they were; those that moved
-    together, from one class to another, too."""
+    """The numbers of pairs that came and went. Members that have not moved are together as before, and so are those
+    that moved together from one class to another."""
     names = np.sort(np.concatenate((came[:, 1], went[:, 1])))
     names = names[np.concatenate(([True], names[1:] != names[:-1]))]  # `numpy.unique` takes several times as long
     of_came, of_went = np.searchsorted(names, came[:, 1]), np.searchsorted(names, went[:, 1])

@@ -102,7 +102,7 @@ def decode(
     dictionary: Dictionary, word: int, memory: dict[int, Value] | None = None, *, is_public: bool = False
 ) -> Value:
     """The value of a record's word; `is_public`: as `public_value` has it. `memory`: those decoded before, since
-    records share their parts. Records may be nested deeper than Python calls go."""
+    records share parts. Records may be nested deeper than Python calls go."""
     known: dict[int, Value] = {} if memory is None else memory
     pending = [word]
     while pending:

@@ -43,8 +43,8 @@ def columns_of_rows(schema: Schema, rows: Iterable[Any]) -> tuple[int, list[pa.A
 def columns_of_good_rows(
     schema: Schema, rows: Iterable[Any]
 ) -> tuple[int, list[pa.Array], list[tuple[int, Fault, Any]]]:
-    """The number and the columns of those rows of Python values that can be facts, and the others: their numbers from
-    1, what is wrong, the row."""
+    """Of rows of Python values, the number and the columns of those that can be facts, and the others: their numbers
+    from 1, what is wrong, the row."""
     given = rows if isinstance(rows, list) else list(rows)
     listed: list[Any] = given
     if not all(issubclass(kind, tuple | list) for kind in set(map(type, given))):
@@ -258,8 +258,8 @@ def row_diagnostic(schema: Schema, place: str, fault: Fault, more: int) -> Diagn
 
 
 class JsonValues:
-    """Reads the values in some bytes of JSON. A number that is too large for any type, and a name that an object has
-    twice, are faults; Python would take infinity, and the last of the two."""
+    """Reads the values in some bytes of JSON. Numbers too large for any type, and repeated names in an object, are
+    faults; Python would take infinity, and the last value."""
 
     def __init__(self, data: bytes) -> None:
         self._fault: Fault | None = None
@@ -308,7 +308,7 @@ _LARGE = re.compile(rb"[eE]\+?[0-9]{3}|[0-9]{300}")
 
 
 def row_from_json(schema: Schema, row: Sequence[Any]) -> tuple[Any, ...]:
-    """The row with floats where texts (`nan`, `NaN`, `inf`, `Infinity`) stand for them, in records too; what fits no
+    """The row with floats in the place of texts such as `nan`, `Infinity` and `-inf`, in records too; what fits no
     column stays as it is."""
     if len(row) != schema.arity:
         return tuple(row)

@@ -1,8 +1,8 @@
-"""The columns of a relation, names and base types, and which column given is which column declared.
+"""The columns of a relation, names and base types, and which given column stands for which declared one.
 
-**Names decide**: if any name given is a declared one (ignoring case), columns go by name: every attribute must be
-found, and columns that the relation does not have are left out, with a warning. Only if none is do they go by position.
-Never a silent swap.
+**Names decide**: if any given name is a declared one (ignoring case), columns go by name: every attribute must be
+found, and columns that the relation does not have are left out, with a warning. Otherwise they go by position. Never a
+silent swap.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ class Column:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Schema:
-    """A relation's name and columns, in order. If all columns are of whole numbers or texts, `parts` has of each where
-    its values are in facts one after the other, and the least value that is its own word, None of texts; of columns
-    that are all alike there is one part; and `kinds` has the type of a plain value of each. `is_of_texts`: all of them
-    are. Every small update asks."""
+    """A relation's name and columns, in order. If all columns are whole numbers or texts, `parts` has for each where
+    its values are in facts one after the other, and the least value that is its own word, None for texts; columns that
+    are all alike are one part; and `kinds` has the type of a plain value of each. `is_of_texts`: all are texts. Every
+    small update asks."""
 
     name: str
     columns: tuple[Column, ...]
@@ -176,8 +176,8 @@ def _are_chosen(names: Sequence[str]) -> bool:
 
 
 def warn_of_left_out(schema: Schema, names: Iterable[str], location: str | None, ops: Iterable[object] = ()) -> None:
-    """Warns of columns that are left out since the relation has none of their names, if there are any. `ops`: values
-    of a column `op` among them; rows whose values are all signs are changes, and refused."""
+    """Warns of columns that are left out since the relation has none of their names. `ops`: values of a column `op`
+    among them; if all are signs, the rows are changes, and refused."""
     if not (listed := list(names)):
         return
     location = _whole(location)
@@ -210,8 +210,8 @@ def goes_by_name(declared: Iterable[str], given: Iterable[str]) -> bool:
 
 
 def places_by_name(declared: Sequence[str], given: Sequence[str]) -> list[int | None]:
-    """The place of each declared name among those given: the name itself, or else the only one that differs from it in
-    nothing but case. None where there is none, and where several are equally good."""
+    """The place of each declared name among those given: the same name, or else the only one that differs in nothing
+    but case. None if there is none, or several are equally good."""
     exact = Counter(given)
     folded = Counter(name.casefold() for name in given if name not in declared)
     by_name = {name: i for i, name in enumerate(given)}
@@ -228,8 +228,8 @@ def places_by_name(declared: Sequence[str], given: Sequence[str]) -> list[int | 
 
 
 def values_by_name(schema: Schema, row: Mapping[str, Any], left_out: dict[str, object]) -> list[Any] | Fault:
-    """The values of a row that names them, in the order of the columns. Such a row has no positions: every attribute
-    is found, or it is at fault. Names that the relation does not have are added to `left_out`, with a value."""
+    """The values of a row that names them, in the order of the columns. Such a row has no positions: a missing
+    attribute is a fault. Names that the relation does not have are added to `left_out`, with a value."""
     if row.keys() == set(schema.names):
         return [row[name] for name in schema.names]
     names = list(row)

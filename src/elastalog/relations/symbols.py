@@ -1,8 +1,8 @@
 """The symbol dictionary: texts as small integers, append-only.
 
-Ids count from 0 in order of first appearance and keep their meaning for the life of a database, so a relation never has
-to be re-encoded. A few texts are Python objects, quick to ask one by one and nothing to compile, but some 200 bytes a
-text; beyond that they move, once, to arrays with compiled operators.
+Ids count from 0 in order of first appearance and keep their meaning for the life of a database, so that a relation
+never has to be re-encoded. A few texts are Python objects, quick to ask one by one, with nothing to compile, but some
+200 bytes each; when there are more they move, once, to arrays with compiled operators.
 
 Reading texts by id needs no lock: nothing is ever changed or removed. Looking for ids excludes others.
 """

@@ -169,8 +169,7 @@ def is_pandas(rows: Any) -> bool:
 
 
 def _table_of_pandas(frame: Any) -> pa.Table | None:
-    """None when a column holds a mixture of types, or values that Arrow has no type for: then rows are looked at one by
-    one."""
+    """None when a column has mixed types, or values for which Arrow has no type: then rows are looked at one by one."""
     columns = []
     try:
         for i in range(frame.shape[1]):
@@ -250,8 +249,8 @@ def _not_rows(schema: Schema, rows: Any) -> ElastalogError:
 
 
 def words_of_few_tuples(schema: Schema, rows: list[Any], dictionary: Dictionary) -> Words | None:
-    """The words of rows. None if they are many, or one is no tuple of values of the plainest kind: then it, and what
-    may be wrong with it, must be looked at with care."""
+    """The words of rows. None if they are many, or if one is not a tuple of the plainest values: it, and what may be
+    wrong with it, must then be looked at with care."""
     number, kinds = len(rows), schema.kinds
     if not kinds or number > SETTINGS.few_rows or not _TUPLES.issuperset(map(type, rows)):
         return None

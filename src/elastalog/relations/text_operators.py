@@ -119,9 +119,9 @@ def enter(texts, ends, first, last, slots, shift):
     types.void, GIVEN_BYTES, PLACES, PLACES, SLOTS, INT, INT, BYTES, PLACES, SLOTS, INT, FLAG, IDS, PLACES
 )  # fmt: skip
 def intern(data, begins, limits, hashes, start, stop, texts, ends, slots, shift, is_adding, ids, state):
-    """The ids of the texts [start, stop) of a column, which lie from `begins` to `limits`; of those that the table
-    lacks, new ids if adding, else -1. `hashes` are theirs, or empty. Returns early, with NEXT and NEEDED, when the
-    table is full."""
+    """The ids of the texts [start, stop) of a column, which lie from `begins` to `limits`; a text that the table lacks
+    gets a new id if adding, else -1. `hashes` are theirs, or empty. Returns early, with NEXT and NEEDED, when the table
+    is full."""
     mask = uint64(slots.shape[0] - 1)
     high = uint64(shift)
     is_hashed = hashes.shape[0] > 0

@@ -22,8 +22,8 @@ else:
 
 
 class ThreadLock(ReentrantLock):
-    """Re-entrant, for `with`. A child that is forked has no other threads: where one of them held the lock, what it
-    guards may be half changed, so that taking it there raises ElastalogError instead of waiting for no one."""
+    """Re-entrant, for `with`. A forked child has no other threads: where one of them held the lock, what it guards may
+    be half changed. Taking it there raises ElastalogError instead of waiting for no one."""
 
     __slots__ = ()
 

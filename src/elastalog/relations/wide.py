@@ -127,8 +127,8 @@ def find_chains(parts, start, patterns, slots, shift, ids):
 
 @operator(types.void, IDS, PATTERNS, PARTS, PATTERNS)
 def follow_chains(ids, patterns, parts, ends):
-    """The parts of chains, given by the ids of their last patterns, and what stands before the first part. A chain that
-    ends early stays ended, at nothing that a chain begins with."""
+    """The parts of chains, given by the ids of their last patterns, and what precedes the first part. A chain that ends
+    early stays ended, at a value that begins no chain."""
     links = parts.shape[0]
     i = 0
     while i < ids.shape[0]:

@@ -56,8 +56,8 @@ _most = np.maximum.reduce
 
 
 class Dictionary:
-    """What words mean in one database: its symbols and its wide table, the functors that its user implements, and
-    whether its integers wrap. Safe for readers while a writer adds values."""
+    """What words mean in one database: its symbols and its wide table, the user's functors, and whether its integers
+    wrap. Safe for readers while a writer adds values."""
 
     __slots__ = ("functions", "symbols", "wide", "wraps")
 
@@ -116,8 +116,8 @@ class Dictionary:
         return None if found is None else WIDE + found
 
     def find_row(self, columns: Iterable[Column], values: Iterable[Any]) -> list[int] | None:
-        """The words of a fact, or of some columns of one; None if the dictionary would have to add one of them. Raises
-        ValueError, or NotOfType, if a value is not one of its column."""
+        """The words of a fact, or of some columns of one; None if the dictionary lacks one of them. Raises ValueError,
+        or NotOfType, if a value is not of its column's type."""
         found: list[Any] = []
         find = self.symbols.finding
         for column, value in zip(columns, values, strict=True):

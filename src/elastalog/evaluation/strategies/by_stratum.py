@@ -51,8 +51,8 @@ class Strategy:
         raise NotImplementedError
 
     def announce(self, upcoming: Callable[[], Update], marks: Marks) -> None:
-        """Says which update will follow the next one, and is made when it is looked at. What it is used for never
-        changes a result."""
+        """Announces the update after the next one; it is made when it is looked at. What it is used for never changes a
+        result."""
         if marks is Marks.AUTO:
             if Marks.LINKED not in self.marks:
                 return
@@ -154,8 +154,8 @@ def _made(strategy: Callable[[Watch], Strategy]) -> Strategy:
 
 
 def insert(stratum: SetMaintenance, again: Facts, counters: Counters) -> None:
-    """Adds what was found again, what is explicit now, and what follows: A of the stratum. Every new derivation is
-    counted, where derivations are."""
+    """A of the stratum: adds what was found again, what is explicit now, and what follows. Every new derivation is
+    counted, if derivations are."""
     given = union(again, stratum.explicit_gains())
     found = union(given, stratum.heads_of_changes(Evaluation.NEW, Change.GIVE))
     counters.insertions -= size(stratum.having(given, NO_MARK, Mark.PRESENT))

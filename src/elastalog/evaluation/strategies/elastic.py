@@ -153,8 +153,8 @@ def _tell(work: StratumWork, weight: float, bootstrap: Bootstrap, facts: int, sp
 
 
 def _written_down(costs: CostModel, driven: StratumWork | Driven) -> list[StratumWork]:
-    """What small updates have done; with what is known by now of those strata that have rules. The clock was not looked
-    at in between: they share the time by the changes that they heard of and the rows that they looked at."""
+    """The work of small updates, with what is known by now of strata that have rules. The clock was not read in
+    between: strata share the time by the changes that reached them and the rows that they looked at."""
     if isinstance(driven, StratumWork):
         return [driven]
     (strata, _, _, seconds_of_all), each = driven, costs_of(driven)

@@ -151,8 +151,8 @@ class Marking:
     # --- what was marked before ------------------------------------------------------------------------------------
 
     def candidates(self, stratum: SetMaintenance) -> Facts:
-        """The facts of the stratum that were marked negatively. If all consequences of what they were marked for are
-        among them, that is not looked for again."""
+        """The facts of the stratum that were marked negatively. If they include all consequences of what they were
+        marked for, these are not looked for again."""
         known = self._known
         if not known.is_used or not stratum.explicit:
             return {}

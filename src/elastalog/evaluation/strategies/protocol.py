@@ -33,10 +33,9 @@ def rebuilt(backend: Backend, stratum: LogicalStratum) -> tuple[How, str]:
 
 @dataclass(slots=True)
 class StratumWork:
-    """What was done to one stratum, for what reason, how many derivations were enumerated, and how long it took.
-    `cost`: the whole of it by what was counted, in derivations of a bootstrap as they usually are; `other`: what the
-    other choice should have cost. None where nothing was chosen. `spent`: what an update took, and `bootstrap`: what
-    one takes, in derivations."""
+    """What was done to one stratum and why, how many derivations were enumerated, and how long it took. `cost`: all of
+    it as counted, in derivations of a usual bootstrap; `other`: what the other choice should have cost. None where
+    there was no choice. `spent`: what an update took, and `bootstrap`: what a bootstrap takes, in derivations."""
 
     stratum: int
     relations: tuple[str, ...]
@@ -62,8 +61,8 @@ _WRITING = Lock()
 
 
 class Work:
-    """What an epoch cost, stratum by stratum. Strata that nothing touched are not listed. `write`: how a part that is
-    not the work on one stratum yet is turned into such works, when `strata` is read; any other is left as it is."""
+    """What an epoch cost, stratum by stratum, without those that nothing touched. `write` turns a part that is not the
+    work on one stratum yet into such works, when `strata` is read; without it parts are left as they are."""
 
     __slots__ = ("_counters", "_parts", "_write")
 
