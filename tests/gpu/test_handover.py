@@ -14,6 +14,7 @@ import elastalog
 from elastalog.backends.gpu import forecast, place, starting
 from elastalog.backends.gpu.arrays import Arrays
 from elastalog.backends.gpu.forecast import Forecast
+from elastalog.backends.kernel.bootstrap.first_epoch import FirstEpoch
 from elastalog.backends.kernel.bootstrap.handover import SoFar
 from elastalog.planning.lower import lower
 from elastalog.program import Program
@@ -48,6 +49,28 @@ def test_what_goes_on_there_is_the_same(
     for db in both:
         db.apply({}, {"edge": [(30, 31)]})
     assert state(both[0]) == state(both[1])
+
+
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("nodes", [12, 90])
+def test_a_later_session_begins_here_in_one_call_and_what_gets_large_goes_on_there(
+    nodes: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "elastalog.placement")
+    monkeypatch.setattr(SETTINGS, "device_first_look", 2_000)
+    calls, run = [], FirstEpoch.run
+    monkeypatch.setattr(FirstEpoch, "run", lambda self, *given: calls.append(self) or run(self, *given))
+    program = Program.parse(CLOSURE)
+    for number in range(3):
+        caplog.clear()
+        first = 500 if nodes == 90 and not number else 0  # nothing gets large in the first session
+        edges = {"edge": [(node, first + (node + 1) % nodes) for node in range(nodes)]}
+        db = elastalog.open(program, facts=edges, engine="auto")
+        assert len(calls) == number
+        assert state(db) == state(elastalog.open(CLOSURE, facts=edges, engine="local"))
+        goes_on = any("on the GPU after" in record.getMessage() for record in caplog.records)
+        assert goes_on == (nodes == 90 and number > 0)
+        assert {one.where for one in db.statistics().places} == {"gpu" if goes_on else "kernel"}
 
 
 @pytest.mark.usefixtures("eager")

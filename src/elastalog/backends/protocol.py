@@ -422,6 +422,9 @@ class StratumElsewhere:
 NO_OTHER_PLACE = "no GPU or cluster is available, or none was asked for"
 """Why everything is evaluated in this process."""
 
+BEGUN_HERE = "begun here; a GPU goes on with what takes long"
+"""Why strata are that a GPU might evaluate."""
+
 
 @dataclass(frozen=True, slots=True)
 class Placed:

@@ -16,7 +16,7 @@ from elastalog.backends.gpu.forecast import forecast, growth, is_worth_a_start
 from elastalog.backends.kernel.bootstrap.handover import Begun, Given, SoFar
 from elastalog.backends.kernel.execution.aggregates import Folded
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
-from elastalog.backends.protocol import Placed, StratumElsewhere
+from elastalog.backends.protocol import BEGUN_HERE, Placed, StratumElsewhere
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.source import Source
 from elastalog.late import dataclass
@@ -127,7 +127,7 @@ class DevicePlace:
             if not self._is_worth_it(stratum, size, there):
                 return None
         elif not self._is_large(stratum, facts, size):
-            self._leave(stratum, "begun here; a GPU goes on with what takes long")
+            self._leave(stratum, BEGUN_HERE)
             return None
         return self._evaluated(stratum, facts, limits, levels, None)
 

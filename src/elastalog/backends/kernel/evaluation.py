@@ -19,7 +19,7 @@ from elastalog.backends.kernel.store import snapshot
 from elastalog.backends.kernel.store.crew import ALONE, Crew, Task
 from elastalog.backends.kernel.store.memory import Matrix
 from elastalog.backends.kernel.strata import Explicit, Plain, StrataContext
-from elastalog.backends.protocol import NO_OTHER_PLACE, ClauseCost, Placed, StateChanges, StratumElsewhere
+from elastalog.backends.protocol import BEGUN_HERE, NO_OTHER_PLACE, ClauseCost, Placed, StateChanges, StratumElsewhere
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.diagnostic import LimitReached
 from elastalog.planning.goals import constructor_of, last_lookups
@@ -114,8 +114,9 @@ class KernelEvaluation(StrataContext):
         has left the code for that."""
         held, key = self.held, None
         is_simple = {Plain, Explicit}.issuperset(self.kinds_of) and not self.program.limits
+        is_elsewhere = self.place is not None and self.place.is_asked
         # A backend that holds the kernel may evaluate some strata itself.
-        is_here = self.place is None and type(held.relations) is dict and self.watch.on_progress is None
+        is_here = not is_elsewhere and type(held.relations) is dict and self.watch.on_progress is None
         if is_simple and is_here and held.annotation.has_levels_only:
             key = self.binder.statistics.small_sizes(self.program.relations)
         self._first_key = key
@@ -230,7 +231,8 @@ class KernelEvaluation(StrataContext):
         known = {} if self.place is None else self.place.placed
         for stratum in self.program.strata:
             if stratum.clauses:
-                here = Placed(stratum.number, stratum.relations, "kernel", NO_OTHER_PLACE)
+                reason = NO_OTHER_PLACE if self.place is None else BEGUN_HERE
+                here = Placed(stratum.number, stratum.relations, "kernel", reason)
                 placed = known.get(stratum.number, here)
                 yield placed if placed.relations == stratum.relations else here  # rules may have changed since
 

@@ -331,11 +331,12 @@ class Plain(StratumKind):
     def _reach_fixpoint(self, variants: StratumVariants) -> bool:
         """False if a `.limitsize` has cut it short."""
         context = self.context
-        begun = context.begun.pop(self.stratum.number, None) or context.evaluated_elsewhere(self.stratum)
+        begun_here = context.begun.pop(self.stratum.number, None)
+        begun = begun_here or context.evaluated_elsewhere(self.stratum)
         if begun is not None and begun.is_done:
             return begun.is_complete
         limits = context.program.limits
-        handover = context.handover(self.stratum) if begun is None and not self.is_limited else None
+        handover = context.handover(self.stratum) if begun is begun_here and not self.is_limited else None
         return evaluate(self.stratum, variants, context.workers, limits, begun, handover)
 
     def prepare(self) -> tuple[ModuleType, ...]:
