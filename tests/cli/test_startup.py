@@ -8,7 +8,9 @@ import sys
 import sysconfig
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 import elastalog
 from elastalog.backends.kernel.compile.warm import warm
@@ -110,6 +112,19 @@ def test_a_store_is_opened_and_updated_without_what_pyarrow_would_import(tmp_pat
     (_, modules) = best_of(script, tmp_path, times=1)
     assert {"numba", "pandas", "pyspark", "rich"}.isdisjoint(modules)
     assert set(elastalog.open(store="store")["path"]) == {("a", "b"), ("c", "d")}
+
+
+def test_integers_of_a_parquet_file_are_read_without_what_computes(tmp_path: Path) -> None:
+    parquet.write_table(pa.table({"x": pa.array([1, 2]), "y": pa.array([2, 3])}), "edge.parquet")
+    Path("reach.dl").write_text(PROGRAM.replace("symbol", "number"))
+    script = """
+import json, sys
+import elastalog
+
+assert len(elastalog.open("reach.dl", {"edge": "edge.parquet"})["path"]) == 3
+print(json.dumps([0, "pyarrow.compute" in sys.modules]))
+"""
+    assert best_of(script, tmp_path, times=1) == [0, False]
 
 
 @pytest.mark.skipif(

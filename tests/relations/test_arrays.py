@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from elastalog.relations.arrays import array_of_numbers, array_of_texts, numbers_of_array, texts_of_array
+from elastalog.relations.arrays import array_of_numbers, array_of_texts, cast_column, numbers_of_array, texts_of_array
 
 TEXTS = ["", "a", "ä€𝄞", "", "two words", "\n"]
 
@@ -37,3 +37,11 @@ def test_numbers_come_back(kind: pa.DataType) -> None:
 def test_numbers_go_and_come() -> None:
     numbers = np.arange(10, dtype=np.int64)
     assert numbers_of_array(array_of_numbers(numbers[::3])).tolist() == [0, 3, 6, 9]
+
+
+@pytest.mark.parametrize("kind", [pa.int32(), pa.int64(), pa.uint64(), pa.float64(), pa.uint32()])
+@pytest.mark.parametrize("values", [[[3, 1], [], [4, 1, 5]], [[2, None]], []])
+def test_columns_are_cast(kind: pa.DataType, values: list[list[int | None]]) -> None:
+    column = pa.chunked_array(values, pa.int64())
+    assert cast_column(column, kind) == column.cast(kind)
+    assert cast_column(column.slice(1), kind) == column.slice(1).cast(kind)

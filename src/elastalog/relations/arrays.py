@@ -44,6 +44,17 @@ def numbers_of_array(array: pa.Array) -> np.ndarray:
     return numbers
 
 
+def cast_column(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """A column of another type, which can hold all its values: of integers without `cast`."""
+    if column.type == kind:
+        return column
+    known = {kind: dtype for dtype, kind in _TYPES.items() if dtype.kind in "iu"}
+    if column.type not in known or kind not in known or column.null_count:
+        return column.cast(kind)
+    chunks = [array_of_numbers(numbers_of_array(chunk).astype(known[kind])) for chunk in column.chunks]
+    return pa.chunked_array(chunks, kind)
+
+
 def array_of_texts(texts: Sequence[str]) -> pa.LargeStringArray:
     """Texts as an Arrow array."""
     encoded = [text.encode() for text in texts]

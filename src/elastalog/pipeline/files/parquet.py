@@ -21,7 +21,7 @@ from elastalog.diagnostics.diagnostic import ElastalogError, error
 from elastalog.pipeline.files.allowance import allowance
 from elastalog.pipeline.files.paths import natural_order, resolve_under
 from elastalog.pipeline.files.policy import BadRow
-from elastalog.relations.arrays import numbers_of_array
+from elastalog.relations.arrays import cast_column, numbers_of_array
 from elastalog.relations.checks import as_base_column, columns_in_order, faults_of, is_text
 from elastalog.relations.rows import array_of_values
 from elastalog.relations.schema import Schema
@@ -65,7 +65,7 @@ def read_parquet_table(
             columns[i] = array.unify_dictionaries()
             fields[i] = fields[i].with_type(array.type)
         else:
-            columns[i] = array.cast(arrow_schema.types[i])
+            columns[i] = cast_column(array, arrow_schema.types[i])
     return table_of_columns(pa.schema(fields), table.num_rows - len(bad), columns), bad
 
 
