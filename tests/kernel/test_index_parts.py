@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from elastalog.backends.kernel.store import index as indexes
 from elastalog.backends.kernel.store import postings
 from elastalog.backends.kernel.store.crew import ALONE, Crew
 from elastalog.backends.kernel.store.index import Index
@@ -44,7 +45,7 @@ def test_parts_of_an_index_are_the_whole(columns: tuple[int, ...], crew: Crew, p
     rows[:, 1] = generator.integers(0, 500, len(rows))
     rows[::2, 0] = 7
     rows[1_190:, 1] = -5
-    with forced(divide_index_from=1, pack_from=pack_from, direct_keys_anyway=16):
+    with forced(divide_index_from=1, divide_table_from=1, pack_from=pack_from, direct_keys_anyway=16):
         index = Index(columns, rows, 100)
         for used in (100, 140, 700, 701, 1_190, 1_200):
             index.extend(rows, used, crew)
@@ -70,8 +71,8 @@ def test_a_table_of_keys_is_made_for_about_as_many_as_there_are(
 ) -> None:
     """It was made for as many as a sample suggests, too few if most keys are rare, and widened by one thread."""
     widened: list[int] = []
-    widen = Index._widen_table
-    monkeypatch.setattr(Index, "_widen_table", lambda index: (widened.append(len(index.keys)), widen(index)))
+    widen = Index._wider
+    monkeypatch.setattr(Index, "_wider", lambda index: (widened.append(len(index.keys)), widen(index))[1])
     rows = np.random.default_rng(7).integers(0, different, (60_000, 2)).astype(np.int32)
     if are_skewed:
         rows[::3] = rows[0]
@@ -80,3 +81,17 @@ def test_a_table_of_keys_is_made_for_about_as_many_as_there_are(
     assert len(_postings(index, rows)) == len(np.unique(rows, axis=0))
     assert not widened
     assert len(index.keys) <= 8 * max(len(np.unique(rows, axis=0)), 16)
+
+
+@pytest.mark.parametrize("crew", [ALONE, _CREW], ids=["alone", "together"])
+def test_keys_are_measured_again_when_there_are_more_than_were_told(
+    crew: Crew, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(indexes, "_distinct_keys", lambda *_: 3.0)
+    rows = np.random.default_rng(9).integers(0, 60, (5_000, 3)).astype(np.int32)
+    with forced(divide_index_from=1, divide_table_from=1):
+        index = Index((2, 0), rows, len(rows), crew)
+        assert len(index.keys) == 64
+        index.extend(rows, len(rows), crew)
+    assert _postings(index, rows) == _expected((2, 0), rows)
+    assert index.state[postings.KEYS_USED] == np.count_nonzero(index.keys)

@@ -9,8 +9,10 @@ import numpy as np
 
 from elastalog.backends.kernel.store import postings
 from elastalog.backends.kernel.store.crew import ALONE, Crew
+from elastalog.backends.kernel.store.inserting import APART
 from elastalog.backends.kernel.store.memory import (
     NO_KEYS,
+    NO_WORDS,
     STAMPS,
     IndexDescriptor,
     Matrix,
@@ -66,12 +68,19 @@ class Index:
             self.slots: Matrix = cleared((max(top, 16), postings.SLOT_WIDTH), np.int32)
         else:
             size = _SMALL_TABLE
-            if used >= _MANY_KEYS:
+            if used >= SETTINGS.pack_from:
                 keys = _distinct_keys(rows, used, self.columns, crew)
-                size = power_of_two(int((keys + 4 * math.sqrt(keys)) * 8 / 5))  # five slots in eight may be taken
+                # Five slots in eight may be taken.
+                size = max(size, power_of_two(int((keys + 4 * math.sqrt(keys)) * 8 / 5)))
                 quota.ask(size * (8 + 4 * postings.SLOT_WIDTH))
-            self.keys, self.shift = empty_keys(size), 65 - size.bit_length()
-            self.slots = cleared((size, postings.SLOT_WIDTH), np.int32)
+            self._clear_table(size)
+
+    def _clear_table(self, size: int) -> None:
+        """From now on there is an empty table of keys."""
+        self.stamp = STAMPS.take()
+        self.keys = empty_keys(size)
+        self.slots = cleared((size, postings.SLOT_WIDTH), np.int32)
+        self.shift = 65 - size.bit_length()
 
     def _begin(self, columns: Vector) -> None:
         self.stamp, self.laid_out, self.ahead = STAMPS.take(), -1, -1
@@ -193,26 +202,46 @@ class Index:
         return packed
 
     def _pack_keys(self, rows: Matrix, used: int, crew: Crew) -> int:
-        """Packs a hashed index, each thread the rows of a part of the keys."""
-        parts = crew.number
-        done = [0] * parts
-        home = self.home
+        """Packs a hashed index, each thread the rows of a part of the keys; returns the length of the blocks."""
+        home, listed = self.home, self._by_part(rows, used, crew)
+        found = [np.empty_like(numbers) for numbers in listed]
+        lengths = [-1] * len(listed)
 
         def measure(part: int) -> None:
-            done[part] = postings.measure(home, rows, done[part], used, part, parts)
+            lengths[part] = postings.measure(home, rows, listed[part], found[part], len(listed))
 
         crew.do_parts(measure)
-        while min(done) < used:
-            self._widen_table()
+        while min(lengths) < 0:
+            self._clear_table(self._wider())
+            self.state[postings.KEYS_USED] = 0
             self.lay_out()
             crew.do_parts(measure)
-        packed = int(postings.lay_out(self.slots))
+        packed = sum(lengths)
         self.stamp = STAMPS.take()
         self.pool = np.empty(packed + packed // 16 + 64, np.int32)
         self.lay_out()
-        crew.do_parts(lambda part: postings.fill(home, rows, used, part, parts))
-        postings.close(self.slots)
+        crew.do_parts(lambda part: postings.fill(home, listed[part], found[part], sum(lengths[: part + 1])))
         return packed
+
+    def _by_part(self, rows: Matrix, used: int, crew: Crew) -> list[Vector]:
+        """The numbers of rows, by the part of the keys that each belongs to."""
+        parts, home = crew.number, self.home
+        if parts == 1:
+            return [np.arange(used, dtype=np.int32)]
+        # Of each thread, by part: how many rows there are, and then where the next one goes.
+        places: Matrix = np.zeros((parts, parts + APART), np.int64)
+        listed = NO_WORDS
+
+        def enlist(thread: int, start: int, stop: int) -> None:
+            postings.list_by_part(home, rows, start, stop, places[thread, :parts], listed)
+
+        crew.do_ranges(used, enlist)
+        counts = places[:, :parts].copy()
+        places[:, :parts] = counts.T.cumsum().reshape(parts, parts).T - counts
+        begins = places[0, 1:parts].copy()
+        listed = np.empty(used, np.int32)
+        crew.do_ranges(used, enlist)
+        return np.split(listed, begins)
 
     def make_room(self, rows: Matrix, used: int) -> bool:
         """Something is full, with some of the rows that are not `done` added and others not. False if all rows are to
@@ -227,7 +256,7 @@ class Index:
             self._widen_table()
         elif wants_keys:
             waiting = rows[self.done : used, self.columns[0]]
-            top = self._wider(int(waiting.max()) + 1)
+            top = self._slots_for(int(waiting.max()) + 1)
             if waiting.min() < 0 or top > max(16 * used, SETTINGS.direct_keys_anyway):
                 self._become_hashed()
                 return False
@@ -253,28 +282,28 @@ class Index:
             size = max(size, len(self.pool) + parts * STRIP_LENGTH, pool_used + lacking)
         lengthen(self, "pool", pool_used, size)
 
-    def _wider(self, words: int) -> int:
+    def _slots_for(self, words: int) -> int:
         """How many slots there are to be, so that `words` are among them and not every new word needs more."""
         if len(self.slots) < SETTINGS.many_slots:
             return power_of_two(words)
         return max(words, len(self.slots) + len(self.slots) // 8)
 
     def _widen_table(self) -> None:
+        keys, slots = self.keys, self.slots
+        self._clear_table(self._wider())
+        postings.grow(keys, slots, self.keys, self.slots, self.shift)
+
+    def _wider(self) -> int:
+        """The size of a wider table of keys, for which there is memory."""
         size = len(self.keys) * (2 if len(self.keys) >= _MANY_KEYS else 4)
         width = 8 + 4 * postings.SLOT_WIDTH
         quota.ask(size * width, len(self.keys) * width)
-        keys = empty_keys(size)
-        slots = cleared((size, postings.SLOT_WIDTH), np.int32)
-        self.stamp = STAMPS.take()
-        self.shift = 65 - size.bit_length()
-        postings.grow(self.keys, self.slots, keys, slots, self.shift)
-        self.keys, self.slots = keys, slots
+        return size
 
     def _become_hashed(self) -> None:
         """A word came that direct addressing cannot hold: the rows so far are to be added again, under keys."""
-        size = power_of_two(self.done * 2 + _SMALL_TABLE)
-        self.keys, self.slots = empty_keys(size), cleared((size, postings.SLOT_WIDTH), np.int32)
-        self.kind, self.shift, self.done = HASHED, 65 - size.bit_length(), 0
+        self._clear_table(power_of_two(self.done * 2 + _SMALL_TABLE))
+        self.kind, self.done = HASHED, 0
         self.state[:] = 0
 
     @property
@@ -294,7 +323,7 @@ def _extent(rows: Matrix, used: int, column: int, crew: Crew) -> tuple[int, int]
 
 def _distinct_keys(rows: Matrix, used: int, columns: Vector, crew: Crew) -> float:
     """About how many keys many rows have: they set bits, and how many stay free tells how many met."""
-    marks: Vector = np.zeros(power_of_two(used) // 64, np.uint64)
+    marks: Vector = np.zeros(power_of_two(max(used, 64)) // 64, np.uint64)
     crew.do_ranges(used, lambda part, first, last: postings.mark_keys(rows, first, last, columns, marks))
     bits = 64 * len(marks)
     free = bits - int(np.bitwise_count(marks).sum())

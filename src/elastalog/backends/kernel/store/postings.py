@@ -84,12 +84,13 @@ _MOST_FILTERED = 1 << 20
 """Keys up to which the filter is looked at: that of more is not near either."""
 
 _AHEAD = 12
+_UNPLACED = -1
 _FIRST_BLOCK = 4
 STRIP_LENGTH = 1 << 9
 """Places of the pool that a part takes at a time, where there are several."""
 
 _TWO, _FOUR, _SIX, _WITHIN = np.uint64(2), np.uint64(4), np.uint64(6), np.uint64(63)
-_SIXTEEN, _LOW_BITS = np.uint64(16), np.uint64(0xFFFF)
+_SIXTEEN, _HIGH_BITS = np.uint64(16), np.uint64(48)
 _NO_PAIR = np.uint64(0x8000_0000_8000_0000)
 """Two words that no value has (see `relations.words`)."""
 
@@ -222,9 +223,15 @@ def find_slots(block, start, size, key, index, rows, found):
 
 
 @inlined
+def _part_of(value, parts):
+    """The part to which a key belongs, given by a number whose high bits are spread well: in a table of keys, a range
+    of slots."""
+    return int64((value >> _HIGH_BITS) * uint64(parts) >> _SIXTEEN)
+
+
+@inlined
 def _is_of(part, value):
-    """Whether a key, given by a number that is spread well, belongs to a part."""
-    return part.parts == 1 or int64((value & _LOW_BITS) * uint64(part.parts) >> _SIXTEEN) == part.number
+    return part.parts == 1 or _part_of(value, part.parts) == part.number
 
 
 _Part = namedtuple("_Part", "number parts")
@@ -246,7 +253,7 @@ def _take_group(rows, row, stop, index, part, group):
     while row < stop and size < GROUP:
         if is_direct:
             word = uint64(int64(rows[row, columns[0]]))
-            if _is_of(part, (word >> _FOUR) * FINISH >> _SIXTEEN):
+            if _is_of(part, (word >> _FOUR) * FINISH):
                 group.rows[size] = uint64(row)
                 group.homes[size] = word
                 if word < uint64(slots.shape[0]):
@@ -510,72 +517,71 @@ def fill_words(rows, start, stop, column, places, slots, pool):
             slots[word, PLACE] = row
 
 
-@operator(INT, INT, MATRIX, INT, INT, INT, INT)
-def measure(address, rows, start, stop, part, parts):
-    """Counts those of the rows [start, stop) that belong to a part under their keys, of at most two columns, and notes
-    the first of each; returns the first row not counted, because the table of keys is full."""
+@operator(types.void, INT, MATRIX, INT, INT, COLUMNS, WORDS)
+def list_by_part(address, rows, start, stop, places, listed):
+    """Lists the rows [start, stop) by the parts that their keys belong to, at the next place of each, unless there is
+    no list: then they are counted."""
+    columns = postings_of(index_descriptor_at(address, 0)).columns
+    is_counting = listed.shape[0] == 0
+    for row in range(start, stop):
+        part = _part_of(hash_key(index_key(rows, row, columns)), places.shape[0])
+        if not is_counting:
+            listed[places[part]] = row
+        places[part] += 1
+
+
+@operator(INT, INT, MATRIX, WORDS, WORDS, INT)
+def measure(address, rows, listed, found, parts):
+    """Counts rows, those listed of one of the `parts`, under their keys, of at most two columns; `found` are the slots
+    that these have. `PLACE` of a slot with one row is that, and of one with several `_UNPLACED`. Returns how long the
+    blocks of several are together, -1 if the table of keys is full."""
     home = index_descriptor_at(address, 0)
     index = postings_of(home)
     slots = index.slots
     state = numbers_at(home.state, home.state_size)
-    granted = entered = int64(0)
-    is_full = False
-    group = _Group(group_of_keys(), group_of_keys(), group_of_keys())
-    row = start
-    while row < stop and not is_full:
-        size, following = _take_group(rows, row, stop, index, _Part(part, parts), group)
+    length = granted = entered = int64(0)
+    keys, homes = group_of_keys(), group_of_keys()
+    for start in range(0, listed.shape[0], GROUP):
+        size = min(GROUP, listed.shape[0] - start)
         for g in range(size):
-            at = int64(group.rows[g])
+            keys[g] = index_key(rows, listed[start + g], index.columns)
+            homes[g] = hash_key(keys[g])
+            prefetch(index.keys, int64(homes[g] >> uint64(index.shift)))
+            prefetch(flattened(slots), int64(homes[g] >> uint64(index.shift)) * SLOT_WIDTH)
+        for g in range(size):
             if entered == granted:
                 granted += _granted(index.keys, state)
-                is_full = entered == granted
-            if is_full:
-                following = at
-                break
-            slot, is_new = _enter_key(rows, at, group.keys[g], group.homes[g], index, parts)
+                if entered == granted:
+                    return int64(-1)
+            row = listed[start + g]
+            slot, is_new = _enter_key(rows, row, keys[g], homes[g], index, parts)
+            found[start + g] = slot
             entered += is_new
-            if slots[slot, LENGTH] == 0:
-                slots[slot, PLACE] = at
+            if is_new:
+                slots[slot, PLACE] = row
+            else:
+                length += 2 if slots[slot, LENGTH] == 1 else 1
+                slots[slot, PLACE] = _UNPLACED
             slots[slot, LENGTH] += 1
-        row = following
     add_unordered(state, KEYS_USED, entered - granted)
-    return row
+    return length
 
 
-@operator(INT, MATRIX)
-def lay_out(slots):
-    """Gives the keys that were measured, and have more than one row, their blocks; returns where these end."""
-    end = int64(0)
-    for slot in range(slots.shape[0]):
-        if slots[slot, LENGTH] > 1:
-            slots[slot, PLACE] = end
-            end += slots[slot, LENGTH]
-    return end
-
-
-@operator(types.void, INT, MATRIX, INT, INT, INT)
-def fill(address, rows, stop, part, parts):
-    """Writes those of the rows [0, stop), which were measured, that belong to a part into the blocks laid out for
-    them. `PLACE` of a slot with several rows is where the next one goes."""
+@operator(types.void, INT, WORDS, WORDS, INT)
+def fill(address, listed, found, end):
+    """Writes the rows that were measured, the last first, into blocks, the last of which ends at `end`."""
     index = postings_of(index_descriptor_at(address, 0))
     slots = index.slots
-    group = _Group(group_of_keys(), group_of_keys(), group_of_keys())
-    row = int64(0)
-    while row < stop:
-        size, row = _take_group(rows, row, stop, index, _Part(part, parts), group)
-        for g in range(size):
-            slot = int64(find_key(group.keys[g], group.homes[g] >> uint64(index.shift), index.keys))
-            if slots[slot, LENGTH] > 1:
-                index.pool[slots[slot, PLACE]] = group.rows[g]
-                slots[slot, PLACE] += 1
-
-
-@operator(types.void, MATRIX)
-def close(slots):
-    """All rows are in their blocks: `PLACE` of each slot is where these begin."""
-    for slot in range(slots.shape[0]):
+    for i in range(listed.shape[0] - 1, -1, -1):
+        prefetch(flattened(slots), int64(found[max(i - _AHEAD, 0)]) * SLOT_WIDTH)
+        slot = found[i]
         if slots[slot, LENGTH] > 1:
-            slots[slot, PLACE] -= slots[slot, LENGTH]
+            place = int64(slots[slot, PLACE])
+            if place == _UNPLACED:
+                place = end
+                end -= slots[slot, LENGTH]
+            index.pool[place - 1] = listed[i]
+            slots[slot, PLACE] = place - 1
 
 
 @operator(INT, INT, INT, MATRIX, COLUMNS, WORDS)
