@@ -12,6 +12,11 @@ from elastalog.syntax.tokens import DIRECTIVE, END, INTEGER, KEYWORD, NAME
 from elastalog.syntax.tree import Atom, Body, Clause, Item, Negation, Plan, Subsumption, parts_of
 
 _ARROW_HABITS = frozenset({":=", "=>", "<-", "->", ":", "if"})
+_HEAD_HABITS = {
+    "!": "a rule can only derive facts; negation belongs into bodies",
+    ":-": "a rule starts with its head, as in `path(x, y) :- edge(x, y).`",
+    "--": "comments begin with `//`",
+}
 
 
 class ClauseParser(LiteralParser):
@@ -76,14 +81,10 @@ class ClauseParser(LiteralParser):
             raise self.failure("E0110.name", self.span_of(index + 1), name=name, found=found, advice=advice)
         if kind == KEYWORD:
             raise self.reserved(index, "the name of a relation")
-        advice = None
-        if self.texts[index] == "!":
-            advice = "a rule can only derive facts; negation belongs into bodies"
-        elif self.texts[index] == ":-":
-            advice = "a rule starts with its head, as in `path(x, y) :- edge(x, y).`"
-        elif self.texts[index] == self.texts[index + 1] == "-":
-            advice = "comments begin with `//`"
-        raise self.unexpected("an atom", advice=advice)
+        text = self.texts[index]
+        raise self.unexpected(
+            "an atom", advice=_HEAD_HABITS.get("--" if self.texts[index + 1] == text == "-" else text)
+        )
 
     # --- what goes wrong around a head ---
 
@@ -165,20 +166,20 @@ class ClauseParser(LiteralParser):
         self.position += 1
         if self.texts[first] == ".strict":
             return Plan((), self.span_from(first))
-        versions: list[tuple[int, tuple[int, ...]]] = []
-        while True:
-            if self.texts[self.position] == "(":
-                raise self.unexpected("the number of a version", advice="write for example `.plan 0:(2,1)`")
-            version = self.plan_number("the number of a version")
-            self.expect(":", "after the number of a version")
-            opened = self.position
-            self.expect("(", "before the order of a version")
-            order = self.listed(
-                ")", opened, "in the order of a version", lambda: self.plan_number("the number of an atom")
-            )
-            versions.append((version, order))
-            if not self.skip_if(","):
-                return Plan(tuple(versions), self.span_from(first))
+        versions = self.separated(",", self.plan_version)
+        return Plan(tuple(versions), self.span_from(first))
+
+    def plan_version(self) -> tuple[int, tuple[int, ...]]:
+        """`0:(2,1)`"""
+        if self.texts[self.position] == "(":
+            raise self.unexpected("the number of a version", advice="write for example `.plan 0:(2,1)`")
+        version = self.plan_number("the number of a version")
+        self.expect(":", "after the number of a version")
+        opened = self.position
+        self.expect("(", "before the order of a version")
+        return version, self.listed(
+            ")", opened, "in the order of a version", lambda: self.plan_number("the number of an atom")
+        )
 
     def plan_number(self, what: str) -> int:
         index = self.position

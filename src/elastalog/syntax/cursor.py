@@ -198,6 +198,13 @@ class Cursor:
         self.expect_close(closing, opened, f"or `,` {where}")
         return tuple(found)
 
+    def separated(self, separator: str, read: Callable[[], _T]) -> list[_T]:
+        """One element, and as many as there are separators behind it."""
+        found = [read()]
+        while self.skip_if(separator):
+            found.append(read())
+        return found
+
     def name(self, what: str, *, allow_reserved: bool = False) -> int:
         """Reads a name and gives its index."""
         index = self.position

@@ -106,10 +106,7 @@ class DeclarationParser(ClauseParser):
 
     def names(self, what: str) -> list[tuple[str, Span]]:
         """`a, b, c`"""
-        names = [self.qualified_name(what)]
-        while self.skip_if(","):
-            names.append(self.qualified_name(what))
-        return names
+        return self.separated(",", lambda: self.qualified_name(what))
 
     def attributes(self, closing: str) -> tuple[Attribute, ...]:
         """`x: number, y: symbol` up to a bracket."""
@@ -187,20 +184,15 @@ class DeclarationParser(ClauseParser):
     def choice_domain(self, index: int) -> list[tuple[tuple[str, Span], ...]]:
         """`choice-domain x, (x, y)`: the keys."""
         self.position = index + 3
-        keys: list[tuple[tuple[str, Span], ...]] = []
-        while True:
-            if self.texts[self.position] == "(":
-                opened = self.position
-                self.position += 1
-                key = [self.choice_attribute()]
-                while self.skip_if(","):
-                    key.append(self.choice_attribute())
-                self.expect_close(")", opened, "or `,` after an attribute")
-                keys.append(tuple(key))
-            else:
-                keys.append((self.choice_attribute(),))
-            if not self.skip_if(","):
-                return keys
+        return self.separated(",", self.choice_key)
+
+    def choice_key(self) -> tuple[tuple[str, Span], ...]:
+        opened = self.position
+        if not self.skip_if("("):
+            return (self.choice_attribute(),)
+        key = self.separated(",", self.choice_attribute)
+        self.expect_close(")", opened, "or `,` after an attribute")
+        return tuple(key)
 
     def choice_attribute(self) -> tuple[str, Span]:
         index = self.name("an attribute", allow_reserved=True)
@@ -238,15 +230,13 @@ class DeclarationParser(ClauseParser):
                 branches = (BranchDeclaration("", self.fields("]"), self.span_of(opened)),)
             elif self.texts[self.position + 1] == "{":
                 kind = "branches"
-                branches = self.branches()
+                branches = tuple(self.separated("|", self.branch_declaration))
             elif self.texts[self.position] == "{":
                 advice = "write a record `[x: number]`, or a branch with its name: `A {x: number}`"
                 raise self.unexpected("a type", advice=advice)
             else:
-                parents.append(self.type_name())
-                while self.skip_if("|"):
-                    kind = "union"
-                    parents.append(self.type_name())
+                parents = self.separated("|", self.type_name)
+                kind = "union" if len(parents) > 1 else "alias"
         else:
             parents.append(("symbol", name_span))
         span = self.span_from(first)
@@ -256,17 +246,13 @@ class DeclarationParser(ClauseParser):
     def type_name(self) -> tuple[str, Span]:
         return self.qualified_name("a type")
 
-    def branches(self) -> tuple[BranchDeclaration, ...]:
-        """`A {x: number} | B {}`"""
-        found: list[BranchDeclaration] = []
-        while True:
-            self.annotations("a branch")
-            index = self.name("the name of a branch")
-            if self.texts[self.position] != "{":
-                raise self.unexpected("`{`", where="after the name of a branch", advice="write `A {}` without fields")
-            found.append(BranchDeclaration(self.texts[index], self.fields("}"), self.span_of(index)))
-            if not self.skip_if("|"):
-                return tuple(found)
+    def branch_declaration(self) -> BranchDeclaration:
+        """`A {x: number}`"""
+        self.annotations("a branch")
+        index = self.name("the name of a branch")
+        if self.texts[self.position] != "{":
+            raise self.unexpected("`{`", where="after the name of a branch", advice="write `A {}` without fields")
+        return BranchDeclaration(self.texts[index], self.fields("}"), self.span_of(index))
 
     def fields(self, closing: str) -> tuple[Attribute, ...]:
         """Named fields between brackets or braces."""
@@ -304,23 +290,18 @@ class DeclarationParser(ClauseParser):
     # --- input and output ---
 
     def io_directive(self, first: int, kind: str, into: list[Item]) -> None:
-        while True:
-            if self.texts[self.position] == "*":
-                names = [("*", self.span_of(self.position))]
-                self.position += 1
-            else:
-                names = self.names("the name of a relation")
-            parameters = self.parameters() if self.texts[self.position] == "(" else ()
+        is_first = True
+        while is_first or self.skip_if(","):
+            is_first = False
+            every = self.position
+            names = [("*", self.span_of(every))] if self.skip_if("*") else self.names("the name of a relation")
+            opened = self.position
+            parameters: tuple[tuple[str, str, Span], ...] = ()
+            if self.skip_if("("):  # `(IO=file, filename="x.csv")`
+                parameters = self.listed(")", opened, "after a parameter", self.io_parameter)
             span = self.span_from(first)
             into.extend(Directive(kind, name, parameters, name_span, span) for name, name_span in names)
-            if not self.skip_if(","):
-                break
         self.skip_if_stray_dot("." + kind)
-
-    def parameters(self) -> tuple[tuple[str, str, Span], ...]:
-        """`(IO=file, filename="x.csv")`"""
-        self.position += 1
-        return self.listed(")", self.position - 1, "after a parameter", self.io_parameter)
 
     def io_parameter(self) -> tuple[str, str, Span]:
         if self.kinds[self.position] not in (NAME, KEYWORD):

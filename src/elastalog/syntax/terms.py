@@ -28,6 +28,12 @@ _ELSEWHERE = re.compile(
 )
 """What follows the word in aggregates of other languages: `(y : q(y))`, `(y, q(y))`, `{ q(y) }`, ` distinct y : …`."""
 
+_OPERAND_HABITS = {
+    **dict.fromkeys(("!", "~", "\\+"), "negation applies to atoms of a body, not to terms"),
+    **dict.fromkeys(("&", "&&"), "bitwise and is `band`, logical and is `land`; literals are separated by `,`"),
+    **dict.fromkeys(("|", "||"), "bitwise or is `bor`, logical or is `lor`; alternatives are separated by `;`"),
+}
+
 
 def _shape(word: str, target: str, body: str) -> str:
     """How an aggregate is written."""
@@ -252,12 +258,11 @@ class TermParser(Cursor):
             self.close_target(opened, "or `,` after an argument")
             self.depth -= 1
             return self.aggregate_of(index, self.operators_after(first))
-        arguments = [first]
-        while self.skip_if(","):
-            arguments.append(self.term())
+        self.position += 1
+        arguments = (first, *self.separated(",", self.term))
         self.expect_close(")", opened, "or `,` after an argument")
         self.depth -= 1
-        return Call(self.texts[index], tuple(arguments), self.span_of(index), self.span_from(index))
+        return Call(self.texts[index], arguments, self.span_of(index), self.span_from(index))
 
     def aggregate(self) -> Aggregate:
         index = self.position
@@ -359,14 +364,7 @@ class TermParser(Cursor):
             name_span = Span(self.starts[index], self.ends[index + 1])
             arguments = self.arguments()
             return Call(f"@{self.texts[index + 1]}", arguments, name_span, self.span_from(index))
-        advice = None
-        if text in ("!", "~", "\\+"):
-            advice = "negation applies to atoms of a body, not to terms"
-        elif text in ("&", "&&"):
-            advice = "bitwise and is `band`, logical and is `land`; literals are separated by `,`"
-        elif text in ("|", "||"):
-            advice = "bitwise or is `bor`, logical or is `lor`; alternatives are separated by `;`"
-        raise self.unexpected("a term", advice=advice)
+        raise self.unexpected("a term", advice=_OPERAND_HABITS.get(text))
 
     def record(self) -> Call:
         """`[terms]`"""
