@@ -13,7 +13,7 @@ from typing import Final
 from elastalog.analysis.declare_types import BASE_TYPES, report_twice, report_unknown_type
 from elastalog.analysis.draft import Draft, Outcome
 from elastalog.analysis.findings import Findings
-from elastalog.analysis.program import Attribute, Base, Directive, Relation
+from elastalog.analysis.program import EQUIVALENCE, Attribute, Base, Directive, Relation
 from elastalog.diagnostics.messages import quoted
 from elastalog.diagnostics.source import Source, Span
 from elastalog.syntax import tree
@@ -121,7 +121,7 @@ def _attributes(item: RelationDeclaration, draft: Draft, findings: Findings) -> 
 
 def _check_equivalence(item: RelationDeclaration, findings: Findings) -> None:
     """An equivalence holds between two values of one type."""
-    span = next((span for word, span in item.qualifiers if word == "eqrel"), None)
+    span = item.qualifier(EQUIVALENCE)
     types = [attribute.type_name for attribute in item.attributes]
     if span is not None and (len(types) != 2 or types[0] != types[1]):
         findings.error("E0246", span, item.name_span, name=item.name, types=", ".join(types) or "no attributes")

@@ -188,19 +188,14 @@ def replaced(text: str, old: str, new: str) -> str:
     return text.replace(old, new) if size <= MOST_CHARACTERS else _too_long("replace")
 
 
-def parts(text: str, separator: str) -> list[str]:
-    """The parts of a text between separators; its characters where the separator is empty."""
-    return text.split(separator) if separator else list(text)
-
-
 def number_of_parts(text: str, separator: str) -> int:
-    """How many parts there are."""
+    """How many parts a text has between separators; characters where the separator is empty."""
     return text.count(separator) + 1 if separator else len(text)
 
 
 def nth_part(text: str, separator: str, number: int) -> str | None:
     """The part with a number, from 0."""
-    found = parts(text, separator)
+    found = text.split(separator) if separator else list(text)
     return found[number] if 0 <= number < len(found) else None
 
 

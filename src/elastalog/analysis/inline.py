@@ -12,6 +12,7 @@ from elastalog.analysis.declare_types import types_below
 from elastalog.analysis.findings import Findings, secondary
 from elastalog.analysis.graphs import Uses, components
 from elastalog.analysis.negation import alternatives_of, is_partial, negate, none_of, without_groups
+from elastalog.analysis.program import EQUIVALENCE
 from elastalog.analysis.scopes import with_witnesses
 from elastalog.analysis.variables import substitute, variables_of
 from elastalog.diagnostics.diagnostic import Diagnostic
@@ -46,7 +47,7 @@ def inline(program: tree.Tree) -> tuple[tree.Tree, tuple[Diagnostic, ...]]:
         elif type(item) is tree.Subsumption and item.dominated.relation in inlined:
             _report_need_of_facts(inlined[item.dominated.relation], item.span, "a subsumption", item.instance, findings)
     for declared in inlined.values():
-        kinds = [("`eqrel`", span) for word, span in declared.qualifiers if word == "eqrel"]
+        kinds = [("`eqrel`", span)] if (span := declared.qualifier(EQUIVALENCE)) is not None else []
         kinds += [("a column that improves", each.type_span) for each in declared.attributes if each.improves]
         for what, span in (*kinds, *(("a choice domain", span) for key in declared.choices for _, span in key)):
             _report_need_of_facts(declared, span, what, declared.instance, findings)
@@ -298,7 +299,7 @@ def _report_need_of_facts(
 ) -> None:
     """E0226."""
     findings.instance = instance
-    findings.error("E0226", span, _place(declared), name=declared.name, what=what)
+    findings.error("E0226", span, declared.qualifier("inline"), name=declared.name, what=what)
 
 
 def _report_cycle(members: list[tree.RelationDeclaration], uses: Mapping[str, Span], findings: Findings) -> None:
@@ -306,11 +307,7 @@ def _report_cycle(members: list[tree.RelationDeclaration], uses: Mapping[str, Sp
     first = members[0]
     findings.instance = first.instance
     findings.error(
-        "E0226.itself" if len(members) == 1 else "E0226.circle", _place(first),
+        "E0226.itself" if len(members) == 1 else "E0226.circle", first.qualifier("inline"),
         *(secondary(span, f"{quoted(name)} uses it here") for name, span in list(uses.items())[:8]),
         name=first.name, names=", ".join(quoted(member.name) for member in members[:8]),
     )  # fmt: skip
-
-
-def _place(declared: tree.RelationDeclaration) -> Span:
-    return next((span for text, span in declared.qualifiers if text == "inline"), declared.name_span)

@@ -204,8 +204,7 @@ class _Instantiation:
         for item in component.items:
             if type(item) is Override:
                 declared = [d for layer in inherited for d in _declarations(layer, item.relation)]
-                is_overridable = any(text == "overridable" for d in declared for text, _ in d.qualifiers)
-                if not is_overridable:
+                if not any(d.qualifier("overridable") for d in declared):
                     key, places = ("E0224.closed", [declared[0].name_span]) if declared else ("E0224.unknown", [])
                     self._once(item, key, item.relation_span, *places, relation=item.relation)
 

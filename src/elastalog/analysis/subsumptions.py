@@ -26,6 +26,7 @@ from typing import Final, TypeAlias
 from elastalog.analysis.declare_types import types_below
 from elastalog.analysis.draft import Draft, Outcome
 from elastalog.analysis.findings import Findings
+from elastalog.analysis.program import EQUIVALENCE
 from elastalog.analysis.variables import equal_name, wildcard_name
 from elastalog.diagnostics.messages import quoted
 from elastalog.diagnostics.source import Span
@@ -168,7 +169,7 @@ def _may_improve(
 ) -> bool:
     """Whether there is nothing against the columns of a relation that improve."""
     first = next(attribute for attribute in item.attributes if attribute.improves)
-    others = [("`eqrel`", span) for word, span in item.qualifiers if word == "eqrel"]
+    others = [("`eqrel`", span)] if (span := item.qualifier(EQUIVALENCE)) is not None else []
     others += [("a choice domain", span) for key in item.choices for _, span in key]
     if subsumption is not None:
         others.append(("a subsumption", subsumption.span))

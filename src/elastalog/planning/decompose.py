@@ -97,11 +97,10 @@ def share_plan(stratum: LogicalStratum, program: LogicalProgram) -> SharePlan:
         return whole_plan(stratum, "subsumption compares facts wherever they are")
     if program.is_limited(stratum):
         return whole_plan(stratum, "a `.limitsize` counts the facts of a relation wherever they are")
-    choices = {name: program.relations[name].choices for name in stratum.relations}
-    arguments = _preserved_arguments(stratum, choices)
+    arguments = _preserved_arguments(stratum, program)
     if arguments is not None:
         return _decomposed(stratum, arguments)
-    if any(choices.values()):
+    if any(program.relations[name].choices for name in stratum.relations):
         return whole_plan(stratum, "a choice domain compares facts wherever they are")
     return exchanging_plan(stratum, _obstacle(stratum))
 
@@ -109,12 +108,9 @@ def share_plan(stratum: LogicalStratum, program: LogicalProgram) -> SharePlan:
 # --- decomposable strata -------------------------------------------------------------------------------------------
 
 
-def _preserved_arguments(
-    stratum: LogicalStratum, choices: Mapping[str, tuple[tuple[int, ...], ...]]
-) -> Mapping[str, int] | None:
+def _preserved_arguments(stratum: LogicalStratum, program: LogicalProgram) -> Mapping[str, int] | None:
     """The best choice of a column of each relation that every clause preserves: the one under which most lower atoms
     are shared. It is part of every key of a choice domain: facts that have a key in common are in one share then."""
-    widths = _widths(stratum)
     best: tuple[int, dict[str, int]] | None = None
     trials = 0
     pending: list[dict[str, int]] = [{}]
@@ -134,7 +130,8 @@ def _preserved_arguments(
             if best is None or score > best[0]:
                 best = score, chosen
             continue
-        columns = [c for c in range(widths[missing]) if all(c in key for key in choices.get(missing, ()))]
+        relation = program.relations[missing]
+        columns = [c for c in range(relation.width) if all(c in key for key in relation.choices)]
         pending += [{**chosen, missing: column} for column in reversed(columns)]
     return None if best is None else best[1]
 
@@ -152,13 +149,6 @@ def _is_preserved(clause: Clause, chosen: Mapping[str, int]) -> bool:
         if goal.relation in chosen and goal.terms[chosen[goal.relation]] != pivot:
             return False
     return bool(recursive) or any(pivot in scan.terms for scan in clause.scans)
-
-
-def _widths(stratum: LogicalStratum) -> dict[str, int]:
-    widths = {clause.head: len(clause.head_terms) for clause in stratum.clauses}
-    for clause in stratum.clauses:
-        widths.update((goal.relation, len(goal.terms)) for goal in clause.goals if not isinstance(goal, Test))
-    return widths
 
 
 def _decomposed(stratum: LogicalStratum, arguments: Mapping[str, int]) -> SharePlan:

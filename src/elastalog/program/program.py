@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from elastalog.analysis.check import check, flatten, place
-from elastalog.analysis.program import CheckedProgram
+from elastalog.analysis.program import EQUIVALENCE, CheckedProgram
 from elastalog.diagnostics.arguments import require_one_of, require_path, require_text, stays_here
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, error, finding
 from elastalog.diagnostics.messages import counted
@@ -128,7 +128,10 @@ class Program:
     @property
     def flat_text(self) -> str:
         """The program without components: as it was written, or printed where it had some."""
-        return print_tree(without_closures(self.tree)) if self.is_flattened else self.tree.source.text
+        if not self.is_flattened:
+            return self.tree.source.text
+        items = tuple([item for item in self.tree.items if not is_closure(item, self.tree)])
+        return print_tree(replace(self.tree, items=items))
 
 
 def examine(source: Source, *, is_strict: bool = True) -> tuple[Tree, Program | None, tuple[Diagnostic, ...]]:
@@ -259,39 +262,22 @@ def _not_utf8(path: str, data: bytes, offset: int) -> ElastalogError:
 def with_closures(tree: Tree) -> Tree:
     """The tree with the rules that `eqrel` stands for behind each declaration that has it; all of them stand where that
     word does. A relation that has not two attributes is left to the analysis to report."""
-    if not any(_equivalence(item) is not None for item in tree.items):
+    if not any(isinstance(item, RelationDeclaration) and item.qualifier(EQUIVALENCE) for item in tree.items):
         return tree
     return replace(tree, items=tuple(_closed(tree.items)))
 
 
-def without_closures(tree: Tree) -> Tree:
-    """The tree as it was before `with_closures`."""
-    words = closing_words(tree)
-    return replace(tree, items=tuple([item for item in tree.items if not is_closure(item, words)])) if words else tree
-
-
-def closing_words(tree: Tree) -> frozenset[Span]:
-    """Where `eqrel` stands."""
-    return frozenset([span for item in tree.items if (span := _equivalence(item)) is not None])
-
-
-def is_closure(item: Item, words: Collection[Span]) -> bool:
-    """Whether an item is one of the rules that an `eqrel` at one of these places stands for."""
-    return isinstance(item, Clause) and item.span in words
+def is_closure(item: Item, tree: Tree) -> bool:
+    """Whether an item is one of the rules that an `eqrel` stands for."""
+    return isinstance(item, Clause) and tree.source.text[slice(*item.span)] == EQUIVALENCE
 
 
 def _closed(items: tuple[Item, ...]) -> Iterator[Item]:
     for item in items:
         yield item
-        span = _equivalence(item)
+        span = item.qualifier(EQUIVALENCE) if isinstance(item, RelationDeclaration) else None
         if span is not None and isinstance(item, RelationDeclaration) and len(item.attributes) == 2:
             x, y, z, any_value = (*(Variable(name, span) for name in ("x", "y", "z")), Wildcard(span))
             for head, *body in (((x, x), (x, any_value)), ((y, x), (x, y)), ((x, z), (x, y), (y, z))):
                 first, *rest = (Atom(item.name, terms, span, span) for terms in (head, *body))
                 yield Clause((first,), tuple(rest), None, span, item.instance)
-
-
-def _equivalence(item: Item) -> Span | None:
-    if not isinstance(item, RelationDeclaration):
-        return None
-    return next((span for word, span in item.qualifiers if word == "eqrel"), None)

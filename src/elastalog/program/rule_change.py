@@ -10,7 +10,7 @@ from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitRe
 from elastalog.diagnostics.nearest import nearest
 from elastalog.diagnostics.source import Source
 from elastalog.late import dataclass
-from elastalog.program.program import Program, closing_words, is_closure, with_closures
+from elastalog.program.program import Program, is_closure, with_closures
 from elastalog.program.single_rules import (
     ADDED,
     AddedText,
@@ -91,9 +91,8 @@ def rule_clauses(program: Program) -> tuple[Clause, ...]:
 
 def removable_rules(program: Program) -> dict[int, Clause]:
     """The rules that an update may remove, by number, without their plans: all but those that `eqrel` stands for."""
-    words = closing_words(program.tree)
     numbered = enumerate(_rules_of(program), 1)
-    return {n: replace(rule.alone, plan=None) for n, rule in numbered if not is_closure(rule.clause, words)}
+    return {n: replace(rule.alone, plan=None) for n, rule in numbered if not is_closure(rule.clause, program.tree)}
 
 
 def _rules_of(program: Program) -> list[SingleRule]:
@@ -118,7 +117,9 @@ def change_rules(program: Program, edits: RuleEdits) -> RuleChange:
     coming_rules = single_rules(coming.items, coming.source, judged_after)
     wanted = {rule.shown for rule in coming_rules}
     gone = [n for n in _numbers(edits.removed, rules, judged) if rules[n - 1].shown not in wanted]
-    _refuse_closures(written, [rules[n - 1] for n in gone])
+    for n in gone:  # the rules that `eqrel` stands for go only with that word
+        if is_closure(rules[n - 1].clause, written):
+            raise error("E0616.closure", text=rules[n - 1].shown)
     present = {rule.shown for rule in rules}
     fresh: list[SingleRule] = []
     for rule in coming_rules:
@@ -210,14 +211,6 @@ def _numbers(removed: Iterable[int | str], rules: Sequence[SingleRule], judged: 
                 raise _no_rule(rule.shown, known)
             found += [n for n in numbers if n not in found][:1]
     return sorted(found)
-
-
-def _refuse_closures(program: Tree, gone: Iterable[SingleRule]) -> None:
-    """The rules that `eqrel` stands for go only with that word."""
-    words = closing_words(program)
-    for rule in gone:
-        if is_closure(rule.clause, words):
-            raise error("E0616.closure", text=rule.shown)
 
 
 # --- texts ---------------------------------------------------------------------------------------------------------

@@ -197,7 +197,11 @@ class RelationDeclaration:
     @property
     def is_inline(self) -> bool:
         """Whether its rules stand wherever it is read, and it holds no facts."""
-        return any(word == "inline" for word, _ in self.qualifiers)
+        return self.qualifier("inline") is not None
+
+    def qualifier(self, word: str) -> Span | None:
+        """Where it has a qualifier, if it does."""
+        return next((span for own, span in self.qualifiers if own == word), None)
 
     @property
     def improves(self) -> bool:
