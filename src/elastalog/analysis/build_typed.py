@@ -1,4 +1,4 @@
-"""One clause with its types: builds the rule, and has every place where types clash reported."""
+"""Builds the rule of one clause from the types that were inferred for it, and reports every place where types clash."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _INTEGERS: Final = (Base.NUMBER, Base.UNSIGNED)
 
 
 def _names(structure: StructuredType, span: Span) -> Constant:
-    """The names of the branches, in their order."""
+    """The names of the branches of a type, in order, as one text."""
     return Constant("|".join(sorted(name[1:] for name in structure.branches)), Base.SYMBOL, span)
 
 
@@ -93,7 +93,8 @@ class TypedBuilder:
         self.without_type: set[str] = set()  # results of aggregates at fault; their uses say nothing new
 
     def rule(self, clause: FlatClause) -> TypedRule | None:
-        """The rule, or None when it has faults. A literal at fault does not hide those of the others."""
+        """Returns the rule, or None if the clause has errors. An error in one literal does not hide those of the
+        others."""
         body = self.body(clause.body)
         try:
             head = self.atom(clause.head, is_negated=False)
@@ -177,7 +178,8 @@ class TypedBuilder:
         return Comparison(operator, left.base, left, right, comparison.span)
 
     def equation(self, comparison: tree.Comparison, left: Expression, right: Expression) -> Comparison:
-        """`x = [a, b]` as it stands: what it builds or takes apart needs no other name than `x`."""
+        """`x = [a, b]` as it stands: no variable other than `x` is needed for the value that it builds or takes apart.
+        """
         for variable, other in ((left, right), (right, left)):
             last = self.definitions[-1] if self.definitions else None
             if last is not None and last.left is other and type(variable) is Variable:
@@ -207,7 +209,7 @@ class TypedBuilder:
         return Aggregation(result, operator, target, bodies, groups, aggregate.span)
 
     def folded(self, target: tree.Term, operator: str) -> tuple[Expression, list[Comparison]]:
-        """The record of what a functor of the user starts with and folds, and the equations that it is built by."""
+        """The record of the start value and the folded value of a user's functor, and the equations that build it."""
         around, self.definitions = self.definitions, []
         try:
             return self.expression(target, self.types.folded(operator)), self.definitions
@@ -230,7 +232,7 @@ class TypedBuilder:
         return Variable(variable.name, base_of(kind), variable.span)
 
     def expression(self, term: tree.Term, hint: Kind | None) -> Expression:
-        """The typed term. The hint is the type that its place asks for; whether it has it is for the caller to see."""
+        """The typed term. `hint` is the type that its place asks for; the caller checks whether the term has it."""
         match term:
             case tree.Variable():
                 if term.name in self.without_type:
@@ -250,8 +252,8 @@ class TypedBuilder:
     # --- values made of values -------------------------------------------------------------------------------------
 
     def construct(self, call: tree.Call, hint: Kind | None) -> Expression:
-        """A variable for what a constructor builds or takes apart, defined by an equation; a constant where the
-        constructor has no parts."""
+        """A variable for the value that a constructor builds or takes apart, defined by an equation. A constructor
+        without parts becomes a constant."""
         structure = self.environment.calls.get(id(call), hint)
         if not isinstance(structure, StructuredType):
             key = "E0340" if structure is None else "E0340.place"
@@ -348,8 +350,8 @@ class TypedBuilder:
         return apply
 
     def cast(self, cast: tree.Cast) -> Expression:
-        """The value itself where both types are of one kind, or records alike; a symbol or record as a number is its
-        `ord`, and the bits of a number can be those of a float."""
+        """The value itself if both types are of the same kind or are similar records. A symbol or record cast to a
+        number becomes its `ord`; the bits of a number may be read as those of a float."""
         wanted = self.types.kind(cast.type_name)
         inner = self.expression(cast.term, self.solver.kind_of(cast.term) or wanted)
         found = self.kind(inner)
@@ -374,7 +376,8 @@ class TypedBuilder:
         return taken
 
     def ordinal(self, inner: Expression, span: Span) -> Expression:
-        """The number that a value of any type is known by: that of a branch without fields is its place by name."""
+        """The number that identifies a value of any type. For a branch without fields, it is the position of its name
+        among the branches."""
         kind = self.kind(inner)
         if kind is Base.NUMBER:
             return inner
@@ -383,7 +386,7 @@ class TypedBuilder:
         return Apply(_CASTS.get((base_of(kind), Base.NUMBER), "ord"), (inner,), Base.NUMBER, span)
 
     def are_alike(self, one: Kind, other: Kind) -> bool:
-        """Whether two types are of records that are made of parts of the same base types."""
+        """Whether both types are record types whose parts have the same base types."""
         if not isinstance(one, StructuredType) or not isinstance(other, StructuredType):
             return False
         fields = [structure.branches.get("[]", ()) for structure in (one, other)]

@@ -1,7 +1,6 @@
-"""From what was written to what it means: the passes, in order. The last of them numbers the rules, puts them in their
-strata, and reports what only a whole program shows. `flatten` comes before: it writes out components and inline
-relations.
-"""
+"""The passes that turn what was written into what it means, in order. The last pass numbers the rules, assigns them to
+strata, and reports what can only be seen in a whole program. `flatten` runs before: it expands components and inline
+relations."""
 
 from __future__ import annotations
 
@@ -102,7 +101,7 @@ def number_rules(draft: Draft) -> Outcome:
 
 
 def _check_numbering(typed: TypedRule, is_recursive: bool, findings: Findings) -> None:
-    """A number belongs to a derivation of a rule, which must not depend on it."""
+    """Reports derivation numbers in places where the derivation would depend on its own number."""
     for literal in typed.body:
         if is_recursive and _is_numbering(literal):
             findings.error("E0260", literal.span)
@@ -118,8 +117,9 @@ def _is_numbering(literal: Literal) -> bool:
 def _subsumption(
     typed: TypedRule, number: int, component_of: Mapping[str, int], draft: Draft, findings: Findings
 ) -> Rule:
-    """A rule of pairs. What it reads beside its two facts must be complete before, or only grow: of a relation that
-    loses facts, or chooses among them, it would depend on the order what is there."""
+    """The rule of pairs for a subsumption. Apart from its two facts, it may only read relations that are already
+    complete or that only grow: if a relation loses facts or chooses among them, the result would depend on the order of
+    evaluation."""
     own = component_of[typed.head.relation]
     base = typed.head.relation.removesuffix(MARK)
     _check_numbering(typed, True, findings)
@@ -135,8 +135,8 @@ def _subsumption(
 
 
 def _plan(plan: tree.Plan, recursive: int, is_strict: bool, findings: Findings) -> Mapping[int, tuple[int, ...]]:
-    """The orders of the versions that a rule has. Those of others do no harm in a component: whether an atom is
-    recursive may depend on what an instance of it is made of."""
+    """The orders for the versions that a rule has. In a component, orders for other versions are harmless: whether an
+    atom is recursive may depend on the arguments of the instance."""
     versions = max(1, recursive)
     for version, _ in plan.versions:
         if version >= versions:
@@ -150,8 +150,8 @@ def _plan(plan: tree.Plan, recursive: int, is_strict: bool, findings: Findings) 
 def _warn_about_empty_relations(
     draft: Draft, count_of: Mapping[str, int], strata: Iterable[Stratum], findings: Findings
 ) -> None:
-    """A relation that is read but never gets a fact is mostly a forgotten `.input`; a recursion none of whose rules can
-    be the first, a forgotten rule."""
+    """Warns of relations that are read but never get a fact, usually because of a forgotten `.input`, and of recursions
+    that no rule can start."""
     given = {fact.relation for fact in draft.facts}
     given |= {n for n, relation in draft.relations.items() if any(d.kind == "input" for d in relation.directives)}
     for name, relation in draft.relations.items():
@@ -186,20 +186,20 @@ the passes after them speak about the sound ones."""
 
 
 def check(tree: Tree, *, is_strict: bool = True) -> tuple[CheckedProgram | None, tuple[Diagnostic, ...]]:
-    """The checked program, or None when there are errors; and all diagnostics, sorted by place. The program is flat:
-    without components and inline relations."""
+    """The checked program, or None if there are errors, and all diagnostics in the order of their places. The program
+    must be flat: without components and inline relations."""
     draft, failed, diagnostics = _run(Draft(tree, is_strict), len(PASSES))
     return (None if failed else draft.program), tuple(diagnostics)
 
 
 def check_types(tree: Tree, is_strict: bool) -> tuple[Diagnostic, ...]:
-    """What is wrong with the names and types of a program, in which variables need not be grounded."""
+    """What is wrong with the names and types of a program whose variables need not be grounded."""
     last = [run for run, _ in PASSES].index(infer_types)
     return tuple(_run(Draft(tree, is_strict), last + 1)[2])
 
 
 def _run(draft: Draft, passes: int) -> tuple[Draft, set[Pass], list[Diagnostic]]:
-    """The first passes."""
+    """Runs the first `passes` passes."""
     diagnostics: list[Diagnostic] = []
     failed: set[Pass] = set()
     with without_collection():
@@ -221,8 +221,8 @@ def place(diagnostic: Diagnostic) -> tuple[int, int, str]:
 
 
 def flatten(program: Tree, *, is_strict: bool = True) -> tuple[Tree, tuple[Diagnostic, ...]]:
-    """The flat program, the same object when it was flat already; and what is wrong. Inline relations are checked
-    before they disappear: names, numbers of arguments and types; whether variables are grounded is judged later."""
+    """The flat program (the same object if it was flat already), and what is wrong with it. Names, numbers of arguments
+    and types of inline relations are checked before these disappear; groundedness is checked later."""
     if any(type(item) in (Component, Init, Override) for item in program.items):
         from elastalog.analysis.instantiate import instantiate  # most programs have neither
 

@@ -1,8 +1,8 @@
 """Pass: every variable gets its values from somewhere.
 
-A variable is grounded by a positive atom in which it is an argument by itself, by `v = expression` once the variables
-of the expression are grounded, by `v = range(…)` likewise, and by `v = aggregate` once those shared with it are. By
-`v = [a, b]` the parts are grounded once `v` is.
+A variable is grounded by a positive atom that has it as an argument; by `v = expression` or `v = range(…)` once the
+variables of the right side are grounded; and by `v = aggregate` once the variables shared with the aggregate are. In `v
+= [a, b]` the parts are grounded once `v` is.
 """
 
 from __future__ import annotations
@@ -36,14 +36,15 @@ _MOST_REPORTS: Final = 20  # of one conjunction; each costs a new look at it
 
 
 def check_grounded(draft: Draft) -> Outcome:
-    """Report every variable that nothing grounds, once per rule, at each place that needs it."""
+    """Reports every variable that nothing grounds, once per rule, at each place that needs its value."""
     findings = Findings(draft.tree.source)
     rules = [rule for rule in draft.typed_rules if _is_grounded(rule) or _RuleGrounder(rule, findings).is_grounded()]
     return replace(draft, typed_rules=tuple(rules)), findings.diagnostics
 
 
 def _is_grounded(rule: TypedRule) -> bool:
-    """The quick answer for rules without aggregates whose atoms ground everything; False means: look closer."""
+    """A quick check for rules without aggregates whose atoms ground everything. False means that a closer look is
+    needed."""
     grounded = set()
     used: list[Expression | Wildcard] = []
     for literal in rule.body:
@@ -86,7 +87,7 @@ class _RuleGrounder:
         return is_sound
 
     def check_aggregation(self, aggregation: Aggregation) -> bool:
-        """The inside of an aggregate: its own variables, and the target without help from outside."""
+        """Checks the variables inside an aggregate, and its target, which must be grounded inside."""
         is_sound = True
         groups = {group.name for group in aggregation.groups}
         # What a functor of the user folds is built in the body: whether that can be is found there.
@@ -112,7 +113,7 @@ class _RuleGrounder:
         return is_sound
 
     def check_conjunction(self, body: Sequence[Literal], given: Iterable[str], used: list[Variable]) -> bool:
-        """Report the variables that lack a value, not those that only wait for one of them."""
+        """Reports the variables that have no value, but not those that only wait for one of them."""
         assumed = set(given)
         for _ in range(_MOST_REPORTS):
             grounded = ground(body, assumed)
@@ -155,7 +156,7 @@ class _RuleGrounder:
         )  # fmt: skip
 
     def report_wildcard(self, span: Span, body: Sequence[Literal]) -> None:
-        """A wildcard in a record or branch that is to be built, and not taken apart."""
+        """Reports a wildcard in a record or branch that is built, not taken apart."""
         advice = "name a variable here and bind it in a positive atom"
         if any(type(literal) is Negation and literal.span.start <= span.start < literal.span.end for literal in body):
             advice = "take the value apart in a rule of its own, and negate what that rule derives"
@@ -170,8 +171,8 @@ class _RuleGrounder:
 
 
 def ground(body: Sequence[Any], given: Iterable[str]) -> set[str]:
-    """The names of the variables that a conjunction grounds, those given included. Its comparisons are those of rules
-    or of their logical form."""
+    """The names of the variables that a conjunction grounds, together with those given. Its comparisons may be those of
+    rules or of their logical form."""
     grounded = set(given)
     waiting: dict[str, list[_Definition]] = {}
     ready: list[_Definition] = []

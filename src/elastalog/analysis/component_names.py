@@ -1,9 +1,9 @@
-"""What names mean inside an instance of a component: from the inside out, its own, inherited, and enclosing ones; and
-items of a component under the names that they have in an instance.
+"""What names mean inside an instance of a component, searched from the inside out (its own names, inherited ones,
+enclosing ones), and the items of a component under the names that they have in an instance.
 
-A branch of an algebraic data type that a component declares has the name of its instance, `$c.A`: `$` and a name say
-which type a value has, so the name must be one type's own, as it is in Soufflé. Inside the instance `$A` is the
-innermost there is; elsewhere it is the only one that ends so.
+A branch of an algebraic data type that is declared in a component is named after its instance, `$c.A`: as in Soufflé,
+`$` and a name determine the type of a value, so no two types may share the name. Inside the instance, `$A` is the
+innermost such branch; elsewhere it is the only branch whose name ends that way.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ class Definition:
     nested: dict[str, Self] = field(default_factory=dict, init=False)
 
     def outwards(self) -> Iterator[Self]:
-        """The component and those around it."""
+        """This component and those around it, from the inside out."""
         definition: Any = self
         while definition is not None:
             yield definition
             definition = definition.outer
 
     def inherited(self) -> list[Self]:
-        """The components that it inherits from directly, as far as they are known."""
+        """The components that this one inherits from directly, as far as they are known."""
         _, *around = self.outwards()
         found = [around[0].called(base.name) for base in self.component.bases]
         return [each for each in found if each is not None]
 
     def lineage(self) -> Iterator[Self]:
-        """The component and all that it inherits from."""
+        """This component and all those that it inherits from."""
         pending, seen = [self], set[Definition]()
         while pending:
             each = pending.pop()
@@ -57,7 +57,7 @@ class Definition:
                 pending.extend(each.inherited()[::-1])
 
     def called(self, name: str) -> Self | None:
-        """The component of a name: one nested in this one or in its bases, or one around it."""
+        """The component with a name: one nested in this component or in its bases, or one around it."""
         known = (each.nested for around in self.outwards() for each in around.lineage())
         return next((nested[name] for nested in known if name in nested), None)
 
@@ -68,12 +68,12 @@ class Definition:
 
     @property
     def is_open(self) -> bool:
-        """Whether it or a component around it inherits from a parameter, so that what it holds is not known yet."""
+        """Whether this component or one around it inherits from a parameter, so that its contents are not known yet."""
         return any(base.name in each.parameters for each in self.outwards() for base in each.component.bases)
 
 
 def of_program(items: tuple[tree.Item, ...]) -> Component:
-    """The component that a whole program is."""
+    """The whole program as a component."""
     nowhere = Span(0, 0)
     return Component("", (), (), items, nowhere, nowhere)
 
@@ -93,8 +93,8 @@ Names = Callable[[str], str]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scope:
-    """The names that an instance declares, without its `prefix`; the whole program's for the outermost, whose prefix is
-    empty."""
+    """The names that an instance declares, without its `prefix`. The outermost scope has those of the whole program,
+    and an empty prefix."""
 
     prefix: str
     relations: frozenset[str]
@@ -103,7 +103,7 @@ class Scope:
     outer: Scope | None
 
     def relation(self, name: str) -> str:
-        """The full name of a relation; itself where nothing of the name is known, for a later pass to report."""
+        """The full name of a relation; the name itself if it is unknown, for a later pass to report."""
         return self._resolve(name, lambda scope: scope.relations)
 
     def type_name(self, name: str) -> str:
@@ -121,8 +121,8 @@ class Scope:
 
 
 def look_up(name: str, inside: Definition, binding: Binding) -> Definition | None:
-    """The component of a name, which may be a parameter. A parameter may stand for a component that only the one at
-    hand holds: its name is then looked up here."""
+    """The component with a name, which may be a parameter. If a parameter stands for a component that only the one at
+    hand contains, that name is looked up here."""
     if name in binding:
         if binding[name].definition is not None:
             return binding[name].definition
@@ -135,8 +135,8 @@ _PLAIN: Final = frozenset((tree.Variable, tree.Wildcard, tree.Integer, tree.Floa
 
 
 def renamed(item: _Item, instance: tree.Instance, relations: Names, types: Names, name: str | None) -> _Item:
-    """An item in an instance, under a name if it declares one, with the relations and types that it names under other
-    names. Nodes that name none are shared with the component."""
+    """An item as it is in an instance: with a name of its own if it declares one, and with the full names of the
+    relations and types that it mentions. Nodes without such names are shared with the component."""
 
     def put(node: Any) -> Any:
         kind = type(node)
@@ -162,7 +162,7 @@ def renamed(item: _Item, instance: tree.Instance, relations: Names, types: Names
 
 
 def with_branch_names(items: Sequence[tree.Item]) -> list[tree.Item]:
-    """The items of a flat program, the branches of instances told apart."""
+    """The items of a flat program, in which branches of different instances have different names."""
     renamed = [_renamed(item) if type(item) is tree.TypeDeclaration else item for item in items]
     names = [branch.name for item in renamed if type(item) is tree.TypeDeclaration for branch in item.branches]
     if not any("." in name for name in names):
@@ -189,7 +189,7 @@ def _resolved(item: tree.Item, names: frozenset[str], meant: Mapping[str, list[s
 
 
 def _resolving(instance: str, names: frozenset[str], meant: Mapping[str, list[str]], node: object) -> object:
-    """A node in which a branch has the name that it has in the whole program."""
+    """The node, with a branch under the name that it has in the whole program."""
     if not isinstance(node, tree.Call) or node.functor[0] != "$":
         return node
     name = node.functor[1:]

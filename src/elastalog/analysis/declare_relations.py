@@ -86,7 +86,7 @@ def declare_relations(draft: Draft) -> Outcome:
 
 
 def _check_qualifiers(item: RelationDeclaration, noted: set[Span], is_strict: bool, findings: Findings) -> None:
-    """No qualifier twice, and none that contradicts another; and that some are only hints."""
+    """Reports qualifiers that are repeated or contradict each other, and notes those that are only hints."""
     first: dict[str, tuple[str, Span]] = {}
     for text, span in item.qualifiers:
         previous = first.setdefault(_SIDES.get(text, text), (text, span))
@@ -171,9 +171,9 @@ def read_directives(
     ignores_extra_fields: bool,
     findings: Findings,
 ) -> dict[str, list[Directive]]:
-    """The directives of each declared relation, in the order written, those at fault reported and left out.
-    `ignores_extra_fields`: text files may have more columns than their relations. A program that is opened again may
-    come from another user: its files stay below the folders given."""
+    """The valid directives of each declared relation, in the order written; others are reported. With
+    `ignores_extra_fields`, text files may have more columns than their relations. A reopened program may come from
+    another user, so its files are confined to the given folders."""
     program = draft.tree
 
     def directive(item: tree.Directive, name: str, parameters: dict[str, str]) -> Directive:
@@ -223,8 +223,8 @@ def read_directives(
 
 
 def _is_another(kind: str, parameters: Mapping[str, str]) -> bool:
-    """Whether a directive is useful beside another with different parameters: an input that names its place, and
-    every output."""
+    """Whether a directive is useful beside an earlier one with other parameters: an input that names its own place, or
+    any output."""
     return kind == "output" or (
         kind == "input" and not parameters.keys().isdisjoint(("IO", "filename", "dbname", "name"))
     )
@@ -251,7 +251,7 @@ def _parameters(item: tree.Directive, findings: Findings) -> dict[str, str]:
 
 
 def _of_name(item: tree.Directive, name: str, value: Span, source: Source) -> Span:
-    """Where the name of a parameter stands, which is before its value."""
+    """The place of a parameter's name, which precedes its value."""
     start = source.text.rfind(name, item.span.start, value.start)
     return value if start < 0 else Span(start, start + len(name))
 
@@ -268,7 +268,7 @@ def _check_value(kind: str, name: str, value: str, span: Span, findings: Finding
 
 
 def _expected(kind: str, name: str, value: str) -> str | None:
-    """What the value should have been, or None when it is good."""
+    """What the value should have been, or None if it is valid."""
     if name == "IO" and value not in _PLACES[kind]:
         return " or ".join(f"`{place}`" for place in _PLACES[kind])
     if name in _SWITCHES and value not in ("true", "false"):

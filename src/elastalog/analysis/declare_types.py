@@ -1,4 +1,4 @@
-"""Two passes: what every type name comes down to, and the functors that users implement."""
+"""Two passes: which base type each type name resolves to, and which functors users implement."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _with_known_parents(declared: dict[str, TypeDeclaration], findings: Findings
 
 
 def types_below(program: Tree, tops: Iterable[str]) -> set[str]:
-    """The names of some types and of those that are declared as subtypes, aliases or unions of them."""
+    """Some types, together with all types declared as subtypes, aliases or unions of them."""
     below: dict[str, list[str]] = {}
     for item in program.items:
         if type(item) is TypeDeclaration:
@@ -104,7 +104,8 @@ def report_unknown_type(name: str, span: Span, candidates: list[str], findings: 
 
 
 def _parents_first(known: dict[str, TypeDeclaration], findings: Findings) -> Iterator[str]:
-    """The names in an order in which parents precede children. Types that are defined by each other are reported."""
+    """The type names in an order in which parents precede children. Types that are defined by each other are reported.
+    """
     uses: Uses = {
         name: {parent: declared.span for parent, _ in declared.parents if parent in known}
         for name, declared in known.items()
@@ -139,7 +140,7 @@ def _parts_by_constructor(
 
 
 def _check_branches(known: dict[str, TypeDeclaration], findings: Findings) -> None:
-    """A branch is found by its name alone, and a field by its name within a branch."""
+    """Reports branches that share a name, and fields of a branch that do."""
     seen: dict[str, BranchDeclaration] = {}
     for declaration in known.values():
         for branch in declaration.branches:
@@ -150,7 +151,7 @@ def _check_branches(known: dict[str, TypeDeclaration], findings: Findings) -> No
 
 
 def report_twice(attributes: Iterable[Attribute], owner: str, kind: str, findings: Findings) -> None:
-    """E0210, of attributes or fields that have the name of an earlier one."""
+    """Reports attributes or fields that have the name of an earlier one (E0210)."""
     seen: dict[str, Span] = {}
     for attribute in attributes:
         first = seen.setdefault(attribute.name, attribute.name_span)
@@ -189,7 +190,8 @@ def _resolve(declaration: TypeDeclaration, meanings: dict[str, TypeMeaning], fin
 
 
 def declare_functors(draft: Draft) -> Outcome:
-    """Resolve the `.functor` declarations: each once, and only if stateful of values that are made of values."""
+    """Resolves the `.functor` declarations. Each is declared once, and only stateful functors may take or return
+    records."""
     findings = Findings(draft.tree.source)
     declared: dict[str, UserFunctor] = {}
     for item in draft.tree.items:

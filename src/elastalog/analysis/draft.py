@@ -28,7 +28,7 @@ def base_of(kind: Kind) -> checked.Base:
 
 
 def is_constructor(functor: str) -> bool:
-    """Whether a functor builds a value out of parts, or takes one apart."""
+    """Whether a functor builds a value from parts, or takes one apart."""
     return functor == "[]" or functor == "nil" or functor[0] == "$"
 
 
@@ -51,7 +51,7 @@ class TypeMeaning:
 
 
 class Shape(Enum):
-    """How much work a clause is."""
+    """How much work it takes to rewrite a clause."""
 
     FLAT = "one head, a conjunction without aggregates and ranges"
     SPLIT = "several heads or alternatives, still without aggregates and ranges"
@@ -60,8 +60,8 @@ class Shape(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SeparatedAggregate:
-    """`result = aggregate` as a literal of its own, its inner variables renamed, its body as alternatives. `groups` are
-    the variables shared with the rule around it, at their first place inside."""
+    """`result = aggregate` as a literal of its own: inner variables are renamed, and the body is split into
+    alternatives. `groups` are the variables shared with the surrounding rule, each at its first place inside."""
 
     result: tree.Variable
     operator: str
@@ -77,7 +77,8 @@ FlatBody: TypeAlias = tuple[FlatLiteral, ...]
 
 @dataclass(frozen=True, slots=True)
 class FlatClause:
-    """One head and one conjunction. `is_flat`: there are no aggregates and ranges. `is_fact`: no body was written."""
+    """One head and one conjunction. `is_flat`: it has no aggregates or ranges. `is_fact`: it was written without a
+    body."""
 
     head: tree.Atom
     body: FlatBody
@@ -101,8 +102,8 @@ class TypedRule:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What is known so far. `is_strict`: what earlier versions accepted and this one refuses (as a value in a column of
-    a subtype that it need not have) is an error, not a warning."""
+    """What is known so far. With `is_strict`, what earlier versions accepted and this one rejects (such as a value in a
+    column of a subtype that it need not belong to) is an error; otherwise it is a warning."""
 
     tree: Tree
     is_strict: bool = True
@@ -134,7 +135,7 @@ LIMITS: Final = {
 
 
 def constant_value(term: tree.Term, base: checked.Base) -> checked.Value | None:
-    """The value of a constant (an unary minus before it counted in) as one of the base type; None when it is none."""
+    """The value of a constant, including a minus before it, as one of a base type; None if it is none."""
     if type(term) is tree.String:
         return term.value if base is checked.Base.SYMBOL else None
     if type(term) is tree.Integer:
@@ -150,7 +151,7 @@ def constant_value(term: tree.Term, base: checked.Base) -> checked.Value | None:
 
 
 def negated_literal(term: tree.Term) -> tree.Integer | tree.Float | None:
-    """The literal under an unary minus, if the term is that."""
+    """The number under a unary minus, if the term is one."""
     if type(term) is tree.Call and term.functor == "neg":
         argument = term.arguments[0]
         if type(argument) is tree.Integer or type(argument) is tree.Float:

@@ -25,8 +25,9 @@ NO_NULL: Final = "there is no null: write `!relation(x, _)` for a fact that is n
 class Findings:
     """The diagnostics of one pass over one source, in the order found.
 
-    `instance` is set by a pass to that of the item at hand: a finding in the text of a component says how it was
-    reached, and stands for the same one in further instances."""
+    `instance` is set by a pass to the instance of the item at hand. A finding in the text of a component then says how
+    it was reached, and is reported for one instance only.
+    """
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -43,11 +44,11 @@ class Findings:
         self._add("error", key, places, values)
 
     def warning(self, key: str, *places: Place, **values: object) -> None:
-        """What is probably not meant."""
+        """Something that is probably not intended."""
         self._add("warning", key, places, values)
 
     def note(self, key: str, *places: Place, **values: object) -> None:
-        """What is good to know and shown only on request."""
+        """Something worth knowing that is only shown on request."""
         self._add("note", key, places, values)
 
     def declared_twice(self, code: str, what: str, again: Span, first: Span) -> None:
@@ -65,7 +66,7 @@ class Findings:
         return self._suggestions[name]
 
     def did_you_mean(self, name: str, candidates: Collection[str]) -> str | None:
-        """The help line that names what was probably meant, if anything was."""
+        """The help line with the name that was probably meant, if there is one."""
         near = self.nearest(name, candidates)
         return None if near is None else f"did you mean {quoted(near)}?"
 

@@ -1,14 +1,14 @@
-"""What the functors of the dialect compute, on plain values; None where there is no value. `analysis.functors` says
-which functor is which, and the reference what each means.
+"""What the functors of the dialect compute on plain values; None where there is no value. `analysis.functors` lists the
+functors, and the language reference explains each.
 
-Every evaluator uses these: the kernel where it has no form of its own that works on whole columns, and proofs always,
-so that what NumPy or compiled code has computed is checked against them. The reference evaluator of the tests has
-functions of its own.
+Every evaluator uses these functions. The kernel does so where it has no version that works on whole columns; proofs
+always do, which checks what NumPy or compiled code has computed. The reference evaluator of the tests has functions of
+its own.
 
-Regular expressions of `match` and `capture` are those of ECMAScript that RE2 matches, in time linear in the text: no
-expression and no text can keep an evaluation busy for ever. What RE2 cannot do, back references and looking around, is
-refused. `.` is any character but the end of a line; `\\d`, `\\w` and `\\s` mean ASCII, as in Soufflé; a repetition
-counts up to 1000.
+The regular expressions of `match` and `capture` are the ones of ECMAScript that RE2 can match, in time linear in the
+text, so that no expression and no text can keep an evaluation busy for ever. Back references and look-around, which RE2
+lacks, are refused. `.` matches any character except the end of a line; `\\d`, `\\w` and `\\s` mean ASCII, as in
+Soufflé; a repetition counts up to 1000.
 """
 
 from __future__ import annotations
@@ -57,14 +57,15 @@ def divide(a: Any, b: Any) -> Any:
 
 
 def modulo(a: int, b: int) -> int | None:
-    """With the sign of the dividend."""
+    """The remainder, with the sign of the dividend."""
     if b == 0:
         return None
     return a % abs(b) if a >= 0 else -(-a % abs(b))
 
 
 def power(a: Any, b: Any) -> Any:
-    """A power: of floats by the rules of IEEE 754; of integers, if it fits no type, any integer that fits none."""
+    """A power. Floats follow IEEE 754; an integer result that fits no type is replaced by any integer that fits none.
+    """
     if isinstance(a, float):
         return float_power(a, b)
     if b < 0:
@@ -93,8 +94,8 @@ def greatest(*values: Any) -> Any:
 
 
 def to_integer(value: Any) -> int | None:
-    """The integer that a text spells as literals do, or a number without its fraction; one that fits no type where it
-    is too large."""
+    """The integer that a text spells in the form of a literal, or a number without its fraction. If it is too large,
+    the result is an integer that fits no type."""
     if not isinstance(value, str):
         return int(value) if not isinstance(value, float) or math.isfinite(value) else _TOO_LARGE
     spelt = _INTEGER.fullmatch(value)
@@ -107,12 +108,12 @@ def to_integer(value: Any) -> int | None:
 
 
 def to_float(value: Any) -> float | None:
-    """The float that a text spells, as files of facts may, or a number is."""
+    """The float that a text spells, in any form that fact files allow, or that a number equals."""
     return None if isinstance(value, str) and _FLOAT.fullmatch(value) is None else float(value)
 
 
 def _whole(rounded: Callable[[float], float]) -> Callable[[float], float]:
-    """A float without a fraction; infinite ones and NaN stay as they are."""
+    """Rounds a float by a function; infinities and NaN stay as they are."""
     return lambda value: float(rounded(value)) if math.isfinite(value) else value
 
 
@@ -122,17 +123,17 @@ nearest = _whole(lambda value: math.copysign(math.floor(abs(value)) + (abs(value
 
 
 def square_root(value: float) -> float | None:
-    """None of a negative number."""
+    """The square root; None for a negative number."""
     return math.sqrt(value) if not value < 0 else None
 
 
 def logarithm(value: float) -> float | None:
-    """The natural one; None of zero and of a negative number."""
+    """The natural logarithm; None for zero and negative numbers."""
     return math.log(value) if not value <= 0 else None
 
 
 def exponential(value: float) -> float:
-    """Infinite where it is too large."""
+    """The exponential, which is infinite if it is too large for a float."""
     try:
         return math.exp(value)
     except OverflowError:
@@ -157,12 +158,12 @@ def as_number(value: float) -> int:
 
 
 def branch_number(branch: Branch, names: str) -> int:
-    """The place of a branch among those of its type, which have no fields, by their names."""
+    """The position of a branch among those of its type, ordered by name."""
     return names.split("|").index(branch.name)
 
 
 def branch_with_number(number: int, names: str) -> Branch | None:
-    """The branch at a place."""
+    """The branch at a position, the inverse of `branch_number`."""
     found = names.split("|")
     return Branch(found[number]) if 0 <= number < len(found) else None
 
@@ -171,7 +172,7 @@ def branch_with_number(number: int, names: str) -> Branch | None:
 
 
 def joined(*texts: str) -> str:
-    """A text that grows without end must not end with the memory: E0622."""
+    """The texts joined. A text that would grow without end is an error before memory runs out (E0622)."""
     return "".join(texts) if sum(map(len, texts)) <= MOST_CHARACTERS else _too_long("cat")
 
 
@@ -181,7 +182,7 @@ def part(text: str, start: int, size: int) -> str:
 
 
 def replaced(text: str, old: str, new: str) -> str:
-    """Every occurrence, from left to right; nothing is replaced where `old` is empty."""
+    """Replaces every occurrence, from left to right; with an empty `old`, nothing changes."""
     if not old:
         return text
     size = len(text) + text.count(old) * (len(new) - len(old))
@@ -194,13 +195,13 @@ def number_of_parts(text: str, separator: str) -> int:
 
 
 def nth_part(text: str, separator: str, number: int) -> str | None:
-    """The part with a number, from 0."""
+    """The part with a given number, counted from 0."""
     found = text.split(separator) if separator else list(text)
     return found[number] if 0 <= number < len(found) else None
 
 
 def captured(pattern: str, text: str, number: int) -> str | None:
-    """What the group with a number matched, 0 for the whole, where the pattern matches the whole text."""
+    """The text matched by a group (0 is the whole match), if the pattern matches the whole text."""
     try:
         groups = groups_of(pattern, text)
     except NotRegular:
@@ -225,7 +226,7 @@ def _too_long(functor: str) -> str:
 
 @lru_cache(maxsize=256)
 def _json(text: str) -> Any:
-    """The value that a text holds; None if it holds none."""
+    """The value that a JSON text holds; None if the text is not valid JSON."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -274,7 +275,7 @@ MOST_INVALID = 100
 
 
 def moment_of(text: str) -> datetime | None:
-    """What a text in the form of ISO 8601 says."""
+    """The date or time that a text in ISO 8601 form stands for."""
     try:
         return datetime.fromisoformat(text.replace("Z", "+00:00")) if _TIME.fullmatch(text) else None
     except ValueError:
@@ -282,7 +283,7 @@ def moment_of(text: str) -> datetime | None:
 
 
 def _moment(text: str) -> datetime | None:
-    """The same, noting what is no date."""
+    """Like `moment_of`, but remembers texts that are not dates."""
     moment = moment_of(text)
     if moment is None and len(INVALID_DATES) < MOST_INVALID:
         INVALID_DATES.add(text)
@@ -290,12 +291,12 @@ def _moment(text: str) -> datetime | None:
 
 
 def is_other_date(text: str) -> bool:
-    """Whether a text is a date in a form that the order of texts does not sort: `3/4/2026`, `2026-3-4`."""
+    """Whether a text is a date in a form that does not sort correctly as a text: `3/4/2026`, `2026-3-4`."""
     return _OTHER_DATE.match(text) is not None
 
 
 def note_other_date(text: str) -> bool:
-    """Notes such a text, to be told of. It has a value, as what is remembered of a text must."""
+    """Remembers such a text, to be reported later. Returns True, since results per text are cached and need a value."""
     if is_other_date(text) and len(INVALID_DATES) < MOST_INVALID:
         INVALID_DATES.add(text)
     return True
@@ -334,7 +335,7 @@ def add_days(text: str, days: int) -> str | None:
 
 
 def add_seconds(text: str, seconds: int) -> str | None:
-    """A time some seconds later, to the second or with the fraction that it was given."""
+    """A time some seconds later, with or without a fraction as it was given."""
     moment = _moment(text)
     try:
         later = None if moment is None else (moment + timedelta(seconds=seconds)).isoformat()
@@ -350,7 +351,7 @@ def days_between(one: str, other: str) -> int | None:
 
 
 def seconds_between(one: str, other: str) -> int | None:
-    """How many whole seconds the second time is later; None if only one of them has a time zone."""
+    """By how many whole seconds the second time is later; None if only one of them has a time zone."""
     first, second = _moment(one), _moment(other)
     if first is None or second is None or (first.tzinfo is None) != (second.tzinfo is None):
         return None
@@ -372,7 +373,7 @@ _MALFORMED = re.compile("missing|unexpected|no argument|trailing|invalid charact
 
 
 class NotRegular(ValueError):
-    """A text is no regular expression of this kind; the message says why."""
+    """A text is not a supported regular expression; the message says why."""
 
     def __init__(self, reason: str, is_one_elsewhere: bool = False) -> None:
         super().__init__(reason)
@@ -382,7 +383,7 @@ class NotRegular(ValueError):
 
 @lru_cache(maxsize=1024)
 def matcher(pattern: str) -> Matches:
-    """Raises NotRegular."""
+    """A function that tests whether whole texts match a pattern. Raises NotRegular."""
     compiled = _compiled(pattern, False)
     # As bytes: for texts the engine reckons where in the text each match lies, which takes three times as long.
     return lambda text: compiled.fullmatch(text.encode()) is not None
@@ -495,7 +496,7 @@ def _without_zeros(value: Decimal) -> str:
 
 
 def rdf_language(term: str) -> str | None:
-    """The language of a literal, in small letters; nothing if it has none."""
+    """The language of a literal in lower case; an empty text if it has none."""
     found = _LITERAL.fullmatch(term)
     return None if found is None else (found[2] or "").lower()
 

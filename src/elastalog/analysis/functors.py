@@ -271,13 +271,13 @@ def is_generator(functor: str) -> bool:
 
 
 def is_rewritten(functor: str) -> bool:
-    """Whether rules have something else in the place of a functor."""
+    """Whether a functor is replaced by something else in rules."""
     found = FUNCTORS.get(functor)
     return found is not None and found.is_rewritten
 
 
 def applied_name(functor: str, result: object) -> str:
-    """The functor that one of that name is where it gives a value of a type: `+` of symbols is `cat`."""
+    """The functor that a name stands for where the result has a certain type: `+` of symbols is `cat`."""
     return "cat" if functor == "+" and result is _SYMBOL else functor
 
 

@@ -1,4 +1,4 @@
-"""Rules that may grow without end: recursion that computes ever new values, and nothing that bounds them."""
+"""Rules that may grow without end: recursion that keeps computing new values that nothing bounds."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _ORDERS: Final = frozenset(("<", "<=", ">", ">="))
 
 
 class Growth(NamedTuple):
-    """A rule that may grow without end, what computes its new values, and what would bound it. It is not likely where
-    only some facts make it so, as negative ones that are added to what a `min` column keeps."""
+    """A rule that may grow without end, the expression that computes its new values, and what would bound it. It is not
+    likely if it takes unusual facts, such as negative numbers added to what a `min` column keeps."""
 
     rule: checked.Rule
     value: checked.Apply
@@ -29,8 +29,8 @@ class Growth(NamedTuple):
 
 
 def warnings_of_growth(program: checked.CheckedProgram) -> list[Diagnostic]:
-    """A warning for every rule that is likely to grow without end. Of relations with subsumption it is one that makes
-    the greatest value greater, which a cycle of facts does for ever."""
+    """A warning for every rule that is likely to grow without end. With subsumption, those are rules that increase a
+    greatest value, which a cycle of facts can do for ever."""
     found = []
     for stratum in program.strata:
         own = [program.relations[name] for name in stratum.relations]
@@ -65,7 +65,8 @@ def growing(program: checked.CheckedProgram, rules: Sequence[checked.Rule]) -> I
 
 
 def _kept(program: checked.CheckedProgram) -> Mapping[str, tuple[int, int]]:
-    """The relations with subsumption: the column of which the greatest value is kept (1), or the least (-1), if so."""
+    """For each relation with subsumption, the column whose greatest (1) or least (-1) value is kept, if there is one.
+    """
     found: dict[str, tuple[int, int]] = {}
     for rule in program.subsumptions:
         relation = rule.head.relation.removesuffix(MARK)
@@ -83,7 +84,8 @@ def _kept(program: checked.CheckedProgram) -> Mapping[str, tuple[int, int]]:
 
 
 class _Bounds:
-    """What bounds the variables of a recursive rule from below and above, and what computes those of its head."""
+    """What bounds the variables of a recursive rule from below and above, and what computes the arguments of its head.
+    """
 
     def __init__(self, rule: checked.Rule, own: set[str]) -> None:
         self.rule = rule
@@ -113,7 +115,7 @@ class _Bounds:
             self.computed.pop(name, None)
 
     def value_of(self, argument: checked.Expression | checked.Wildcard) -> checked.Expression | checked.Wildcard:
-        """What computes an argument of the head; itself where nothing does."""
+        """The expression that computes an argument of the head; the argument itself if nothing computes it."""
         return self.computed.get(argument.name, argument) if type(argument) is checked.Variable else argument
 
     def towards(self, direction: int) -> set[str]:
@@ -121,13 +123,13 @@ class _Bounds:
         return self.above if direction > 0 else self.below if direction < 0 else self.above | self.below
 
     def adds(self, value: checked.Apply) -> bool:
-        """Whether a value is one of the recursion and what is not below 0."""
+        """Whether a value is the sum of a value of the recursion and something that is never negative."""
         further = [term for term in value.arguments if not self.recursive.issuperset(checked.names_of(term))]
         added = {one.name if type(one) is checked.Variable else "" for one in further}
         return value.functor == "+" and len(further) == 1 and added <= self.added
 
     def allow(self, value: checked.Apply, argument: checked.Expression | checked.Wildcard, direction: int) -> bool:
-        """Whether a value may grow with those of the recursion; in a direction, if that is not 0."""
+        """Whether a value may grow with those of the recursion, in the given direction if that is not 0."""
         if direction == -_step(value) != 0 or (direction < 0 and self.adds(value)):
             return False
         bounds = self.towards(direction or _step(value))
@@ -167,8 +169,8 @@ class _Bounds:
         return f"{compare}, or keep the {'greatest' if direction < 0 else 'least'} by `{least}`"
 
     def step(self, place: int) -> tuple[int, bool] | None:
-        """Whether a column of the head is the one that all facts of the recursion have and a constant more (1), less
-        (-1), or the same (0), and whether it is bounded; None where it is anything else."""
+        """Whether a column of the head is that of all recursive facts plus a constant (1), minus one (-1), or unchanged
+        (0), and whether it is bounded; None in all other cases."""
         argument = self.rule.head.arguments[place]
         value = self.value_of(argument)
         step = _step(value)
@@ -182,7 +184,8 @@ class _Bounds:
 
 
 def _signed(expression: checked.Expression, sign: int) -> Iterator[tuple[str, int]]:
-    """The variables of an expression, and whether it grows with them (1) or falls (-1); 0 where that is not known."""
+    """The variables of an expression, each with 1 if the expression grows with it, -1 if it falls, and 0 if that is
+    unknown."""
     if type(expression) is checked.Variable:
         yield expression.name, sign
     elif type(expression) is checked.Apply:
@@ -192,14 +195,15 @@ def _signed(expression: checked.Expression, sign: int) -> Iterator[tuple[str, in
 
 
 def _step(value: checked.Expression | checked.Wildcard) -> int:
-    """1 of a variable to which a constant is added, -1 of one from which it is taken off, also as in `5 - (4 - n)`; 0
-    of anything else."""
+    """1 for a variable plus a constant, -1 for a variable minus one, also in forms such as `5 - (4 - n)`; 0 for
+    anything else."""
     times, amount = _sum(value) if len(set(checked.names_of(value))) == 1 else (0, 0)
     return (amount > 0) - (amount < 0) if times == 1 else 0
 
 
 def _sum(value: checked.Expression | checked.Wildcard) -> tuple[float, float]:
-    """How often its only variable is added in a sum or difference, and the constant beside it; NaN of anything else."""
+    """How often the only variable is added in a sum or difference, and the constant beside it; NaN for anything else.
+    """
     match value:
         case checked.Variable():
             return 1, 0
@@ -213,8 +217,8 @@ def _sum(value: checked.Expression | checked.Wildcard) -> tuple[float, float]:
 
 
 def _is_counted(bounds: _Bounds, every: Sequence[_Bounds]) -> bool:
-    """Whether a column counts, up to a bound, how often a rule was used: those of its recursion count it in the same
-    direction or hand it on."""
+    """Whether some column counts, up to a bound, how often a rule was used: the other rules of the recursion count in
+    the same direction or pass the value on."""
     for place in range(len(bounds.rule.head.arguments)):
         own = bounds.step(place)
         if own is not None and own[0] and own[1]:

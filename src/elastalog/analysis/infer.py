@@ -1,8 +1,8 @@
 """The kind of every variable of one clause, found by passing known types along equations.
 
-Most clauses need no inference: an atom tells the type of each variable, and what stands beside it has the same.
-`simple_fact` and `simple_rule` type these in a third of the time; what is not simple, or has an error, is left to
-inference, which finds out where.
+Most clauses need no inference: an atom determines the type of each variable, and the term next to it has the same type.
+`simple_fact` and `simple_rule` handle these in a third of the time. Everything else, including clauses with errors, is
+left to inference, which finds out where an error is.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class StructuredTypes:
         return replace(found, overloads=(kinds,))
 
     def folded(self, operator: str) -> StructuredType:
-        """The type of what an aggregate of the user folds: what it starts with, and a value."""
+        """The type of what a user's aggregate folds: the start value and a value."""
         named = zip(("start", "value"), self.users[operator[1:]].parameter_types, strict=False)
         parts = [Part(name, kind, self.meanings[kind].base, None) for name, kind in named]
         return StructuredType(operator, {"[]": tuple(parts)})
@@ -91,8 +91,9 @@ _Equation: TypeAlias = tuple[tree.Term, tree.Term | Kind | None]
 
 
 def infer(clause: FlatClause, kinds: Kinds, types: StructuredTypes) -> Solver:
-    """Infer the types of a clause. Contradictions are left for the check to find: the first place in the order body,
-    head, equations settles a variable. What nothing settles is what it is taken for, or a number."""
+    """Infers the types of a clause. Contradictions are found later, by the check: a variable gets its type from its
+    first place, in the order body, head, equations. A variable without any such place gets the type that it is cast to,
+    or is a number."""
     solver = Solver(kinds, types)
     solver.read(clause.body)
     solver.read_atom(clause.head)
@@ -158,8 +159,8 @@ class Solver:
             self.settled.append(variable.name)
 
     def solve(self) -> None:
-        """Work through the equations until they say nothing new. Each is looked at again when one of its variables is
-        settled."""
+        """Works through the equations until nothing new follows. Each is looked at again when one of its variables gets
+        a type."""
         if not self.equations:
             return
         self.apply_all()
@@ -205,7 +206,7 @@ class Solver:
                 self.push(left, other)
 
     def push(self, term: tree.Term, expected: Kind | None) -> Kind | None:
-        """Make a term have the expected type where it is still open; give its type as far as known."""
+        """Gives a term the expected type if its type is still open, and returns its type as far as known."""
         match term:
             case tree.Variable():
                 base = self.environment.variables.get(term.name)
@@ -234,11 +235,11 @@ class Solver:
                 return None
 
     def kind_of(self, term: tree.Term) -> Kind | None:
-        """The type of a term whatever stands beside it; None for literals that adapt."""
+        """The type of a term regardless of its context; None for literals that adapt to it."""
         return self.push(term, None)
 
     def push_constructor(self, call: tree.Call, expected: Kind | None) -> Kind | None:
-        """A branch says of what type it is; a record and `nil` are of the type that is expected."""
+        """A branch determines its own type; a record or `nil` has the type that is expected."""
         structure = expected if isinstance(expected, StructuredType) else None
         if call.functor[0] == "$":
             structure = self.types.constructors.get(call.functor)
@@ -278,7 +279,7 @@ class Solver:
 
 
 def simple_fact(head: tree.Atom, kinds: Kinds) -> Fact | None:
-    """The fact that a clause without a body is; None when it is none or at fault."""
+    """The fact that a clause without a body states; None if it states none or has an error."""
     values = []
     for term, kind in zip(head.arguments, kinds[head.relation], strict=True):
         value = constant_value(term, base_of(kind))
@@ -289,7 +290,7 @@ def simple_fact(head: tree.Atom, kinds: Kinds) -> Fact | None:
 
 
 def simple_rule(clause: FlatClause, kinds: Kinds) -> TypedRule | None:
-    """The rule that a clause without aggregates and ranges is; None when that takes inference."""
+    """The rule for a clause without aggregates and ranges; None if inference is needed."""
     known: dict[str, Kind] = {}
     wildcards = 0
     body: list[Literal] = []
@@ -346,7 +347,7 @@ def _comparison(comparison: tree.Comparison, known: dict[str, Kind]) -> Comparis
 
 
 def _base_in(term: tree.Term, known: Mapping[str, Kind]) -> Base | None:
-    """The type of the first variable in a term of which it is known; none of those that are made of values."""
+    """The type of the first variable of a term whose type is known, if it is a base type."""
     if type(term) is tree.Call:
         for argument in term.arguments:
             base = _base_in(argument, known)
@@ -358,7 +359,7 @@ def _base_in(term: tree.Term, known: Mapping[str, Kind]) -> Base | None:
 
 
 def _expression(term: tree.Term, base: Base, known: Mapping[str, Kind]) -> Expression | None:
-    """A term all parts of which are of one type."""
+    """The typed term if all its parts have one type; otherwise None."""
     if type(term) is tree.Variable:
         return Variable(term.name, base, term.span) if known.get(term.name) is base else None
     value = constant_value(term, base)

@@ -1,6 +1,6 @@
 """Pass: every expression has a base type, and number, unsigned, float and symbol do not mix.
 
-A value may go to a column or functor of its own declared type or of one above it, nowhere else (`SubtypeCheck`).
+A value may only go to a column or functor of its own declared type or of a type above it (`SubtypeCheck`).
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ def infer_types(draft: Draft) -> Outcome:
 
 
 def _judged(draft: Draft) -> frozenset[str]:
-    """The relations with a choice domain or a subsumption. What the text says of them is a candidate like what rules
-    derive, as it is to Soufflé: a rule without a body, not a fact that holds whatever there is beside it."""
+    """The relations with a choice domain or a subsumption. As in Soufflé, a fact of such a relation in the program text
+    is a candidate like a derived one: it becomes a rule without a body."""
     return frozenset(
         name.removesuffix(PAIRS) for name, relation in draft.relations.items() if relation.choices or is_of_pairs(name)
     )
@@ -94,7 +94,7 @@ class SubtypeCheck:
         self._above: dict[str, set[str]] = {}
 
     def check(self, rule: TypedRule, casts: Mapping[Span, str]) -> None:
-        """Report the arguments of the head at fault, and variables of types that have nothing in common. `casts`: the
+        """Reports head arguments of the wrong type, and variables whose types have nothing in common. `casts`: the
         types of the occurrences that are casts."""
         sources: dict[str, list[_Source]] | None = None
         if self.is_strict and self._may_clash(rule):
@@ -120,7 +120,7 @@ class SubtypeCheck:
                 self._report(term, head_type, *found[0])
 
     def _may_clash(self, rule: TypedRule) -> bool:
-        """Whether two declared types meet in the body, which is seldom: a quick look before the long one."""
+        """Whether two declared types meet in the body, which is rare: a quick check before the long one."""
         types: dict[str, str] = {}
         for literal in rule.body:
             if type(literal) is checked.Atom:
@@ -138,7 +138,7 @@ class SubtypeCheck:
         return False
 
     def _check_common(self, sources: Mapping[str, list[_Source]]) -> None:
-        """Every variable has a type: one that is below all those of its places."""
+        """Reports variables for which no type is below all types of their places."""
         reported: set[frozenset[Span]] = set()
         for name, found in sources.items():
             kinds = {kind for kind, _, _ in found if kind not in BASE_TYPES}
@@ -156,13 +156,13 @@ class SubtypeCheck:
             )  # fmt: skip
 
     def _common(self, kinds: Collection[str]) -> bool:
-        """Whether a type is below all of these."""
+        """Whether some type is below all of these."""
         return any(all(self.is_below(one, other) for other in kinds) for one in kinds) or any(
             all(self.is_below(self.canonical(name), kind) for kind in kinds) for name in self.types
         )
 
     def _arguments_of_functors(self, rule: TypedRule) -> list[tuple[checked.Expression | checked.Wildcard, str]]:
-        """What a rule gives to functors of the user, and the types that these take."""
+        """The arguments that a rule passes to the user's functors, with the parameter types."""
         found: list[tuple[checked.Expression | checked.Wildcard, str]] = []
         for apply in nodes_of(checked.Apply, (rule.head, rule.body), closed=(checked.Negation, checked.Aggregation)):
             if apply.functor[0] == "@":
@@ -170,13 +170,13 @@ class SubtypeCheck:
         return found
 
     def _columns(self, atom: checked.Atom) -> Iterator[tuple[checked.Variable, str]]:
-        """The variables that stand in an atom by themselves, and the types of their columns."""
+        """The variables that are arguments of an atom, with the types of their columns."""
         for term, attribute in zip(atom.arguments, self.relations[atom.relation].attributes, strict=True):
             if type(term) is checked.Variable:
                 yield term, attribute.type_name
 
     def _sources(self, rule: TypedRule, casts: Mapping[Span, str]) -> dict[str, list[_Source]]:
-        """The types of each variable, where they come from, and the equations they came through."""
+        """The types of each variable, where each comes from, and the equations on the way."""
         found: dict[str, list[_Source]] = {}
         equal: dict[str, list[tuple[str, Span]]] = {}
         for part, type_name in self._parts(rule):
@@ -201,7 +201,7 @@ class SubtypeCheck:
         return found
 
     def _parts(self, rule: TypedRule) -> list[tuple[checked.Variable, str]]:
-        """The variables inside of what the rule builds or takes apart, and the types of the fields they stand for."""
+        """The variables inside values that the rule builds or takes apart, with the types of their fields."""
         literals = list(checked.literals_in(rule.body))
         equations = [lit for lit in literals if type(lit) is checked.Comparison and lit.operator == "="]
         pairs = [pair for c in equations for pair in ((c.left, c.right), (c.right, c.left))]
@@ -228,7 +228,7 @@ class SubtypeCheck:
         return found
 
     def _fields(self, name: str, apply: checked.Apply, owners: Mapping[str, str]) -> tuple[checked.Part, ...]:
-        """The fields of the type of a constructor: a branch says which it is, a record is of that of its place."""
+        """The fields of a constructor's type: a branch determines it, a record has the type of its place."""
         structure = self.constructors.get(apply.functor)
         if structure is None and name in owners:
             structure = self.types[owners[name]].structure
@@ -282,12 +282,12 @@ class SubtypeCheck:
         return other in above or any(all(other in self._all_above(m) for m in self._members(n)) for n in unions)
 
     def _members(self, name: str) -> list[str]:
-        """The types that a union comes down to, those of its members that are unions themselves among them."""
+        """The types that a union consists of, with nested unions expanded."""
         members = self.types[name].members
         return [inner for member in members for inner in self._members(member)] if members else [name]
 
     def _all_above(self, name: str) -> set[str]:
-        """The types that all values of a type have, itself among them."""
+        """A type and all those above it."""
         known = self._above.get(name)
         if known is None:
             known = self._above[name] = reached([name], lambda one: map(self.canonical, self.types[one].above))
@@ -298,7 +298,8 @@ class SubtypeCheck:
 
 
 def values_of_fact(rule: TypedRule) -> tuple[checked.Value, ...] | None:
-    """The values of a clause without a body, whose head may be built of constants; None if it computes anything."""
+    """The values of a clause without a body if all are constants, also inside records; None if something is computed.
+    """
     known: dict[str, checked.Value] = {}
     for literal in rule.body:
         if type(literal) is not checked.Comparison or type(literal.left) is not checked.Variable:

@@ -1,4 +1,4 @@
-"""Inline relations: their rules take the place of the atoms that use them, and they are gone from the program."""
+"""Inline relations: their rules replace the atoms that use them, and the relations disappear from the program."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _Rule = tuple[tree.Atom, tree.Body]
 
 def inline(program: tree.Tree) -> tuple[tree.Tree, tuple[Diagnostic, ...]]:
     """A flat program without its inline relations; what cannot be inlined is reported. Names and numbers of arguments
-    have been checked. Variables of a rule that takes the place of an atom get names of their own."""
+    have been checked. The variables of a rule that replaces an atom get new names."""
     findings = Findings(program.source)
     inlined = {item.name: item for item in program.items if type(item) is tree.RelationDeclaration and item.is_inline}
     declared_types = (item for item in program.items if type(item) is tree.TypeDeclaration)
@@ -140,7 +140,8 @@ class _Inliner:
         self.used = {variable.name for variable in nodes_of(tree.Variable, (head, body))}
 
     def alternatives(self, head: tree.Atom, body: tree.Body) -> Iterator[_Rule]:
-        """A rule as others use it. What is a witness in it, and what a group, does not depend on these."""
+        """A rule in the form in which others use it. Witnesses and groups inside it do not depend on the rules that use
+        it."""
         self.begin(head, body)
         if not any(aggregate.operator in ("min", "max") for aggregate in nodes_of(tree.Aggregate, body)):
             yield head, self.body(body)
@@ -183,7 +184,7 @@ class _Inliner:
 
     @contextmanager
     def inside(self, operator: str | None) -> Iterator[None]:
-        """What is rewritten inside an aggregate; None for one that says only whether there are any members."""
+        """A block that rewrites the inside of an aggregate; None stands for one that only asks whether it has members."""
         around, self.aggregate = self.aggregate, operator
         yield
         self.aggregate = around

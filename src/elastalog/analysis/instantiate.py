@@ -98,7 +98,8 @@ class _Instantiation:
             self._check_declaration(nested)
 
     def _is_plain(self, definition: Definition) -> bool:
-        """Whether it has no parameters, nor what it inherits from: all that it holds is known."""
+        """Whether neither the component nor those that it inherits from have parameters, so that its contents are
+        known."""
         bases = definition.inherited()
         is_known = len(bases) == len(definition.component.bases)
         return is_known and not definition.parameters and all(map(self._is_plain, bases))
@@ -142,7 +143,7 @@ class _Instantiation:
     def _component(
         self, wanted: tree.ComponentType, scope: Scope | None, inside: Definition, binding: Binding
     ) -> tuple[Definition, dict[str, Argument]] | None:
-        """The component that is named, and what its parameters stand for; without a scope, it is only looked for."""
+        """The named component, and what its parameters stand for. Without a scope, it is only looked up."""
         definition = look_up(wanted.name, inside, binding)
         if definition is None:
             near = self.findings.nearest(wanted.name, [*self.top.nested, *inside.nested])
@@ -175,7 +176,7 @@ class _Instantiation:
         dropped: frozenset[str],
         below: tuple[int, ...],
     ) -> list[_Layer]:
-        """The components that an instance consists of, what is inherited first."""
+        """The components that an instance consists of, inherited ones first."""
         component, place = definition.component, definition.component.name_span
         if id(definition) in below:
             self._once(component, "E0222.bases", place, component=component.name)
@@ -263,13 +264,13 @@ class _Instantiation:
             self.items.append(renamed(item, instance, relations, types, name))
 
     def _fill(self, most: str, place: Span) -> None:
-        """Nothing is written out from now on."""
+        """Reports that the program is too large. Nothing more is written out."""
         if not self.is_full:
             self.is_full = True
             self.findings.error("E0222.large", place, most=most)
 
     def _once(self, node: object, key: str, *places: Span, **values: object) -> None:
-        """What is wrong with the text of a component is reported once, not for every instance."""
+        """Reports an error in the text of a component once, not for every instance."""
         if id(node) not in self.reported:
             self.reported.add(id(node))
             self.findings.error(key, *places, **values)
@@ -299,7 +300,7 @@ def _declarations(layer: _Layer, relation: str) -> Iterator[RelationDeclaration]
 
 
 def _way(instance: Instance | None) -> list[str]:
-    """The instances that hold one, from outside."""
+    """The instances that contain an instance, from the outside in."""
     names: list[str] = []
     while instance is not None and len(names) < 8:
         names.append(f"`.init {instance.name.rpartition('.')[2]} = {instance.component}`")

@@ -18,7 +18,7 @@ _INFIX = frozenset(("+", "-", "*", "/", "%", "^"))
 
 
 def list_program(program: checked.CheckedProgram) -> Iterator[str]:
-    """Every relation, fact and rule, a line each; rules with their numbers and the types of their variables."""
+    """Every relation, fact and rule on a line of its own; rules with their numbers and the types of their variables."""
     for relation in program.relations.values():
         yield show_relation(relation)
     for fact in program.facts:
@@ -28,7 +28,7 @@ def list_program(program: checked.CheckedProgram) -> Iterator[str]:
 
 
 def list_strata(program: checked.CheckedProgram, remarks: Mapping[str, str] | None = None) -> Iterator[str]:
-    """Every stratum with its relations and rules, in the order of evaluation; and what is to be said of a relation."""
+    """Every stratum with its relations and rules in evaluation order, and a remark on a relation if there is one."""
     for stratum in program.strata:
         kind = "recursive" if stratum.is_recursive else "not recursive" if stratum.rules else "no rules"
         yield f"stratum {stratum.number}: {', '.join(stratum.relations)} ({kind})"
@@ -121,8 +121,7 @@ def show_value(value: checked.Value) -> str:
 
 
 def json_value(value: Any) -> Any:
-    """A value as JSON has it: records are lists, nil is null; branches, NaN and the infinities, which JSON has not, are
-    texts as the language or Python writes them."""
+    """A value in JSON: records are lists and nil is null. Branches, NaN and infinities, which JSON lacks, are texts."""
     if isinstance(value, float) and not math.isfinite(value):
         return repr(value)
     if isinstance(value, Branch):
@@ -137,7 +136,8 @@ def _conjunction(body: Iterable[checked.Literal]) -> str:
 
 
 def inlined(literals: tuple[checked.Literal, ...]) -> list[checked.Literal]:
-    """Literals as they were written: what was named to be built or taken apart stands in its place again."""
+    """The literals as they were written: values that were given names to be built or taken apart are back in their
+    places."""
     made = _made(literals)
     if not made:
         return list(literals)
@@ -153,7 +153,7 @@ def inlined(literals: tuple[checked.Literal, ...]) -> list[checked.Literal]:
 
 
 def _made(literals: Iterable[checked.Literal]) -> dict[str, checked.Expression]:
-    """What the variables stand for that were made to build values or take them apart."""
+    """The expressions behind the variables that were made for values that are built or taken apart."""
     return {
         literal.left.name: literal.right
         for literal in literals
@@ -164,7 +164,7 @@ def _made(literals: Iterable[checked.Literal]) -> dict[str, checked.Expression]:
 
 
 def _built(tree: _Node, made: Mapping[str, checked.Expression]) -> _Node:
-    """What was written: what the made variables stand for is in their place."""
+    """The tree with those expressions in place of the variables."""
 
     def put(node: Any) -> Any:
         return mapped(made[node.name], put) if type(node) is checked.Variable and node.name in made else node

@@ -25,7 +25,7 @@ _OPPOSITES: Final = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<="
 
 
 def without_groups(body: tree.Body) -> tree.Body:
-    """A conjunction with every negated group as what it says; negated are atoms and comparisons alone."""
+    """A conjunction in which only atoms and comparisons are negated: negated groups are replaced by what they mean."""
     found: list[tree.Literal] = []
     for literal in body:
         match literal:
@@ -85,7 +85,7 @@ def _negate_literal(literal: tree.Literal, span: Span) -> tree.Body:
 
 
 def _is_single(terms: Iterable[tree.Term]) -> bool:
-    """Whether terms have one value at most, which is computed in the literal itself."""
+    """Whether terms have at most one value each, computed in the literal itself."""
     for term in tree.nodes_of(object, tuple(terms), closed=(tree.Aggregate,)):
         if type(term) is tree.Aggregate and term.operator not in ("count", "sum"):
             return False
@@ -95,7 +95,8 @@ def _is_single(terms: Iterable[tree.Term]) -> bool:
 
 
 def has_partial_part(call: tree.Call) -> bool:
-    """Whether a record or branch is built of what may have no value; that is computed apart from the literal."""
+    """Whether a record or branch is built from something that may have no value, which is computed apart from the
+    literal."""
     return is_constructor(call.functor) and any(
         inner.functor in PARTIAL or inner.functor[0] == "@" for inner in tree.nodes_of(tree.Call, call.arguments)
     )
@@ -110,7 +111,7 @@ def is_partial(term: tree.Term) -> bool:
 
 
 def opposite(operator: str, base: Base, left: Expression, right: Expression) -> str:
-    """The operator without `not` that says the same of values of a type; itself where there is none."""
+    """The operator without `not` that means the same for values of a type; the operator itself if there is none."""
     turned = _OPPOSITES.get(operator.removeprefix(NOT)) if operator.startswith(NOT) else None
     if turned is None or may_lack_value(left) or may_lack_value(right):
         return operator
@@ -145,8 +146,8 @@ MOST_LITERALS: Final = 200_000
 
 
 def alternatives_of(body: tree.Body, copies: int, span: Span, findings: Findings) -> list[list[tree.Literal]]:
-    """The conjunctions of a body, left alternatives first, without `true`. None at all, and a report, when the body
-    taken `copies` times would be too large."""
+    """The conjunctions of a body, left alternatives first, without `true`. If the body, taken `copies` times, is too
+    large, that is reported and there are none."""
     body = without_groups(body)
     if copies == 1 and tree.Disjunction not in map(type, body):
         return [[literal for literal in body if type(literal) is not tree.Truth or not literal.value]]
@@ -159,7 +160,7 @@ def alternatives_of(body: tree.Body, copies: int, span: Span, findings: Findings
 
 
 def report_too_large(count: str, span: Span, findings: Findings) -> None:
-    """E0221."""
+    """Reports that a clause stands for too many rules or literals (E0221)."""
     findings.error("E0221", span, count=count, rules=MOST_ALTERNATIVES, literals=MOST_LITERALS)
 
 

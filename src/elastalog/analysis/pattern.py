@@ -66,8 +66,8 @@ def parse_pattern(text: str, program: CheckedProgram) -> Pattern:
 
 
 def parse_selection(text: str, program: CheckedProgram) -> Pattern:
-    """A pattern that selects facts to change. A name that occurs once in it is refused: where a text without its
-    quotes was meant, far too many facts would fit."""
+    """A pattern that selects facts to change. A name that occurs only once is refused: if quotes were forgotten, far
+    too many facts would fit."""
     return _parse(text, program, _NAMED, ", or `_`", is_selection=True)
 
 
@@ -113,7 +113,7 @@ _ADVICE = "write one atom, as in `path(1, X)`"
 
 
 def _only_atom(source: Source, relations: Mapping[str, Relation]) -> syntax.Atom:
-    """The atom that is all of a text, with or without a dot behind it."""
+    """The single atom that a text consists of, with or without a final dot."""
     whole = Span(0, len(source.text))
     if not source.text.strip(" .\t\r\n"):
         raise error("E0609", whole, source=source, what="an atom")
@@ -130,8 +130,8 @@ def _only_atom(source: Source, relations: Mapping[str, Relation]) -> syntax.Atom
 
 
 def _of_atom(error: Diagnostic, source: Source) -> Diagnostic:
-    """An error of the program that an atom with a dot is, as one about the atom. The dot may be ours: it is not shown,
-    and an error there is about the end of what was written."""
+    """Turns an error in a program of one atom into an error about the atom. The final dot may be ours: it is not shown,
+    and an error there is about the end of the text."""
     end = len(source.text)
     labels = tuple(replace(at, span=Span(min(at.span.start, end), min(at.span.end, end))) for at in error.labels)
     start = min((label.span.start for label in labels if label.primary), default=0)
@@ -148,7 +148,7 @@ def _of_atom(error: Diagnostic, source: Source) -> Diagnostic:
 
 
 def written_atom(relation: Relation) -> str:
-    """The form of a relation's atoms, with the names of its attributes."""
+    """An atom of a relation, with the names of its attributes as arguments."""
     return f"{relation.name}({', '.join(attribute.name for attribute in relation.attributes)})"
 
 
@@ -178,7 +178,7 @@ def _term(
 
 
 def _unquoted(argument: syntax.Term, base: Base) -> str | None:
-    """The number that a string spells where one is wanted."""
+    """The number that a string contains where a number is expected."""
     if type(argument) is not syntax.String or base not in (Base.NUMBER, Base.UNSIGNED, Base.FLOAT):
         return None
     is_whole = argument.value.removeprefix("-" * (base is not Base.UNSIGNED)).isdecimal()
@@ -186,7 +186,7 @@ def _unquoted(argument: syntax.Term, base: Base) -> str | None:
 
 
 def _plain(term: syntax.Term, base: Base, named: Mapping[str, float]) -> Value | None:
-    """The value of a base type that a term spells, a float also by its name, with or without a minus before it."""
+    """The value of a base type that a term spells. A float may also be given by name, with or without a minus."""
     match term:
         case syntax.Variable(name=name):
             return named.get(name) if base is Base.FLOAT else None

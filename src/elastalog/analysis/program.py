@@ -160,7 +160,7 @@ class Relation:
 
     @property
     def is_equivalence(self) -> bool:
-        """Whether it is closed: reflexive, symmetric, transitive."""
+        """Whether it is kept reflexive, symmetric and transitive."""
         return EQUIVALENCE in self.qualifiers
 
     @property
@@ -198,11 +198,11 @@ class Rule:
 
     @property
     def is_closure(self) -> bool:
-        """Whether it is one of the rules that `eqrel` stands for, which stand where that word does."""
+        """Whether it is one of the rules that `eqrel` stands for; their place is that of the word."""
         return self.source is not None and self.source.text[self.span.start : self.span.end] == EQUIVALENCE
 
     def _closure(self) -> str:
-        """A rule that `eqrel` stands for, whose literals are atoms of variables."""
+        """The text of a rule that `eqrel` stands for, whose literals are atoms of variables."""
         head, *body = (
             f"{atom.relation}({', '.join(v.name.partition('@')[0] for v in atom.arguments if isinstance(v, Variable))})"
             for atom in (self.head, *self.body)
@@ -356,13 +356,13 @@ def variables_of(*terms: Expression | Wildcard) -> Iterator[Variable]:
 
 
 def names_of(*terms: Expression | Wildcard) -> Iterator[str]:
-    """Their names."""
+    """The names of the variables of terms."""
     return (variable.name for variable in variables_of(*terms))
 
 
 def variables_in(literals: Iterable[Literal], is_deep: bool) -> Iterator[Variable]:
-    """The variables of literals, in the order written: of an aggregate its result, and those inside it only where they
-    are shared, unless `is_deep`."""
+    """The variables of literals, in the order written. Of an aggregate, that is its result and the variables shared
+    with it, or all variables inside it if `is_deep`."""
     for literal in literals:
         if type(literal) is Atom:
             yield from variables_of(*literal.arguments)
@@ -389,7 +389,7 @@ def literals_in(*bodies: Iterable[Literal]) -> Iterator[Literal]:
 
 
 def atoms_in(body: Iterable[Literal]) -> Iterator[Atom]:
-    """The atoms of a body, those negated or inside of aggregates among them."""
+    """The atoms of a body, including those that are negated or inside aggregates."""
     for literal in literals_in(body):
         if type(literal) is Atom:
             yield literal
@@ -398,5 +398,5 @@ def atoms_in(body: Iterable[Literal]) -> Iterator[Atom]:
 
 
 def inner_atoms(literal: Literal) -> Iterator[Atom]:
-    """The atoms that a literal negates, or that are inside of it."""
+    """The atoms that a literal negates, or that are inside it."""
     return iter(()) if type(literal) is Atom else atoms_in((literal,))

@@ -52,8 +52,8 @@ class Query:
 
 
 def check_clause(clause: syntax.Clause, types: syntax.Tree, program: CheckedProgram) -> Query:
-    """The query that a rule of the program is, with what it derives as its answers. The rule has been checked before,
-    so that no relations need be known but its own."""
+    """A query whose answers are what a rule of the program derives. The rule has been checked before, so only its own
+    relations need to be known."""
     head = clause.heads[0]
     names = dict.fromkeys(atom.relation for atom in nodes_of(syntax.Atom, (head.arguments, clause.body)))
     own = replace(program, relations={name: program.relations[name] for name in names})
@@ -90,8 +90,7 @@ def check_query(text: str, types: syntax.Tree, program: CheckedProgram, paramete
 
 
 def require_columns(where: str, relation: str, columns: Collection[str]) -> None:
-    """Raises ElastalogError if a filter of a relation compares a variable that is nowhere else: it was meant as a
-    column or as a text."""
+    """Raises ElastalogError if a filter compares a variable that occurs nowhere else: a column or a text was meant."""
     asked = _Text(where, ANSWER)
     tree, _ = parse(asked.source)
     uses = Counter(variable.name for variable in nodes_of(syntax.Variable, tree))
@@ -124,8 +123,8 @@ def _checked(
     types: syntax.Tree,
     program: CheckedProgram,
 ) -> CheckedProgram:
-    """A clause as the only one of a program, which defines what is declared. It is a rule of the program where no text
-    is asked."""
+    """The program that consists of one clause and the declarations it needs. Without `asked`, the clause is a rule of
+    the program."""
     others = (syntax.RelationDeclaration, syntax.Directive, syntax.Pragma, syntax.Clause, syntax.Subsumption)
     items: list[syntax.Item] = [item for item in types.items if not isinstance(item, others)]
     items += [_declared(relation.name, relation.attributes) for relation in program.relations.values()]
@@ -140,8 +139,8 @@ def _checked(
 
 
 class _Text:
-    """A query as it is written, and as the clause that `source` has, in which places have moved by `shift`: not at all
-    if it has a head."""
+    """A query as it was written, and as the clause in `source`, where places are moved by `shift` (0 if the query has a
+    head)."""
 
     def __init__(self, text: str, name: str) -> None:
         self.text = text
@@ -154,7 +153,7 @@ class _Text:
         self.source, self.shift = Source("<query>", f"{prefix}{body}\n."), len(prefix)
 
     def wrong(self, key: str, place: Span | None = None, **values: Any) -> ElastalogError:
-        """What is wrong with a place of the clause, or with all of the query."""
+        """An error about a place of the clause, or about the whole query."""
         span = Span(0, len(self.text)) if place is None else Span(*(offset - self.shift for offset in place))
         return error(key, span, source=Source("<query>", self.text), **values)
 
@@ -194,7 +193,8 @@ def _columns_of_head(clause: syntax.Clause) -> tuple[tuple[str, ...], syntax.Cla
 def _bound(
     clause: syntax.Clause, parameters: Mapping[str, Value], asked: _Text, program: CheckedProgram
 ) -> syntax.Clause:
-    """The clause with values in the places of parameters. All must be given, and all that are given be used."""
+    """The clause with values in place of parameters. All parameters must be given, and all that are given must be used.
+    """
     used: set[str] = set()
     wanted = {variable.name for variable in nodes_of(syntax.Variable, clause)}
 
@@ -252,7 +252,7 @@ def _declared(name: str, attributes: tuple[checked.Attribute, ...]) -> syntax.Re
 
 
 def _with_columns(asked: CheckedProgram, name: str, columns: tuple[str, ...], text: _Text) -> Query:
-    """The checked query with its columns in the head, whose types the check has found."""
+    """The checked query with its columns in the head, now that their types are known."""
     bases: dict[str, checked.Variable] = {}
     rules = []
     for rule in asked.rules:
@@ -276,8 +276,8 @@ def _with_columns(asked: CheckedProgram, name: str, columns: tuple[str, ...], te
 
 
 def _refuse(found: tuple[Diagnostic, ...], asked: _Text | None, program: CheckedProgram) -> None:
-    """Raises the errors among findings, as ones about the text of the query. Other labels than the primary ones lead to
-    declarations, which stand elsewhere."""
+    """Raises the errors among the findings, as errors about the text of the query. Labels other than the primary ones
+    point to declarations elsewhere and are dropped."""
     text, shift = ("", 0) if asked is None else (asked.text, asked.shift)
     source = Source("<query>", text)
     errors, told = [], []
@@ -311,7 +311,7 @@ def _refuse(found: tuple[Diagnostic, ...], asked: _Text | None, program: Checked
 
 
 def about_part(failed: ElastalogError, part: str, shift: int) -> ElastalogError:
-    """An error about a query as one about a part of it in brackets, which begins `shift` characters further on."""
+    """An error about a query, as one about the part of it in brackets that begins `shift` characters further on."""
     found = []
     for fault in failed.diagnostics:
         if fault.source is not None:
@@ -361,8 +361,7 @@ def _parameter(name: str, value: object) -> Value:
 
 
 def parameter_as_json(value: Any) -> Any:
-    """A value as JSON, which says of which kind it is: records are lists, nil is null, and what JSON has not is an
-    object."""
+    """A value in a JSON form that keeps its kind: records are lists, nil is null, and what JSON lacks is an object."""
     if isinstance(value, float) and not math.isfinite(value):
         return {"float": repr(value)}
     if isinstance(value, Branch):

@@ -1,5 +1,5 @@
-"""A rule, one head and one conjunction, rephrased to speak of certain facts: what it derives from one, what it derives
-besides one, what of it holds."""
+"""Rephrases a rule (one head and one conjunction) so that it speaks of certain facts: what it derives from one fact,
+what it derives besides one, and which of its facts hold."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def bound_to(rule: tree.Clause, place: int, values: Sequence[Value]) -> tree.Cla
 
 
 def _arguments_equal(atom: tree.Atom, values: tuple[tree.Term, ...], stem: str) -> Iterator[tree.Literal]:
-    """Literals that say that the arguments of an atom have these values; new variables begin with a stem."""
+    """Literals that say that the arguments of an atom have these values. Names of new variables begin with `stem`."""
     span = atom.span
     for place, (argument, value) in enumerate(zip(atom.arguments, values, strict=True)):
         if isinstance(argument, tree.Wildcard):
@@ -48,9 +48,9 @@ def _arguments_equal(atom: tree.Atom, values: tuple[tree.Term, ...], stem: str) 
 
 
 def with_members(rule: tree.Clause) -> Iterator[tree.Clause]:
-    """For every aggregate of the rule, also those inside of others, the rule with what it ranges over behind its body,
-    so that a member is a fact of the body. Names that are the aggregate's own are changed; of alternatives there is a
-    rule each."""
+    """For every aggregate of the rule, including nested ones, the rule with the aggregate's body appended, so that each
+    member is a fact of the body. The aggregate's own variables are renamed, and each alternative gives a rule of its
+    own."""
     return _with_members(rule, (*rule.heads, *rule.body), 0)
 
 
@@ -70,14 +70,14 @@ def _with_members(rule: tree.Clause, nodes: Sequence[tree.Literal], depth: int) 
 
 
 def is_numbered(rule: tree.Clause) -> bool:
-    """Whether a rule asks for the numbers of its derivations."""
+    """Whether a rule asks for derivation numbers."""
     return bool(_with_names_for_numbers(rule)[1])
 
 
 def among_what_holds(rule: tree.Clause) -> tree.Clause:
-    """The rule for those of its facts only that are there: not every candidate is chosen, and what is dominated leaves.
-    Which number a derivation has only the run knows, so that what depends on numbers is left to the facts: among these
-    are then all that the rule derives, and maybe others."""
+    """The rule restricted to those of its facts that are there, since not every candidate is chosen, and dominated
+    facts leave. Derivation numbers are only known when the rule runs, so whatever depends on them is left to the facts:
+    the result has all facts that the rule derives, and possibly others."""
     rule, numbers = _with_names_for_numbers(rule)
     reach: frozenset[str] = frozenset()
     while reach != numbers:
@@ -114,8 +114,8 @@ def _mentions(node: tree.Term | tree.Literal, names: frozenset[str]) -> bool:
 
 
 def other_than(rule: tree.Clause, excluded: str) -> tree.Clause:
-    """The rule for facts only that a relation has not. What its head computes gets a name, so that both have the same
-    value, of the declared type."""
+    """The rule restricted to facts that a relation does not have. Computed arguments of the head get names, so that
+    both atoms have the same values, of the declared types."""
     head, stem = rule.heads[0], _unused_stem(rule)
     variables: list[tree.Term] = []
     equations: list[tree.Literal] = []
@@ -130,7 +130,7 @@ def other_than(rule: tree.Clause, excluded: str) -> tree.Clause:
 
 
 def _unused_stem(rule: tree.Clause) -> str:
-    """With what the name of no variable of a rule begins."""
+    """A prefix that no variable name of a rule has."""
     names = {variable.name for variable in variables_of((*rule.heads, *rule.body), is_deep=True)}
     stem = "value_"
     while any(name.startswith(stem) for name in names):

@@ -1,4 +1,4 @@
-"""Pass: every relation and functor that a clause names exists and has the right number of arguments."""
+"""Pass: every relation and functor that a clause mentions exists and has the right number of arguments."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NAMED_FUNCTORS = [name for name in FUNCTORS if name.isidentifier()]
 
 
 def resolve_names(draft: Draft) -> Outcome:
-    """Keep the clauses whose names are all known; report the others, and variables that occur only once."""
+    """Keeps the clauses whose names are all known; reports the others, and variables that occur only once."""
     findings = Findings(draft.tree.source)
     resolve = _ClauseResolver(draft, findings).resolve
     clauses = []
@@ -60,7 +60,7 @@ def _proposals(draft: Draft) -> Proposals:
 
 
 class _ClauseResolver:
-    """Looks up the names of one clause after the other."""
+    """Resolves the names of one clause after the other."""
 
     def __init__(self, draft: Draft, findings: Findings) -> None:
         self.declarations = declarations = draft.declarations
@@ -77,7 +77,7 @@ class _ClauseResolver:
         self.equated: dict[str, str | None] = {}
 
     def resolve(self, clause: tree.Clause) -> Shape | None:
-        """The shape of the clause. None when it is at fault, its faults reported."""
+        """The shape of the clause; None if it has errors, which have been reported."""
         errors = self.findings.count
         self.variables, self.equated = {}, {}
         pending: _Pending = []
@@ -98,7 +98,7 @@ class _ClauseResolver:
         return shape if is_sound else None
 
     def use_atom(self, atom: tree.Atom, pending: _Pending) -> None:
-        """Visits an atom that gives no variable a value: a head, or one that is negated."""
+        """Visits an atom that gives no variable a value: a head or a negated atom."""
         self.check_atom(atom)
         for term in atom.arguments:
             if type(term) is tree.Variable:
@@ -107,7 +107,7 @@ class _ClauseResolver:
                 pending.append(term)
 
     def walk(self, pending: _Pending) -> bool:
-        """Visit the nodes and all below them; whether there are aggregates or ranges."""
+        """Visits the nodes and everything below them. Returns whether there are aggregates or ranges."""
         is_nested = False
         variables = self.variables
         while pending:
@@ -297,7 +297,7 @@ class _ClauseResolver:
         )  # fmt: skip
 
     def is_symbol(self, variable: tree.Variable, body: Iterable[tree.Literal]) -> bool:
-        """Whether a variable, or one that is equal to it, stands where an atom of a body has a symbol."""
+        """Whether a variable, or one equal to it, is an argument in a column of symbols."""
         names = (variable.name, self.equated.get(variable.name))
         return any(
             type(term) is tree.Variable and term.name in names and attribute.type_name == "symbol"

@@ -35,7 +35,7 @@ from elastalog.syntax.tree import with_parts
 
 
 class TooLargeError(Exception):
-    """A clause stands for more literals than it may."""
+    """A clause stands for too many literals."""
 
 
 class ScopeSeparator:
@@ -47,7 +47,7 @@ class ScopeSeparator:
         self.literals_left = MOST_LITERALS
 
     def separate(self, head: tree.Atom, body: Sequence[tree.Literal]) -> tuple[tree.Atom, FlatBody]:
-        """The clause with its aggregates before the literals that use them; those of the head come last."""
+        """The clause with each aggregate before the literals that use it; the aggregates of the head come last."""
         self.fresh_names = 0
         visible = {v.name for v in variables_of((head, *body), is_deep=False)}
         complete = with_witnesses(body, visible, self.fresh)
@@ -59,7 +59,7 @@ class ScopeSeparator:
         return new_head, tuple(scope.literals)
 
     def spend(self) -> None:
-        """Account for one literal more."""
+        """Counts one more literal."""
         self.literals_left -= 1
         if self.literals_left < 0:
             raise TooLargeError
@@ -137,7 +137,7 @@ class _Scope:
         )
 
     def result(self, variable: tree.Variable) -> tree.Variable:
-        """The variable itself where nothing else gives it a value; otherwise a new one, to be compared with it."""
+        """The variable itself if nothing else gives it a value; otherwise a new one, to be compared with it."""
         if self.definers.get(variable.name, 0) > 1:
             return self.separator.fresh(variable.name, variable.span, equal_name)
         return self.variable(variable)
@@ -148,7 +148,7 @@ class _Scope:
             self.literals.append(replace(comparison, left=renamed, right=result))
 
     def term(self, term: Any) -> Any:
-        """A term, or several, with variables of this scope and without what is a literal of its own."""
+        """A term, or several, with the variables of this scope; whatever becomes a literal of its own is taken out."""
         if type(term) is tree.Variable:
             return self.variable(term)
         if type(term) is tree.Aggregate:
@@ -190,7 +190,7 @@ class _Scope:
         return SeparatedAggregate(result, aggregate.operator, target, tuple(bodies), groups, aggregate.span)
 
     def hidden(self, aggregate: tree.Aggregate, alternatives: Iterable[Sequence[tree.Literal]]) -> set[str]:
-        """The names around an aggregate that mean other variables inside it."""
+        """The names outside an aggregate that mean other variables inside it."""
         found: set[str] = set()
         target = aggregate.target
         if aggregate.operator[0] == "@" and isinstance(target, tree.Call):
@@ -204,7 +204,7 @@ class _Scope:
         return found
 
     def generate(self, result: tree.Variable, call: tree.Call) -> None:
-        """Have a variable run through the values of a generator. Those of `split` are the parts with the numbers of a
+        """Lets a variable range over the values of a generator. Those of `split` are the parts whose numbers are in a
         range."""
         if call.functor == "split":
             number = self.separator.fresh("split", call.span)
@@ -242,7 +242,7 @@ def pieces(template: str) -> list[str]:
 
 
 def _definers(body: Sequence[tree.Literal], shared: Iterable[str]) -> dict[str, int]:
-    """How many literals may give each variable its value; one of the scope around counts too."""
+    """How many literals may give each variable a value. A variable of the surrounding scope counts as one more."""
     found = dict.fromkeys(shared, 1)
     for literal in body:
         for name in given_by(literal):
@@ -257,8 +257,8 @@ Fresh = Callable[[str, Span], tree.Variable]
 
 
 def with_witnesses(body: Sequence[tree.Literal], visible: set[str], fresh: Fresh) -> Sequence[tree.Literal]:
-    """A conjunction in which every witness gets its values from an atom; itself if it has none. `visible`: the
-    variables outside of aggregates, the head's among them."""
+    """A conjunction in which every witness gets its values from an atom; the same object if there are no witnesses.
+    `visible`: the variables outside aggregates, including those of the head."""
     if all(_aggregate_in(literal) is None for literal in body):
         return body
     found: list[tree.Literal] = []

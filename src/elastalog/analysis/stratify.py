@@ -1,6 +1,6 @@
-"""Pass: the strata, and no relation that depends on its own negation or on an aggregate over itself.
+"""Pass: the strata. No relation may depend on its own negation or on an aggregate over itself.
 
-Strata are the components of relations that depend on each other.
+Strata are the strongly connected components of relations.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MOST_LABELS: Final = 30
 
 
 def stratify(draft: Draft) -> Outcome:
-    """Order the components of relations; report every cycle through a negation or an aggregate."""
+    """Orders the components of relations; reports every cycle through a negation or an aggregate."""
     findings = Findings(draft.tree.source)
     uses, strict_uses = collect_dependencies(draft.relations, draft.typed_rules)
     ordered = in_order(components(uses), uses)
@@ -53,8 +53,8 @@ def stratify(draft: Draft) -> Outcome:
 
 
 def _improving(use: Use, draft: Draft) -> str | None:
-    """What a rule with a least or greatest value of its own recursion can be written as: the values themselves, and a
-    column that keeps the best."""
+    """How to write a rule that takes the least or greatest value of its own recursion: as a rule for the values
+    themselves, and a column that keeps the best one."""
     rules = [c for c, _ in draft.clauses if c.span.start <= use.span.start < c.span.end and len(c.heads) == 1]
     for literal in rules[0].body if use.manner == "aggregate" and rules else ():
         result, aggregate = (literal.left, literal.right) if type(literal) is tree.Comparison else (None, None)
@@ -91,8 +91,8 @@ class Use:
 def collect_dependencies(
     relations: Mapping[str, object], rules: Sequence[TypedRule | Rule]
 ) -> tuple[Uses, Iterable[Use]]:
-    """The first place of every use, by head and body relation; and those that need the body complete: inside an
-    aggregate, or negated."""
+    """The first place of every use, by head and body relation, and the uses that need the body relation complete: in a
+    negation or inside an aggregate."""
     uses: Uses = {name: {} for name in relations}
     strict: dict[tuple[str, str, Manner], Use] = {}
     for rule in rules:
@@ -116,7 +116,7 @@ def collect_dependencies(
 
 
 def needed_for(program: CheckedProgram, names: Iterable[str]) -> set[str]:
-    """The relations that others depend on, these among them."""
+    """Some relations and all those that they depend on."""
     needs: dict[str, set[str]] = {}
     for rule in (*program.rules, *program.subsumptions):
         needs.setdefault(rule.head.relation.removesuffix(MARK), set()).update(a.relation for a in atoms_in(rule.body))

@@ -44,7 +44,7 @@ def is_of_pairs(relation: str) -> bool:
 
 
 def with_pairs(draft: Draft) -> Outcome:
-    """Pass: put a relation of pairs and a rule for it in the place of every subsumption."""
+    """Pass: replaces every subsumption by a relation of pairs and a rule for it."""
     subsumptions = [item for item in draft.tree.items if isinstance(item, tree.Subsumption)]
     if not subsumptions:
         return draft, []
@@ -76,7 +76,7 @@ def with_pairs(draft: Draft) -> Outcome:
 
 
 def _with_names(head: tree.Atom, side: int) -> tree.Atom:
-    """A head whose wildcards are variables, other than those of the body: their values belong to the pair."""
+    """A head in which wildcards are variables of their own, since their values belong to the pair."""
     arguments = tuple(
         [
             tree.Variable(wildcard_name(side * _FAR + place), term.span) if isinstance(term, tree.Wildcard) else term
@@ -100,14 +100,14 @@ _Columns: TypeAlias = Mapping[str, Mapping[int, tree.Lattice]]
 
 
 def keeping_best(relation: str, columns: Iterable[tuple[str, str]], place: int, best: str) -> str:
-    """A declaration by which a relation keeps the least (`min`) or greatest (`max`) value of a column; of each column
-    its name and type."""
+    """A declaration that makes a relation keep the least (`min`) or greatest (`max`) value of a column. `columns`:
+    their names and types."""
     listed = [f"{name}: {f'{best} ' if i == place else ''}{kind}" for i, (name, kind) in enumerate(columns)]
     return f".decl {relation}({', '.join(listed)})"
 
 
 def with_lattices(draft: Draft) -> Outcome:
-    """Pass: put what it stands for in the place of every column that improves."""
+    """Pass: replaces every improving column by what it stands for."""
     improving = [item for item in draft.tree.items if type(item) is tree.RelationDeclaration and item.improves]
     declared = [item for item in draft.tree.items if type(item) is tree.Lattice]
     if not improving and not declared:
@@ -137,7 +137,7 @@ def with_lattices(draft: Draft) -> Outcome:
 
 
 def _declared(items: list[tree.Lattice], findings: Findings) -> dict[str, tree.Lattice]:
-    """Lattices by their types, those at fault left out."""
+    """The lattices by type. Those with errors are reported and left out."""
     found: dict[str, tree.Lattice] = {}
     for item in items:
         findings.instance = item.instance
@@ -167,7 +167,7 @@ def _may_improve(
     lattices: Mapping[str, tree.Lattice],
     findings: Findings,
 ) -> bool:
-    """Whether there is nothing against the columns of a relation that improve."""
+    """Whether a relation may have its improving columns; if not, that is reported."""
     first = next(attribute for attribute in item.attributes if attribute.improves)
     others = [("`eqrel`", span)] if (span := item.qualifier(EQUIVALENCE)) is not None else []
     others += [("a choice domain", span) for key in item.choices for _, span in key]
@@ -223,7 +223,8 @@ def _meaning(
 
 
 def _fact(item: tree.RelationDeclaration, side: str, span: Span) -> tree.Atom:
-    """A fact of a relation: variables for what facts have in common, others for what improves."""
+    """An atom of a relation, with the same variables on both sides for the columns that facts share, and different ones
+    for those that improve."""
     arguments = tuple(
         tree.Variable(f"{side}{place}" if attribute.improves else f"k{place}", span)
         for place, attribute in enumerate(item.attributes)
@@ -240,7 +241,7 @@ def _applied(operator: tree.Term | None, left: tree.Term, right: tree.Term, span
 
 
 def _with_meets(item: tree.Item, columns: _Columns, findings: Findings) -> tree.Item:
-    """A clause in which a variable that several columns `D<>` say stands for what their values have in common."""
+    """A clause in which a variable shared by several columns `D<>` stands for the meet of their values."""
     if type(item) is not tree.Clause:
         return item
     findings.instance = item.instance
@@ -272,7 +273,7 @@ def _met(body: tree.Body, columns: _Columns, findings: Findings) -> tree.Body:
 def _meet(
     name: str, found: list[tuple[int, int]], literals: list[tree.Literal], columns: _Columns, findings: Findings
 ) -> Iterator[tree.Literal]:
-    """What says that a variable is the meet of several values, which get variables of their own."""
+    """Literals that make a variable the meet of several values, each of which gets a variable of its own."""
     first = literals[found[0][0]]
     assert isinstance(first, tree.Atom)
     lattice = columns[first.relation][found[0][1]]

@@ -1,8 +1,8 @@
-"""Pass: clauses with several heads, alternatives or aggregates become clauses with one head and one conjunction, and
-those are refused that planning would take for ever over: every literal is a place where an update can begin.
+"""Pass: clauses with several heads, alternatives or aggregates become clauses with one head and one conjunction.
+Clauses that planning would take too long for are refused: every literal is a place where an update can begin.
 
-Of records that only equations of a rule speak of no column says the type; but their parts are equal, and the records
-themselves are left out.
+If only equations of a rule mention a record, no column determines its type. Its parts are equated instead, and the
+record is left out.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ MOST_LITERALS: Final = 256
 
 
 def take_apart(draft: Draft) -> Outcome:
-    """Write every clause as rules with one head and a conjunction, aggregates as literals of their own."""
+    """Rewrites every clause as rules with one head and one conjunction, in which aggregates are literals of their own.
+    """
     findings = Findings(draft.tree.source)
     flat: list[FlatClause] = []
     for clause, shape in draft.clauses:
@@ -62,7 +63,7 @@ def _take_clause_apart(clause: tree.Clause, shape: Shape, findings: Findings) ->
 
 
 def _check_plan(plan: tree.Plan, body: FlatBody, findings: Findings) -> None:
-    """Every order of a plan names each positive atom once."""
+    """Checks that every order of a plan names each positive atom once."""
     atoms = sum(type(literal) is tree.Atom for literal in body)
     seen: set[int] = set()
     for version, order in plan.versions:
@@ -79,7 +80,7 @@ def _check_plan(plan: tree.Plan, body: FlatBody, findings: Findings) -> None:
 
 
 def _limited(clauses: list[FlatClause], findings: Findings) -> Iterator[FlatClause]:
-    """Without rules that are too long (E0227)."""
+    """The clauses, without those that are too long (E0227)."""
     told = set()
     for clause in clauses:
         longest = len(clause.body)
@@ -95,8 +96,8 @@ def _limited(clauses: list[FlatClause], findings: Findings) -> Iterator[FlatClau
 
 
 def without_untyped_records(head: tree.Atom, body: Sequence[tree.Literal]) -> Sequence[tree.Literal]:
-    """A conjunction in which the parts of such records are equated instead: `x = [a, 1], x = [2, b]`, where nothing
-    else reads `x`, means `a = 2, 1 = b`."""
+    """A conjunction in which the parts of such records are equated: `x = [a, 1], x = [2, b]`, if nothing else reads
+    `x`, means `a = 2, 1 = b`."""
     simpler: Sequence[tree.Literal] | None = body
     while simpler is not None:
         body, simpler = simpler, _simpler(head, simpler)
@@ -104,7 +105,7 @@ def without_untyped_records(head: tree.Atom, body: Sequence[tree.Literal]) -> Se
 
 
 def _simpler(head: tree.Atom, body: Sequence[tree.Literal]) -> list[tree.Literal] | None:
-    """The conjunction with one record less; None if there is none to be taken apart."""
+    """The conjunction with one record fewer; None if there is none left to take apart."""
     for equation in body:
         if not _is_equation(equation):
             continue
@@ -140,7 +141,7 @@ def _parts(one: tree.Term, other: tree.Term, equation: tree.Comparison) -> list[
 
 
 def _is_equation(literal: tree.Literal, name: tree.Variable | None = None) -> bool:
-    """Whether it equates a record, or a variable, with something."""
+    """Whether it equates a record, or the given variable, with something."""
     if type(literal) is not tree.Comparison or literal.operator != "=":
         return False
     sides = literal.left, literal.right

@@ -1,8 +1,8 @@
-"""What is said where the types of a clause clash, and what relations could be declared as that a program uses and does
-not declare.
+"""Reports of clashing types in a clause, and proposals for declarations of relations that a program uses but does not
+declare.
 
-Every report of a clash ends the literal it is about. Proposals take types from constants, functors and other relations,
-passed along variables, and names from variables.
+Every report ends the check of its literal. Proposals take types from constants, functors and other relations, passed
+along variables, and take names from variables.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _DATE = re.compile(r"([0-9]{4})([-/])([0-9]{1,2})\2([0-9]{1,2})")
 
 
 class ClauseAtFaultError(Exception):
-    """A clause is at fault and that has been reported."""
+    """A clause has an error that has been reported."""
 
 
 class TypeReports:
@@ -54,7 +54,7 @@ class TypeReports:
         return self.findings.source.text[term.span.start : term.span.end]
 
     def origin(self, term: tree.Term, base: Kind) -> tuple[Label, ...]:
-        """Where the type of a variable comes from, unless that is the place itself."""
+        """Where the type of a variable comes from, unless it is this place."""
         if type(term) is not tree.Variable:
             return ()
         place = self.environment.places.get(term.name)
@@ -63,7 +63,7 @@ class TypeReports:
         return (secondary(place, f"{quoted(written_name(term.name))} becomes {base.article} here"),)
 
     def fail(self, key: str, *places: Place, **values: object) -> NoReturn:
-        """Reports what is wrong, and gives the clause up."""
+        """Reports an error and gives the clause up."""
         self.findings.error(key, *places, **values)
         raise ClauseAtFaultError
 
@@ -83,14 +83,14 @@ class TypeReports:
         )  # fmt: skip
 
     def part(self, field: Part, term: tree.Term, found: Kind, expected: Kind) -> NoReturn:
-        """A field of a record or branch that has a value of another type."""
+        """Reports a field of a record or branch whose value has another type."""
         here, advice = f"field {quoted(field.name)} is {expected.article}", self.constant_advice(term, found, expected)
         if type(term) is tree.Variable:
             self.variable(term, found, expected, here, advice)
         self.fail("E0302.field", term.span, here=here, found=found, advice=advice)
 
     def variable(self, variable: tree.Variable, found: Kind, expected: Kind, here: str, advice: str) -> NoReturn:
-        """A variable that has one type here and another there."""
+        """Reports a variable that has one type here and another elsewhere."""
         self.fail(
             "E0301", variable.span, *self.origin(variable, found), name=written_name(variable.name), found=found,
             expected=expected, here=here, advice=advice,
@@ -188,7 +188,7 @@ class TypeReports:
         )  # fmt: skip
 
     def foreign(self, call: tree.Call, structure: StructuredType) -> NoReturn:
-        """A value that is built in a way that its type does not have."""
+        """Reports a value with a constructor that its type does not have."""
         note = f"its branches are {', '.join(quoted(functor) for functor in structure.branches)}"
         if structure.is_record:
             note = "`nil` and `[…]` belong to record types"
@@ -241,7 +241,7 @@ class Proposals:
                     self._unite(*sides, *[Base.SYMBOL.value] * is_text)
 
     def declaration(self, atom: tree.Atom) -> str:
-        """The declaration that would suit a relation."""
+        """A declaration that would suit a relation."""
         used: list[str] = []
         attributes = []
         for place in range(min(len(atom.arguments), 8)):
@@ -261,7 +261,7 @@ class Proposals:
             self._unite(column, self._place(number, term), *[attribute.type_name for attribute in known])
 
     def _place(self, number: int, term: tree.Term) -> _Place | str | None:
-        """Where the type of a term is found, or the type itself."""
+        """Where the type of a term can be found, or the type itself."""
         match term:
             case tree.Variable():
                 return number, term.name
@@ -289,7 +289,7 @@ class Proposals:
                 return None
 
     def _unite(self, *places: _Place | str | None) -> None:
-        """What has one type; the first type that is known counts."""
+        """Records that places share one type; the first known type wins."""
         roots = list(dict.fromkeys(self._root(place) for place in places if isinstance(place, tuple)))
         known = [self._types[root] for root in roots if root in self._types]
         known += [place for place in places if isinstance(place, str)]

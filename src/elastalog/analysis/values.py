@@ -50,7 +50,7 @@ NIL: Final = Nil.NIL
 
 
 class Record(tuple[Any, ...]):
-    """The parts of a record; equal to the plain tuple of them. `bases`: the base types of the parts."""
+    """A record: equal to the plain tuple of its parts. `bases`: the base types of the parts."""
 
     bases: tuple[Base, ...]
 
@@ -122,7 +122,7 @@ def number_text(value: float) -> str:
 
 
 def _spelled(value: Any, text: Callable[[str], str], number: Callable[[Any], str] = repr) -> str:
-    """Without recursion: a list of records is as deep as it is long."""
+    """Works without recursion: a list made of records is as deep as it is long."""
     done: list[str] = []
     pending: list[Any] = [value]
     while pending:
@@ -157,8 +157,8 @@ _BARE: Final = re.compile(r"""(?!nil$|\$)[^\[\](),"\s](?:[^\[\](),"\n\r\t]*[^\[\
 
 
 def sort_key(value: Any) -> Any:
-    """Orders values of one type: numbers and texts as they are, NaN, which has no order, first; branches by name and
-    then by parts, records part by part, `nil` first."""
+    """A key that orders values of one type: numbers and texts as usual, with NaN, which has no order, first; branches
+    by name and then by parts; records part by part, `nil` first."""
     if isinstance(value, float):
         return (True, value) if value == value else (False, 0.0)
     if isinstance(value, tuple):
@@ -169,12 +169,12 @@ def sort_key(value: Any) -> Any:
 
 
 def public_value(value: Any) -> Any:
-    """A value as users meet it: records are plain tuples, nil is `None`."""
+    """A value in the form that users see: records are plain tuples, nil is `None`."""
     return _with_nil(value, NIL, None)
 
 
 def private_value(value: Any) -> Any:
-    """A value from users, as proofs have it: nil is `NIL`."""
+    """A value from a user in the form that proofs use: nil is `NIL`."""
     return _with_nil(value, None, NIL)
 
 

@@ -1,8 +1,9 @@
-"""The variables of what was written: where they occur, which of them get values, their names, and terms in their place.
+"""The variables of what was written: where they occur, which of them get values, how they are named, and how terms
+replace them.
 
-Some variables have names that no program can write: those of wildcards, `_@1`, of variables renamed so that each scope
-has its own, `x@1`, of variables for what an expression builds or takes apart, `@r1`, for the values of an aggregate or
-a range in an expression, `count@1`, `range@2`, and for a value that another variable must have, `x@=1`.
+Some variables have names that no program can write: `_@1` for wildcards, `x@1` for variables renamed so that each scope
+has its own, `@r1` for values that an expression builds or takes apart, `count@1` and `range@2` for the values of an
+aggregate or range in an expression, and `x@=1` for a value that must equal another variable.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def variables_of(nodes: Iterable[tree.Term | tree.Literal], is_deep: bool) -> li
 
 
 def variables_inside(aggregate: tree.Aggregate) -> list[tree.Variable]:
-    """The variables directly inside an aggregate, not those inside aggregates within it."""
+    """The variables directly inside an aggregate, without those of nested aggregates."""
     target = () if aggregate.target is None else (aggregate.target,)
     return variables_of((*target, *aggregate.body), is_deep=False)
 
@@ -53,8 +54,8 @@ def patterns_in(terms: Iterable[tree.Term]) -> set[str]:
 
 
 def grounded_by(body: Iterable[tree.Literal], known: Iterable[str] = ()) -> set[str]:
-    """The variables that a conjunction gives a value, atoms, equations, or aggregates as their results; and those that
-    are known already."""
+    """The variables that a conjunction gives values (by atoms, equations, or as results of aggregates), together with
+    those already known."""
     bound = set(known)
     equations = []
     for literal in body:
@@ -81,7 +82,7 @@ def wildcard_name(number: int) -> str:
 
 
 def fresh_name(stem: str, number: int) -> str:
-    """A variable like another, of a scope of its own."""
+    """The name of a variable like another, in a scope of its own."""
     return f"{stem}@{number}"
 
 
@@ -96,13 +97,13 @@ def is_made_name(name: str) -> bool:
 
 
 def equal_name(stem: str, number: int) -> str:
-    """A variable that must have the value of another."""
+    """The name of a variable that must equal another."""
     return f"{stem}@={number}"
 
 
 def is_implied_name(name: str) -> bool:
-    """Whether the value of a variable follows from what is written: that of an aggregate in an expression, of what is
-    built or taken apart, of what another variable must have. A range has several."""
+    """Whether the value of a variable follows from what is written: the value of an aggregate in an expression, of a
+    value that is built or taken apart, or one that must equal another variable. A range has several values."""
     return name.startswith("@") or "@=" in name or written_name(name) in AGGREGATES
 
 
@@ -129,13 +130,13 @@ _Node = TypeVar("_Node")
 
 
 def same_wildcard(_: str, span: Span) -> tree.Term:
-    """A wildcard as it was."""
+    """Leaves a wildcard as it is."""
     return tree.Wildcard(span)
 
 
 def substitute(tree_of: _Node, terms: Mapping[str, tree.Term], wildcard: Fresh = same_wildcard) -> _Node:
-    """A body, literal or term with terms in the place of variables. A wildcard of a positive atom becomes what
-    `wildcard` makes; one of a negated atom stays."""
+    """A body, literal or term with terms in place of variables. A wildcard of a positive atom is replaced by what
+    `wildcard` makes; one in a negated atom stays."""
 
     def put(node: Any) -> Any:
         if type(node) is tree.Variable:

@@ -37,7 +37,8 @@ _MOST_TRIALS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A copy of a relation that tasks hold: the facts whose word in `column` is in the task's share, or all (None)."""
+    """A copy of a relation that tasks hold: the facts whose word in `column` belongs to the task's share, or all facts
+    (None)."""
 
     name: str
     relation: str
@@ -46,8 +47,8 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class SharedClause:
-    """A clause over copies. `pivot`: the variable by which it is shared; a constant: the task with that value in its
-    share evaluates it alone; None: the first task does."""
+    """A clause over copies. `pivot` is the variable by which it is shared. With a constant, the task whose share has
+    that value evaluates the clause alone; with None, the first task does."""
 
     clause: Clause
     pivot: str | Constant | None
@@ -55,9 +56,9 @@ class SharedClause:
 
 @dataclass(frozen=True, slots=True)
 class SharePlan:
-    """How tasks evaluate a stratum. `arguments`: by relation, the column by which it decomposes, none where one task
-    has all of it, None if tasks exchange; `obstacle` says why it is not shared, or does not decompose. `copies` are
-    those of all relations, own and lower. `beside`: other strata that a task looks at."""
+    """How tasks evaluate a stratum. `arguments`: for each relation, the column by which it decomposes; empty if one
+    task has the whole stratum, None if tasks exchange facts. `obstacle` says why the stratum is not shared, or does not
+    decompose. `copies`: those of all relations, its own and lower ones. `beside`: other strata that a task looks at."""
 
     stratum: LogicalStratum
     arguments: Mapping[str, int] | None
@@ -72,7 +73,7 @@ class SharePlan:
 
     @property
     def is_for_one(self) -> bool:
-        """Whether one task does it all."""
+        """Whether one task evaluates the whole stratum."""
         return self.arguments is not None and not self.arguments
 
     @property
@@ -84,7 +85,7 @@ class SharePlan:
         return tuple(copy for copy in self.copies if copy.relation == relation)
 
     def owner(self, relation: str) -> Copy:
-        """The copy of an own relation that tells its facts: one that is shared, if there is one."""
+        """The copy of one of the stratum's relations that holds its facts: a shared copy, if there is one."""
         copies = self.own_copies(relation)
         return next((copy for copy in copies if copy.column is not None), copies[0])
 
@@ -109,8 +110,8 @@ def share_plan(stratum: LogicalStratum, program: LogicalProgram) -> SharePlan:
 
 
 def _preserved_arguments(stratum: LogicalStratum, program: LogicalProgram) -> Mapping[str, int] | None:
-    """The best choice of a column of each relation that every clause preserves: the one under which most lower atoms
-    are shared. It is part of every key of a choice domain: facts that have a key in common are in one share then."""
+    """The best choice of one column per relation that every clause preserves: the choice that shares the most lower
+    atoms. The column must belong to every key of a choice domain, so that facts with a common key are in one share."""
     best: tuple[int, dict[str, int]] | None = None
     trials = 0
     pending: list[dict[str, int]] = [{}]
@@ -162,8 +163,8 @@ def _decomposed(stratum: LogicalStratum, arguments: Mapping[str, int]) -> ShareP
 
 
 def _folded(stratum: LogicalStratum, rule: AggregateRule, program: LogicalProgram) -> SharePlan:
-    """An aggregate shared by the first column of its groups. Without groups there is nothing to share, and numbers are
-    given in one order, above all that any rule has given: one task does that."""
+    """Shares an aggregate by the first column of its groups. One task does the work if there are no groups, and if
+    facts are numbered, since numbers are given in one order, after all those given by other rules."""
     column, why = (0, None) if rule.groups else (None, "an aggregate without groups")
     names, beside = (rule.relation, *rule.reads), tuple[LogicalStratum, ...]()
     if rule.is_numbering:
@@ -187,7 +188,7 @@ def whole_plan(stratum: LogicalStratum, why: str) -> SharePlan:
 
 
 def _over_copy(goal: Goal, pivot: str | Constant | None, kept: frozenset[str], copies: dict[str, Copy]) -> Goal:
-    """The goal over the copy that suffices under a pivot; relations that are `kept` stand for themselves."""
+    """The goal over the copy that is sufficient with this pivot. Relations in `kept` are not replaced."""
     if isinstance(goal, Test) or goal.relation in kept:
         return goal
     column = goal.terms.index(pivot) if isinstance(pivot, str) and pivot in goal.terms else None
@@ -197,7 +198,7 @@ def _over_copy(goal: Goal, pivot: str | Constant | None, kept: frozenset[str], c
 
 
 def copy_name(relation: str, column: int | None) -> str:
-    """The name of a copy; no program can write it, unless it is the whole relation."""
+    """The name of a copy, which no program can write unless the copy is the whole relation."""
     return relation if column is None else f"{relation}@{column}"
 
 
@@ -221,7 +222,7 @@ def _obstacle(stratum: LogicalStratum) -> str:
 
 
 def rule_name(clause: Clause) -> str:
-    """How reports speak of a clause."""
+    """The name of a clause in reports."""
     return f"rule {clause.rule.number}" if clause.rule is not None else f"the rule of `{clause.head}`"
 
 
@@ -246,8 +247,7 @@ def exchanging_plan(stratum: LogicalStratum, obstacle: str) -> SharePlan:
 
 
 def _pivot(clause: Clause, copies: Mapping[str, Copy]) -> str | None:
-    """The variable under which most recursive atoms are shared, then most atoms, then the fewest new copies are
-    made."""
+    """The variable that shares the most recursive atoms, then the most atoms, and then needs the fewest new copies."""
     recursive: Counter[str] = Counter()
     every: Counter[str] = Counter()
     present: Counter[str] = Counter()
@@ -281,7 +281,7 @@ def with_copies(program: LogicalProgram, plan: SharePlan, clauses: tuple[Clause,
 
 
 def decomposition_report(program: CheckedProgram) -> Iterator[str]:
-    """For every stratum with rules: whether it decomposes, by which arguments, and why not otherwise."""
+    """For every stratum with rules: whether it decomposes, by which arguments, and if not, why."""
     logical = lower(program, equivalences=())
     for stratum in logical.strata:
         if stratum.aggregate is None and not stratum.clauses:

@@ -56,18 +56,19 @@ def demand_of(relation: str) -> str:
 
 
 def with_demand(program: CheckedProgram, goals: Iterable[str], wanted: Iterable[str] | None = None) -> CheckedProgram:
-    """The program that derives what its goals need. Only relations among `wanted` are restricted to what is asked for,
-    if that is given. Relations that no goal needs have no rules and are not read."""
+    """The program that derives what its goals need. If `wanted` is given, only these relations are restricted to what
+    is asked for. Relations that no goal needs lose their rules and are not read."""
     return _Demand(program, tuple(goals), None if wanted is None else frozenset(wanted)).program()
 
 
 def _unread(relation: Relation) -> Relation:
-    """A relation that is not needed: nothing is read for it, whatever lies there."""
+    """A relation that is not needed, so that nothing is read for it, even if there are files."""
     return replace(relation, directives=(Directive("input", {"IO": "updates"}, relation.span),))
 
 
 def asked_by_program(program: CheckedProgram) -> frozenset[str] | None:
-    """The relations that a program wants restricted to what is asked for, by `magic` or its pragma; None if none."""
+    """The relations that a program itself restricts to what is asked for, by `magic` or the pragma; None if there are
+    none."""
     pragma = program.pragmas.get("magic-transform", "")
     excluded = {name.strip() for name in program.pragmas.get("magic-transform-exclude", "").split(",")}
     named = {name.strip() for name in pragma.split(",")} if pragma != "*" else set(program.relations)
@@ -78,8 +79,9 @@ def asked_by_program(program: CheckedProgram) -> frozenset[str] | None:
 
 
 def with_existence_apart(program: CheckedProgram) -> CheckedProgram:
-    """The program with the same facts, in which what a rule only wants to exist, since it shares no variable with the
-    rest, is a relation of its own: otherwise every fact of it would be another derivation of the same head."""
+    """The program with the same facts, in which any part of a rule that shares no variable with the rest, and so only
+    has to exist, is a relation of its own. Otherwise every fact of that part would give another derivation of the same
+    head."""
     if any(numbered_variable(literal) is not None for rule in program.rules for literal in rule.body):
         return program
     relations, rules = dict(program.relations), list[Rule]()
@@ -112,14 +114,14 @@ def _parts(rule: Rule) -> list[list[Literal]]:
 
 
 def outputs_of(program: CheckedProgram) -> tuple[str, ...]:
-    """The relations that are written or counted."""
+    """The relations that are written to files or whose facts are counted."""
     kinds = ("output", "printsize")
     return tuple(n for n, r in program.relations.items() if any(d.kind in kinds for d in r.directives))
 
 
 @dataclass(frozen=True, slots=True)
 class _Bound:
-    """The variables that have a value at some place of a rule, and those of them that equations have computed."""
+    """The variables that have a value at a place in a rule, and those among them that equations have computed."""
 
     names: frozenset[str]
     computed: frozenset[str]
@@ -142,7 +144,8 @@ class _Demand:
     # --- who is asked for what -------------------------------------------------------------------------------------
 
     def _find_patterns(self) -> None:
-        """The patterns of all relations that a goal needs: what every place that asks has a value for."""
+        """Finds the patterns of all relations that a goal needs: the columns for which every place that asks has a
+        value."""
         pending = [goal for goal in self.goals if goal in self.checked.relations]
         self.patterns.update(dict.fromkeys(pending, ()))
         while pending:
@@ -156,7 +159,7 @@ class _Demand:
                         pending.append(read)
 
     def _calls(self, rule: Rule) -> Iterator[tuple[str, Pattern]]:
-        """What a rule reads, and the columns that have a value there."""
+        """The relations that a rule reads, with the columns that have a value there."""
         for atom, bound, _ in self._in_order(rule):
             given = tuple(c for c, term in enumerate(atom.arguments) if self._is_asked(term, atom, rule, bound))
             yield atom.relation, () if atom.relation in self.free else given
@@ -170,7 +173,7 @@ class _Demand:
                         yield literal.relation, ()
 
     def _is_asked(self, term: Expression | Wildcard, atom: Atom, rule: Rule, bound: _Bound) -> bool:
-        """Whether a rule asks an atom for a value that it has."""
+        """Whether a rule asks an atom for a value that is known at that point."""
         if not _has_value(term, bound.names):
             return False
         if self.component_of[atom.relation] != self.component_of[rule.head.relation]:
@@ -178,8 +181,8 @@ class _Demand:
         return not isinstance(term, Apply) and not (isinstance(term, Variable) and term.name in bound.computed)
 
     def _in_order(self, rule: Rule) -> Iterator[tuple[Atom, _Bound, tuple[Literal, ...]]]:
-        """The atoms of a rule as values are handed on from one to the next: each with the variables that have a value
-        before it, and the literals that these come from."""
+        """The atoms of a rule in the order in which values are passed on, each with the variables that have a value
+        before it and the literals that those values come from."""
         pattern = self.patterns[rule.head.relation]
         bound = {v.name for c in pattern if isinstance(v := rule.head.arguments[c], Variable)}
         computed: set[str] = set()
@@ -199,7 +202,8 @@ class _Demand:
             computed -= read
 
     def _promise(self, atom: Atom, bound: set[str]) -> tuple[bool, bool, int]:
-        """What is best read next: something of which values are known, rather a relation without rules."""
+        """What to read next: atoms with known values first, then relations without rules, then the most known values.
+        """
         given = sum(_has_value(term, bound) for term in atom.arguments)
         return given > 0, atom.relation not in self.rules_of, given
 
@@ -229,7 +233,8 @@ class _Demand:
         return _assembled(replace(self.checked, relations=relations, subsumptions=subsumptions), rules)
 
     def _asked(self, rule: Rule) -> Atom | None:
-        """The atom that says that the head of a rule is asked for; what it computes must have a variable by then."""
+        """The atom that says that the head of a rule is asked for. Whatever the head computes must have a variable by
+        then."""
         pattern = self.patterns[rule.head.relation]
         if not pattern:
             return None
@@ -255,7 +260,7 @@ class _Demand:
 
 
 def _whole(program: CheckedProgram, rules_of: Mapping[str, Sequence[Rule]], goals: Iterable[str]) -> set[str]:
-    """Those relations needed for goals that must be complete, and all that these read."""
+    """The relations that must be complete, among those that goals need, and all that these read."""
     needed = needed_for(program, goals)
     rules = [rule for name in needed for rule in rules_of.get(name, ())]
     first = {inner.relation for rule in rules for literal in rule.body for inner in inner_atoms(literal)}
@@ -268,7 +273,7 @@ def _whole(program: CheckedProgram, rules_of: Mapping[str, Sequence[Rule]], goal
 
 
 def _is_special(relation: Relation) -> bool:
-    """Whether facts of a relation decide about others."""
+    """Whether facts of a relation decide about other facts of it."""
     is_limited = any(directive.kind == "limitsize" for directive in relation.directives)
     return bool(relation.choices) or relation.is_equivalence or is_limited
 
@@ -279,8 +284,8 @@ def _has_value(term: Expression | Wildcard, bound: Iterable[str]) -> bool:
 
 
 def _settled(tests: list[Comparison], bound: set[str], computed: set[str]) -> list[Literal]:
-    """The comparisons that say something once some variables have values, taken out of `tests`; equations give more
-    variables theirs, which are `computed` unless they are parts of a value or equal to another variable."""
+    """Takes the comparisons out of `tests` that say something once the bound variables have values. Equations bind more
+    variables; these are `computed` unless they are parts of a value or equal to another variable."""
     found: list[Literal] = []
     grows = True
     while grows:
@@ -302,7 +307,7 @@ def _settled(tests: list[Comparison], bound: set[str], computed: set[str]) -> li
 
 
 def _connected(head: Atom, literals: Sequence[Literal]) -> Iterator[Literal]:
-    """The literals that have to do with the variables of a head, in their order: others would only multiply work."""
+    """The literals that are connected to the variables of a head, in order. Others would only multiply the work."""
     names, *of = ({v.name for v in variables_in((literal,), is_deep=False)} for literal in (head, *literals))
     while True:
         more = set().union(*(own for own in of if not own.isdisjoint(names))) - names
@@ -313,7 +318,7 @@ def _connected(head: Atom, literals: Sequence[Literal]) -> Iterator[Literal]:
 
 
 def _assembled(program: CheckedProgram, rules: Sequence[Rule]) -> CheckedProgram:
-    """A program with other rules: their numbers and strata."""
+    """A program with other rules, numbered and assigned to strata."""
     pairs = {rule.head.relation: None for rule in program.subsumptions}
     uses, _ = collect_dependencies({**program.relations, **pairs}, (*rules, *program.subsumptions))
     ordered = in_order(components(uses), uses)

@@ -33,7 +33,7 @@ def why_by_pairs(relation: Relation, program: CheckedProgram) -> str | None:
 
 
 def depends_on_itself(equivalence: str, program: CheckedProgram) -> bool:
-    """Whether an equivalence takes part in its own recursion, its closure left aside."""
+    """Whether an equivalence takes part in its own recursion, apart from its closure."""
     return _why_in_recursion(program.relations[equivalence], program) is not None
 
 
@@ -75,6 +75,6 @@ def _why_ordered(relation: Relation, program: CheckedProgram) -> str | None:
 
 
 def told_apart(terms: tuple[Term, ...]) -> tuple[Term, ...]:
-    """The terms of an atom of an equivalence that say something: of one value, that it is in a class. So does a
-    wildcard beside it, which would only repeat the class."""
+    """The terms of an atom of an equivalence that matter: a single value only says that it is in some class, and so
+    does a wildcard beside it, which would only repeat the class."""
     return tuple(t for t in terms if not (isinstance(t, str) and is_wildcard_name(t))) or terms[:1]

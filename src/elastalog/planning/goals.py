@@ -1,7 +1,6 @@
-"""What can be told of the goals of a clause: which variables occur in them and get values, which tests can end in an
-error (an overflow, a range that is too long, a functor of the user that raises), which goals look a fact up that is
-known as a whole.
-"""
+"""Properties of the goals of a clause: which variables occur and which get values, which tests can end in an error (an
+overflow, a range that is too long, a user's functor that raises), and which goals look up a fact all of whose values
+are known."""
 
 from __future__ import annotations
 
@@ -24,13 +23,13 @@ def grounded(goals: tuple[Goal, ...]) -> set[str]:
 
 
 def constructor_of(test: Test) -> Apply | None:
-    """What builds and takes apart the variable on the left, if the test is such an equation."""
+    """The constructor that builds or takes apart the variable on the left, if the test is such an equation."""
     right = test.right
     return right if test.operator == "=" and isinstance(right, Apply) and is_constructor(right.functor) else None
 
 
 def variables_in(test: Test) -> list[Variable]:
-    """The variables of both sides."""
+    """The variables of both sides of a test."""
     return list(variables_of(test.left, test.right))
 
 
@@ -54,7 +53,7 @@ def bases_of(goals: tuple[Goal, ...], stored: Mapping[str, StoredRelation]) -> d
 
 
 def assigned_variables(body: tuple[checked.Literal, ...]) -> Iterator[Variable]:
-    """The variables that an assignment of an aggregate's body gives a value to."""
+    """The variables that get a value in an assignment of an aggregate's body."""
     for literal in body:
         match literal:
             case checked.Atom():
@@ -85,8 +84,8 @@ def can_fail(test: Test) -> bool:
 
 
 def last_lookups(program: LogicalProgram) -> dict[int, list[str]]:
-    """By number of stratum, relations: no later stratum looks facts of them up that are known as a whole. In each
-    relation its own stratum does, to have every fact once."""
+    """For each stratum, by number, the relations whose facts no later stratum looks up by all their values. The stratum
+    of a relation always does, since every fact is kept once."""
     last = {name: stratum.number for stratum in program.strata for name in stratum.relations}
     for stratum in program.strata:
         for clause in (*stratum.clauses, *stratum.dominance):
@@ -98,7 +97,7 @@ def last_lookups(program: LogicalProgram) -> dict[int, list[str]]:
 
 
 def _looked_up(clause: Clause) -> list[str]:
-    """The relations of the goals all of whose terms may be known when they are visited."""
+    """The relations of the goals whose terms may all be known when the goal is visited."""
     names = Counter(name for goal in clause.goals for name in set(names_in(goal)))
     return [
         goal.relation

@@ -1,5 +1,4 @@
-"""Plans as text for people to read: in which order each variant of a rule visits its atoms, and through which
-indexes."""
+"""Plans as text: the order in which each variant of a rule visits its atoms, and the indexes that it uses."""
 
 from __future__ import annotations
 
@@ -38,7 +37,7 @@ def list_plans(program: LogicalProgram, statistics: Statistics) -> Iterator[str]
 
 
 def _remarks(stratum: LogicalStratum, program: LogicalProgram, merging: Collection[str]) -> Iterator[str]:
-    """How a stratum is evaluated, other than by the variants of its rules."""
+    """How a stratum is evaluated beyond the variants of its rules."""
     if stratum.aggregate is not None:
         fold = stratum.aggregate
         every = f", for every group of {fold.domain}" if fold.domain is not None else ", also of nothing"
@@ -71,15 +70,15 @@ def how_improved(stratum: LogicalStratum) -> str:
 
 
 def backward_variants(stratum: LogicalStratum, statistics: Statistics) -> Iterator[steps.Variant]:
-    """The variants by which updates and proofs look for derivations of facts: those that are not obvious, of rules that
-    are recursive or compute their heads."""
+    """The variants that updates and proofs use to look for derivations of facts, except the obvious ones: those of
+    rules that are recursive or that compute their heads."""
     for clause in stratum.clauses:
         if clause.is_recursive or any(isinstance(goal, Test) for goal in clause.goals):
             yield plan_backward(clause, statistics)
 
 
 def stratum_variants(stratum: LogicalStratum, statistics: Statistics) -> Iterator[steps.Variant]:
-    """The variants that a bootstrap runs: once, or following the delta of each recursive atom."""
+    """The variants that a bootstrap runs: once, or from the delta of each recursive atom."""
     for clause in stratum.clauses:
         if clause.is_recursive:
             for goal in clause.recursive_goals:

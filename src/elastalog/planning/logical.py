@@ -54,18 +54,19 @@ def classes_of(equivalence: str) -> str:
 
 
 def guard_of(rule: int) -> str:
-    """The hidden relation that says whether a guarded rule is in force: it holds (0), or nothing."""
+    """The hidden relation that says whether a guarded rule is in force: it holds one fact, (0), or none."""
     return f"{GUARD}{rule}"
 
 
 def renumbered(relation: str, old: int, new: int) -> str:
-    """What a hidden relation of a rule is called when the rule has another number."""
+    """The name of a rule's hidden relation after the rule has been renumbered."""
     kind, dot, rest = relation.partition(f".{old}.")
     return f"{kind}.{new}.{rest}" if dot else relation
 
 
 def is_hidden_name(relation: str) -> bool:
-    """Whether a relation was made by us: for names of programs that may be gone; `StoredRelation` knows of its own."""
+    """Whether we made a relation, judged by its name, for programs that may be gone; otherwise `StoredRelation` knows.
+    """
     return relation.startswith(HIDDEN)
 
 
@@ -100,9 +101,9 @@ Goal: TypeAlias = Scan | Absent | Test
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What was written that a clause stands for: the body of a rule, or one of those that an aggregate ranges over, by
-    its number. `scans`: for each literal, the position among the clause's scans of the one that reads its fact; None
-    for negations and comparisons, and for an aggregate over nothing."""
+    """The written body that a clause stands for: that of a rule, or, by number, one that an aggregate ranges over.
+    `scans`: for each literal, the position of the scan that reads its fact; None for negations, comparisons, and
+    aggregates over nothing."""
 
     literals: tuple[Literal, ...]
     scans: tuple[int | None, ...]
@@ -130,7 +131,7 @@ class Clause:
 
     @property
     def is_handing_on(self) -> bool:
-        """Whether it hands explicit facts on to their relation: such a clause gives no derivations."""
+        """Whether it only passes explicit facts on to their relation: such a clause gives no derivations."""
         return self.rule is None and not is_hidden_name(self.head)
 
     @property
@@ -162,7 +163,7 @@ class AggregateRule:
 
     @property
     def is_numbering(self) -> bool:
-        """Whether it gives every member a number, instead of folding anything."""
+        """Whether it numbers its members instead of folding them."""
         return self.operator == AUTOINC
 
     @property
@@ -270,12 +271,12 @@ class LogicalStratum:
 
     @property
     def is_folded(self) -> bool:
-        """Whether its relation is made of another one as a whole, and not by clauses."""
+        """Whether its relation is made from another relation as a whole, not by clauses."""
         return self.aggregate is not None or self.equivalence is not None
 
     @property
     def numbering(self) -> AggregateRule | None:
-        """The rule by which it gives numbers to derivations, if it does."""
+        """The rule that numbers derivations in this stratum, if there is one."""
         return self.aggregate if self.aggregate is not None and self.aggregate.is_numbering else None
 
 
@@ -318,5 +319,5 @@ class LogicalProgram:
         return frozenset(self.classes)
 
     def is_limited(self, stratum: LogicalStratum) -> bool:
-        """Whether a `.limitsize` may have to cut a stratum short."""
+        """Whether a `.limitsize` may cut a stratum short."""
         return stratum.is_recursive and not self.limits.keys().isdisjoint(stratum.relations)

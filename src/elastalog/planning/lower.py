@@ -1,7 +1,7 @@
 """From the checked program to its logical form (see `logical`).
 
-A rule with `autoinc()` reads a number from a hidden relation, by the values that the variables of the rule have in the
-derivation.
+A rule with `autoinc()` reads a number from a hidden relation, which is keyed by the values of the rule's variables in
+the derivation.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from elastalog.planning.ranked import NotRanked, ranked_of
 def lower(
     program: CheckedProgram, guarded: frozenset[int] = frozenset(), equivalences: Collection[str] | None = None
 ) -> logical.LogicalProgram:
-    """The logical form of a checked program, its strata in evaluation order. `guarded`: the numbers of the rules that
-    only hold while the one fact of a hidden relation of theirs does (see `guard_of`). `equivalences`: the relations
-    that are kept as classes, all that can be unless given."""
+    """The logical form of a checked program, with its strata in evaluation order. `guarded`: the numbers of the rules
+    that hold only as long as their hidden relation has its one fact (see `guard_of`). `equivalences`: the relations to
+    keep as classes; by default, all that can be."""
     if equivalences is None:
         equivalences = kept_as_classes(program)
     return _ProgramLowering(program, guarded, equivalences).run()
@@ -44,7 +44,7 @@ class _ProgramLowering(Lowering):
         return logical.LogicalProgram(self.program, self.relations, tuple(self.strata))
 
     def lower_stratum(self, stratum: checked.Stratum) -> None:
-        """Appends a stratum; before it those that it needs for itself, behind it those that are made of it."""
+        """Appends a stratum: before it the strata that only it needs, after it those that are made from it."""
         own = self.stratum_of[stratum.relations[0]]
         by_classes = {name for name in stratum.relations if self.relations[name].classes is not None}
         rules = [rule for rule in stratum.rules if not (rule.is_closure and rule.head.relation in by_classes)]
@@ -95,7 +95,7 @@ class _ProgramLowering(Lowering):
         return clauses
 
     def handing_on(self, relation: str) -> logical.Clause:
-        """The clause that hands explicit facts of a relation on to it."""
+        """The clause that passes the explicit facts of a relation on to it."""
         stored = self.relations[relation]
         given = self.hidden(logical.GIVEN + relation, stored.bases)
         self.relations[relation] = replace(stored, given=given)
@@ -108,7 +108,7 @@ class _ProgramLowering(Lowering):
         return self.clause(needed.relation, needed.names, needed.goals, _recursive(needed.goals, own))
 
     def links(self, clause: logical.Clause, names: Sequence[str], goals: tuple[logical.Goal, ...]) -> str:
-        """The hidden relation of some variables of a clause, for which goals hold."""
+        """The hidden relation of the values of some variables of a clause for which the goals hold."""
         assert clause.rule is not None
         number = clause.rule.number
         relation = next(n for i in count(1) if (n := f"{logical.LINKS}{number}.{i}") not in self.relations)
@@ -146,9 +146,9 @@ def _without(goals: tuple[logical.Goal, ...], names: set[str]) -> tuple[logical.
 
 
 def _columns(lowering: Lowering, conjunctions: list[tuple[logical.Goal, ...]]) -> dict[str, Base]:
-    """The variables that tell derivations apart, in the order in which they are written, and their types. What an
-    argument computes follows from them. A wildcard in an atom of an equivalence only says that there is a class,
-    however the equivalence is kept."""
+    """The variables that tell derivations apart, in the order written, with their types. Whatever an argument computes
+    follows from them. In an atom of an equivalence, a wildcard only says that there is a class, however the equivalence
+    is kept."""
     found: dict[str, Base] = {}
     for goal in conjunctions[0]:
         if isinstance(goal, logical.Test):

@@ -42,17 +42,17 @@ class Alternative:
     scans: tuple[int | None, ...] = ()
 
     def with_literal(self, literal: checked.Literal, goals: Sequence[Goal]) -> Alternative:
-        """This and what stands for the next literal."""
+        """This alternative, followed by the goals of the next literal."""
         is_read = bool(goals) and isinstance(goals[0], Scan) and not isinstance(literal, checked.Negation)
         position = sum(isinstance(goal, Scan) for goal in self.goals) if is_read else None
         return Alternative((*self.goals, *goals), (*self.scans, position))
 
     def behind(self, scan: Scan) -> Alternative:
-        """A scan that stands for no literal, and this."""
+        """This alternative after a scan that stands for no literal."""
         return Alternative((scan, *self.goals), tuple(None if at is None else at + 1 for at in self.scans))
 
     def with_test(self, test: Test) -> Alternative:
-        """This and a test that stands for no literal."""
+        """This alternative, followed by a test that stands for no literal."""
         return Alternative((*self.goals, test), self.scans)
 
 
@@ -89,7 +89,7 @@ def lower_body(
 
 
 def _conjunction(body: tuple[checked.Literal, ...], goals: Mapping[int, Sequence[Goal]]) -> Alternative:
-    """All literals of a body together, each as the goals that stand for it."""
+    """The conjunction of all literals of a body, each given by its goals."""
     alternative = Alternative()
     for i, literal in enumerate(body):
         alternative = alternative.with_literal(literal, goals[i])
@@ -145,8 +145,8 @@ class _BodyWithAggregates:
         ]
 
     def _has_too_many_groupings(self) -> bool:
-        """Whether counts and sums are over too many lists of variables for alternatives to tell groups of
-        nothing. A subsumption has no other."""
+        """Whether counts and sums are grouped by too many lists of variables to handle empty groups by alternatives,
+        which is the only way in a subsumption."""
         lists = {
             tuple(g.name for g in literal.groups) for literal in self.aggregations.values() if _has_default(literal)
         }
@@ -157,7 +157,7 @@ class _BodyWithAggregates:
         return number > MOST_GROUPINGS and not self.rule.head.relation.endswith(MARK)
 
     def _in_order(self) -> Iterable[int]:
-        """Aggregates after those whose results they are grouped by."""
+        """The aggregates, each after those whose results it is grouped by."""
         left = dict(self.aggregations)
         while left:
             results = {literal.result.name for literal in left.values()}
@@ -167,7 +167,7 @@ class _BodyWithAggregates:
                 del left[i]
 
     def _alternative(self, plain: dict[int, list[Goal]], chosen: tuple[bool, ...]) -> Alternative:
-        """The conjunction in which the groups of some groupings are there, and those of the others are not."""
+        """The conjunction in which the groups of some groupings exist, and those of the others do not."""
         absent = {names for names, is_there in zip(self.groupings, chosen, strict=True) if not is_there}
         goals = {**plain, **self.goals}
         for i, literal in self.aggregations.items():
@@ -185,7 +185,7 @@ class _BodyWithAggregates:
     def _fold(
         self, i: int, label: str, found: tuple[str, int | None], is_total: bool, domain: str | None
     ) -> AggregateRule:
-        """Folds the members of an aggregate, and has the body read the result."""
+        """Folds the members of an aggregate and lets the body read the result."""
         literal, rule, lowering = self.aggregations[i], self.rule, self.lowering
         members, target = found
         target_base = Base.NUMBER if literal.target is None else literal.target.base
@@ -285,7 +285,7 @@ class _BodyWithAggregates:
         return name
 
     def _required_domain(self, literal: checked.Aggregation, names: tuple[str, ...]) -> str:
-        """The domain of an aggregate, if need be of the values that recursion will have found."""
+        """The domain of an aggregate; if necessary, of the values that recursion will have found."""
         is_known = self.scope.binding(names) is not None
         if not is_known and not await_groups(self.lowering, self.rule, self.scope, names):
             own = self.lowering.own_of(self.rule)

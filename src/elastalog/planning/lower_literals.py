@@ -21,7 +21,7 @@ ZERO = Constant(0, Base.NUMBER, NOWHERE)
 
 @dataclass(frozen=True, slots=True)
 class Needed:
-    """A relation of what a rule needs (see `needed_groups`): its clause without number."""
+    """A relation of what a rule needs (see `needed_groups`), with its clause, which has no number yet."""
 
     relation: str
     names: tuple[str, ...]
@@ -29,7 +29,7 @@ class Needed:
 
 
 class Lowering:
-    """What has been lowered of a program. Hidden relations of a rule are named by its number."""
+    """The part of a program that has been lowered so far. Hidden relations of a rule are named by its number."""
 
     def __init__(self, program: CheckedProgram, guarded: frozenset[int], equivalences: Collection[str]) -> None:
         self.program = program
@@ -73,7 +73,7 @@ class Lowering:
         is_recursive: bool = False,
         **more: Any,
     ) -> None:
-        """`more`: see `LogicalStratum`."""
+        """Appends a stratum; for `more` see `LogicalStratum`."""
         stratum = logical.LogicalStratum(len(self.strata), relations, tuple(clauses), aggregate, is_recursive, **more)
         self.strata.append(stratum)
 
@@ -92,16 +92,16 @@ class Lowering:
         return self.stratum_of[rule.head.relation.removesuffix(MARK)]
 
     def rule_label(self, rule: Rule) -> str:
-        """What names of hidden relations call a rule; subsumptions have no number."""
+        """The name of a rule inside names of hidden relations; subsumptions have no number."""
         return str(rule.number or f"{rule.head.relation}{rule.number_in_relation}")
 
     def label(self, rule: Rule) -> str:
-        """What they call the next aggregate of the rule that is being lowered."""
+        """The name for the next aggregate of the rule that is being lowered."""
         self.aggregates += 1
         return f"{self.rule_label(rule)}.{self.aggregates}"
 
     def guard(self, rule: Rule) -> tuple[logical.Goal, ...]:
-        """What a rule asks for beyond what was written. Always the last goal: the others keep their positions."""
+        """The goals of a rule besides what was written. They come last, so that the others keep their positions."""
         return (logical.Scan(logical.guard_of(rule.number), (ZERO,)),) if rule.number in self.guarded else ()
 
     def clause(
@@ -119,9 +119,9 @@ class Lowering:
     def lower_literal(
         self, literal: checked.Atom | checked.Negation | checked.Comparison, is_counted: bool
     ) -> list[list[logical.Goal]]:
-        """The alternatives of one literal: one, but for a negated equivalence, and a negated atom whose arguments may
-        have no value. Where a fact is read for it, that is the first goal. `is_counted`: every value of a wildcard
-        counts."""
+        """The alternatives of one literal: only one, except for a negated equivalence and for a negated atom whose
+        arguments may have no value. If a fact is read for it, that is the first goal. `is_counted`: every value of a
+        wildcard counts."""
         match literal:
             case checked.Atom():
                 terms, tests = self.lower_arguments(literal)
@@ -170,13 +170,14 @@ class Lowering:
     def through_representative(
         self, classes: str, terms: tuple[str | Constant, ...], is_counted: bool
     ) -> list[logical.Goal]:
-        """Goals that say that two values are in one class; of one value, that it is in some class."""
+        """Goals that say that two values are in one class or, given one value, that it is in some class."""
         representative = self.variable(self.relations[classes].bases[1]).name
         said = terms if is_counted else told_apart(terms)
         return [logical.Scan(classes, (term, representative)) for term in dict.fromkeys(said)]
 
     def in_other_classes(self, atom: checked.Atom, classes: str) -> list[list[logical.Goal]]:
-        """Goals that say that two values are not in one class: the first is in none, or the second not in its class."""
+        """Goals that say that two values are not in one class: the first is in none, or the second is not in its class.
+        """
         kept = [argument for argument in atom.arguments if not isinstance(argument, checked.Wildcard)]
         terms, tests = self.lower_arguments(checked.Atom(atom.relation, tuple(kept), atom.span))
         if not kept:
@@ -219,7 +220,7 @@ class Lowering:
 
 
 def _without_value(computed: list[logical.Goal]) -> list[list[logical.Goal]]:
-    """Goals that say that one of some arguments has no value, and those before it do."""
+    """Goals that say that one of some arguments has no value, while those before it do."""
     return [
         [*computed[:i], logical.Test(NOT + "=", test.base, test.right, test.right)]
         for i, test in enumerate(computed)

@@ -25,12 +25,12 @@ from elastalog.planning.lower_literals import Lowering, Needed
 
 
 def may_await_groups(program: CheckedProgram) -> bool:
-    """Whether some aggregate stands in recursion, so that an evaluation may be continued by updates."""
+    """Whether an aggregate is read in recursion, so that an evaluation may have to be continued by updates."""
     return any(isinstance(literal, Aggregation) for rule in program.rules if rule.is_recursive for literal in rule.body)
 
 
 def await_groups(lowering: Lowering, rule: Rule, scope: Scope, names: Collection[str]) -> bool:
-    """Makes it known in a scope which values recursion will have found for variables. Returns whether that can be: a
+    """Declares in a scope which values recursion will find for variables. Returns whether that is possible: a
     subsumption judges facts that are gone before groups could be handled."""
     if rule.head.relation.endswith(MARK):
         return False
@@ -73,7 +73,8 @@ class Scope:
         return (*(() if self.around is None else self.around.known), *self.goals)
 
     def binding(self, names: Iterable[str]) -> tuple[Goal, ...] | None:
-        """Goals that give variables all the values that the body can, and perhaps more. None if there are none."""
+        """Goals that give the variables all values that they can have in the body, and perhaps more; None if there are
+        no such goals."""
         wanted = set(names)
         goals: list[Goal] = []
         scope: Scope | None = self
@@ -86,7 +87,7 @@ class Scope:
         return None
 
     def awaited(self, names: Collection[str], candidates: Iterable[str]) -> tuple[str, ...]:
-        """A few of some variables, rather `names` than others, that would give all `names` values if they had some
+        """A small set of variables, preferably from `names`, which would give all of `names` values if they had values
         themselves."""
         kept = sorted(candidates, key=lambda name: (name in names, name))
         for name in tuple(kept):
@@ -96,7 +97,7 @@ class Scope:
         return tuple(kept)
 
     def asking(self, names: Collection[str]) -> tuple[Goal, ...]:
-        """Goals that give variables of the outermost scope values, by recursion too."""
+        """Goals that give variables of the outermost scope their values, including by recursion."""
         goals = (*self.outermost.recursive, *self.outermost.goals)
         one = next((g for g in goals if isinstance(g, Scan) and set(names).issubset(g.terms)), None)
         if one is None:
@@ -106,5 +107,5 @@ class Scope:
 
 
 def _settled(goals: Iterable[Goal], bound: Collection[str]) -> Iterable[Goal]:
-    """All but the tests of variables that have no value."""
+    """The goals without tests of variables that have no value."""
     return (g for g in goals if not isinstance(g, Test) or all(v.name in bound for v in variables_in(g)))

@@ -46,8 +46,8 @@ class NoStatistics:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """A test that can be done, and the variables that it gives a value: the one that an equation defines, or is solved
-    for (`solution`); or parts of a value that it takes apart."""
+    """A test that can be done, and the variables that it gives values: the one that an equation defines or is solved
+    for (`solution`), or the parts of a value that it takes apart."""
 
     goal: int
     gives: tuple[Variable, ...] = ()
@@ -72,10 +72,11 @@ def order_goals(
     *,
     solves: bool = False,
 ) -> list[Visit]:
-    """The visits of a variant: the first is the start itself (goal `start`, or None when only `bound` is given).
+    """The visits of a variant. The first is the start itself: goal `start`, or None if only `bound` is given.
 
-    `hint` is an order of scans, by position among the clause's scans, that is obeyed (`.plan`). `solves`: equations may
-    be solved for a variable within them; then what overflows must lead to no derivation."""
+    `hint` is an order of scans, by position among the clause's scans, that is obeyed (`.plan`). With `solves`,
+    equations may be solved for a variable inside them; an overflow must then lead to no derivation.
+    """
     goals = clause.goals
     names = [[] if isinstance(goal, Test) else [t for t in goal.terms if isinstance(t, str)] for goal in goals]
     bound = set(bound)
@@ -102,7 +103,7 @@ def _order_atoms(
     statistics: Statistics,
     hint: tuple[int, ...],
 ) -> Iterator[int]:
-    """The goals but the start that are no tests, in order; the caller adds to `bound` what each gives values to."""
+    """The goals other than the start and the tests, in order. The caller adds the variables of each to `bound`."""
     left = {i: goal for i, goal in enumerate(clause.goals) if i != start and not isinstance(goal, Test)}
     scans = [i for i, goal in enumerate(clause.goals) if isinstance(goal, Scan)] if hint else []
     wanted = [scans[position] for position in hint if scans[position] != start]
@@ -170,7 +171,8 @@ def _rank(
 
 
 def first_scan(clause: Clause, statistics: Statistics, hint: tuple[int, ...] = ()) -> int | None:
-    """The goal at which a variant without a given start begins: the smallest relation; None if there is no scan."""
+    """The goal at which a variant without a given start begins: the scan of the smallest relation; None if there is no
+    scan."""
     scans = [i for i, goal in enumerate(clause.goals) if isinstance(goal, Scan)]
     if not scans:
         return None
@@ -188,8 +190,8 @@ def first_scan(clause: Clause, statistics: Statistics, hint: tuple[int, ...] = (
 
 
 def _for_the_head_only(tests: Mapping[int, Test], given: set[str]) -> list[int]:
-    """Equations that can fail and define variables which nothing in the body needs, but for other such equations; atoms
-    and the start give some variables their values."""
+    """The equations that can fail and that define variables which nothing in the body needs, except other such
+    equations. `given`: the variables of atoms and of the start."""
     late = {i: name for i, test in tests.items() if can_fail(test) and (name := _defined(test, given)) is not None}
     while True:
         needed = {v.name for i, test in tests.items() if i not in late for v in variables_in(test)}
@@ -200,7 +202,7 @@ def _for_the_head_only(tests: Mapping[int, Test], given: set[str]) -> list[int]:
 
 
 def _defined(test: Test, given: set[str]) -> str | None:
-    """The variable that an equation gives a value, if it is one that no atom does."""
+    """The variable that an equation defines, if no atom gives it a value."""
     if test.operator == "=":
         for side in (test.left, test.right):
             if isinstance(side, Variable) and side.name not in given:
@@ -209,8 +211,8 @@ def _defined(test: Test, given: set[str]) -> str | None:
 
 
 def _ready_tests(clause: Clause, waiting: list[int], bound: set[str], solves: bool) -> tuple[Ready, ...]:
-    """The tests that can be done now, in order, taken out of `waiting`; tests that bind extend `bound`. One that can
-    fail is only done when no other can be."""
+    """The tests that can be done now, in order, removed from `waiting`; those that bind variables extend `bound`. A
+    test that can fail is only done when no other test can be."""
     if not waiting:
         return ()
     ready: list[Ready] = []
@@ -236,7 +238,7 @@ def _ready_tests(clause: Clause, waiting: list[int], bound: set[str], solves: bo
 
 
 def _doable(i: int, test: Test, bound: set[str]) -> Ready | None:
-    """The test of goal `i`, if it can be done now, perhaps by binding its variable."""
+    """The test of goal `i` if it can be done now, possibly by binding its variable."""
     parts = constructor_of(test)
     if parts is not None and isinstance(test.left, Variable) and test.left.name in bound:
         # Even if all parts are known: to build a record only to compare it would add it to the dictionary.

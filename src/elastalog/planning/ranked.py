@@ -24,7 +24,7 @@ from elastalog.planning.solving import solve_equation
 
 
 class NotRanked(Exception):
-    """Why a stratum is not evaluated in the order of values."""
+    """A stratum cannot be evaluated in the order of values; the message says why."""
 
 
 _Value: TypeAlias = str | Expression
@@ -123,7 +123,7 @@ class _Parts:
 
     @property
     def made_of(self) -> Scan | None:
-        """The only other goal, if its facts are the links as they are: nothing is computed of them."""
+        """The only other goal, if its facts can serve as links without computing anything."""
         plain = [goal for goal in self.rest if not _is_guard(goal)]
         if len(plain) != 1 or any(isinstance(value, Apply) for value in self.values):
             return None
@@ -197,8 +197,8 @@ class _Reader:
         return _Parts(reads, rest, weights, is_sum=len(numbers) > 1)
 
     def _check_key(self, clause: Clause, parts: _Parts, key: Sequence[str | Constant | None]) -> None:
-        """Raises NotRanked unless the rest of the body gives the keys that are read; or there is none, and the key
-        gives all."""
+        """Raises NotRanked unless the rest of the body gives the keys that are read, or there is no rest and the key
+        gives everything."""
         if None in key:
             raise NotRanked(f"{_rule(clause)} does not say of which key it reads the value")
         if len(parts.guards) < len(parts.rest) or len(parts.reads) > 1:
@@ -212,7 +212,7 @@ class _Reader:
         return tuple(term for place, term in enumerate(scan.terms) if place not in left_out)
 
     def link(self, clause: Clause, parts: _Parts, make: Make) -> Link:
-        """The link that a clause is, a hidden relation made for it if need be."""
+        """The link that a clause stands for; a hidden relation is made for it if necessary."""
         values, direct = parts.values, parts.made_of
         left_out = {self._columns[clause.head], *(self._contexts if parts.reads else ())}
         head = tuple(term for place, term in enumerate(clause.head_terms) if place not in left_out)
@@ -267,7 +267,7 @@ def _is_one_of(expression: _Value, names: Sequence[str]) -> bool:
 
 
 def _is_of_itself(test: Test) -> bool:
-    """Whether a comparison asks of one variable whether it is a number."""
+    """Whether a test compares a variable with itself, which asks whether it is a number."""
     return isinstance(test.left, Variable) and isinstance(test.right, Variable) and test.left.name == test.right.name
 
 
@@ -293,7 +293,7 @@ class Comparison:
 
 
 def comparison_of(clause: Clause, bases: Collection[Base] = (Base.NUMBER,)) -> Comparison | None:
-    """What a clause compares, if it is of the usual form: two facts that agree but for one number."""
+    """What a clause compares, if it has the usual form: two facts that differ in one number."""
     tests = [goal for goal in clause.goals if isinstance(goal, Test)]
     if len(tests) != 1 or len(clause.scans) != 2 or len(clause.goals) != 3:
         return None

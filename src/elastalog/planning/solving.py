@@ -20,8 +20,8 @@ _BITS = 1 << 64
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """The value that a variable has if the equation holds: that of an expression, none where this has no value.
-    `is_exact`: with that value the equation does hold; otherwise it is still to be tested."""
+    """The value of a variable if the equation holds: that of an expression, which may have no value. `is_exact`: with
+    this value the equation does hold; otherwise it still has to be tested."""
 
     variable: Variable
     expression: Expression
@@ -29,8 +29,8 @@ class Solution:
 
 
 def solve_equation(equation: Test | Comparison, known: Container[str], wraps: bool) -> Solution | None:
-    """The solution of an equation with one variable that is not known, and stands in it once; None if there is none to
-    be written down. `wraps`: integers are taken modulo 2^64."""
+    """The solution of an equation with a single unknown variable that occurs in it once; None if no solution can be
+    written down. With `wraps`, integers are taken modulo 2^64."""
     if equation.operator != "=":
         return None
     for side, other in ((equation.left, equation.right), (equation.right, equation.left)):
@@ -46,7 +46,7 @@ def _unknown_in(expression: Expression, known: Container[str]) -> list[Variable]
 
 
 def _solve(side: Expression, value: Expression, unknown: Variable, wraps: bool) -> Solution | None:
-    """Takes the functors around the unknown off one by one, from the outside."""
+    """Removes the functors around the unknown one by one, from the outside."""
     is_exact = True
     while isinstance(side, Apply):
         if not side.arguments or any(argument.base is Base.FLOAT for argument in side.arguments):
@@ -62,7 +62,7 @@ def _solve(side: Expression, value: Expression, unknown: Variable, wraps: bool) 
 
 
 def _undo(apply: Apply, at: int, value: Expression, wraps: bool) -> Expression | None:
-    """What the argument at a place is, given the others and the value."""
+    """The argument at a position, given the other arguments and the value."""
 
     def made(functor: str, *arguments: Expression) -> Apply:
         return Apply(functor, arguments, apply.arguments[at].base, apply.span)
@@ -97,7 +97,7 @@ def _inverse(number: int, base: Base) -> int:
 
 
 def _rest(cat: Apply, at: int, text: Expression) -> Expression:
-    """The part of a text that is left without the parts before and behind it, if these are where they must be."""
+    """The part of a text that remains without the parts before and after it, if these are where they must be."""
 
     def number(functor: str, *arguments: Expression) -> Apply:
         return Apply(functor, arguments, Base.NUMBER, cat.span)
