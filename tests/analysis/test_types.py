@@ -293,7 +293,7 @@ def both_ways(text: str) -> Iterator[tuple[FlatClause, TypedRule | None, TypedRu
     for run, _ in PASSES:
         if run is infer_types:
             break
-        draft, _ = run(draft)
+        draft = run(draft, Findings(tree.source))
     types = StructuredTypes(draft.types, constructors_of(draft), draft.functors)
     kinds = {name: tuple(types.kind(a.type_name) for a in known.attributes) for name, known in draft.relations.items()}
     for clause in draft.flat_clauses:

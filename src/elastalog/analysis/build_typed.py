@@ -178,8 +178,8 @@ class TypedBuilder:
         return Comparison(operator, left.base, left, right, comparison.span)
 
     def equation(self, comparison: tree.Comparison, left: Expression, right: Expression) -> Comparison:
-        """`x = [a, b]` as it stands: no variable other than `x` is needed for the value that it builds or takes apart.
-        """
+        """`x = [a, b]` as it stands: no variable other than `x` is needed for the value that it builds or takes
+        apart."""
         for variable, other in ((left, right), (right, left)):
             last = self.definitions[-1] if self.definitions else None
             if last is not None and last.left is other and type(variable) is Variable:

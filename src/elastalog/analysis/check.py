@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 from elastalog.analysis.check_grounded import check_grounded
 from elastalog.analysis.declare_relations import declare_relations
 from elastalog.analysis.declare_types import declare_functors, declare_types
-from elastalog.analysis.draft import Draft, Outcome, TypedRule
+from elastalog.analysis.draft import Draft, TypedRule
 from elastalog.analysis.findings import Findings
 from elastalog.analysis.infer_types import infer_types
 from elastalog.analysis.listing import show_literal
@@ -42,9 +42,8 @@ from elastalog.syntax.tree import Clause, Component, Init, Override, RelationDec
 _NO_PLAN: Final[Mapping[int, tuple[int, ...]]] = MappingProxyType({})
 
 
-def number_rules(draft: Draft) -> Outcome:
+def number_rules(draft: Draft, findings: Findings) -> Draft:
     """Assemble the checked program."""
-    findings = Findings(draft.tree.source)
     component_of = {name: index for index, component in enumerate(draft.components) for name in component}
     rules: list[Rule] = []
     rules_of: list[list[Rule]] = [[] for _ in draft.components]
@@ -97,7 +96,7 @@ def number_rules(draft: Draft) -> Outcome:
         tuple(subsumptions),
     )
     _warn_about_empty_relations(draft, count_of, strata, findings)
-    return replace(draft, program=program), findings.diagnostics
+    return replace(draft, program=program)
 
 
 def _check_numbering(typed: TypedRule, is_recursive: bool, findings: Findings) -> None:
@@ -165,7 +164,7 @@ def _warn_about_empty_relations(
             findings.warning("E0223.circle", draft.relations[name].span, name=name, names=names)
 
 
-Pass: TypeAlias = Callable[[Draft], Outcome]
+Pass: TypeAlias = Callable[[Draft, Findings], Draft]
 
 _DECLARED: Final[frozenset[Pass]] = frozenset((declare_types, declare_relations))
 _BEFORE_THE_LAST: Final[tuple[tuple[Pass, frozenset[Pass]], ...]] = (
@@ -206,9 +205,10 @@ def _run(draft: Draft, passes: int) -> tuple[Draft, set[Pass], list[Diagnostic]]
         for run, needed in PASSES[:passes]:
             look()
             if failed.isdisjoint(needed):
-                draft, found = run(draft)
-                diagnostics.extend(found)
-                if any(diagnostic.severity == "error" for diagnostic in found):
+                findings = Findings(draft.tree.source)
+                draft = run(draft, findings)
+                diagnostics.extend(findings.diagnostics)
+                if any(diagnostic.severity == "error" for diagnostic in findings.diagnostics):
                     failed.add(run)
     # What is declared besides, for `min` and `max`, has the same mistakes.
     return draft, failed, sorted(dict.fromkeys(diagnostics), key=place)

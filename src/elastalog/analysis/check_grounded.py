@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from elastalog.analysis.draft import Draft, Outcome, TypedRule, is_constructor
+from elastalog.analysis.draft import Draft, TypedRule, is_constructor
 from elastalog.analysis.findings import NO_NULL, Findings, secondary
 from elastalog.analysis.program import (
     Aggregation,
@@ -35,11 +35,10 @@ from elastalog.diagnostics.source import Span
 _MOST_REPORTS: Final = 20  # of one conjunction; each costs a new look at it
 
 
-def check_grounded(draft: Draft) -> Outcome:
+def check_grounded(draft: Draft, findings: Findings) -> Draft:
     """Reports every variable that nothing grounds, once per rule, at each place that needs its value."""
-    findings = Findings(draft.tree.source)
     rules = [rule for rule in draft.typed_rules if _is_grounded(rule) or _RuleGrounder(rule, findings).is_grounded()]
-    return replace(draft, typed_rules=tuple(rules)), findings.diagnostics
+    return replace(draft, typed_rules=tuple(rules))
 
 
 def _is_grounded(rule: TypedRule) -> bool:

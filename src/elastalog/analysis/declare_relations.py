@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Final
 
 from elastalog.analysis.declare_types import BASE_TYPES, report_twice, report_unknown_type
-from elastalog.analysis.draft import Draft, Outcome
+from elastalog.analysis.draft import Draft
 from elastalog.analysis.findings import Findings
 from elastalog.analysis.program import EQUIVALENCE, Attribute, Base, Directive, Relation
 from elastalog.diagnostics.messages import quoted
@@ -36,9 +36,8 @@ LISTS = frozenset({"magic-transform", "magic-transform-exclude"})
 """Pragmas whose value is `*` or a list of relations: of which only what is asked for is derived, or all."""
 
 
-def declare_relations(draft: Draft) -> Outcome:
+def declare_relations(draft: Draft, findings: Findings) -> Draft:
     """Resolve the `.decl` declarations and the directives and pragmas about them."""
-    findings = Findings(draft.tree.source)
     declarations: dict[str, RelationDeclaration] = {}
     attributes: dict[str, tuple[Attribute, ...]] = {}
     pragmas: dict[str, str] = {}
@@ -79,10 +78,9 @@ def declare_relations(draft: Draft) -> Outcome:
         )
         for name, item in declarations.items()
     }
-    outcome = replace(
+    return replace(
         draft, declarations=declarations, relations=MappingProxyType(relations), pragmas=MappingProxyType(pragmas)
     )
-    return outcome, findings.diagnostics
 
 
 def _check_qualifiers(item: RelationDeclaration, noted: set[Span], is_strict: bool, findings: Findings) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 from types import MappingProxyType
 
-from elastalog.analysis.draft import Draft, Outcome, TypeMeaning
+from elastalog.analysis.draft import Draft, TypeMeaning
 from elastalog.analysis.findings import Findings, secondary
 from elastalog.analysis.graphs import Uses, components, reached, shortest_path
 from elastalog.analysis.program import Base, Part, StructuredType, UserFunctor
@@ -31,9 +31,8 @@ _ELSEWHERE = {
 """What other languages call the base types."""
 
 
-def declare_types(draft: Draft) -> Outcome:
+def declare_types(draft: Draft, findings: Findings) -> Draft:
     """Resolve the `.type` declarations: each to one base type, without cycles and without mixing bases in a union."""
-    findings = Findings(draft.tree.source)
     declared = _collect(draft, findings)
     known = _with_known_parents(declared, findings)
     _check_branches(known, findings)
@@ -50,7 +49,7 @@ def declare_types(draft: Draft) -> Outcome:
     for name, parts in inside.items():  # types may be made of each other
         parts.update(_parts_by_constructor(known[name], meanings))
     structures = {name: meaning.structure for name, meaning in meanings.items() if meaning.structure is not None}
-    return replace(draft, types=meanings, structures=MappingProxyType(structures)), findings.diagnostics
+    return replace(draft, types=meanings, structures=MappingProxyType(structures))
 
 
 def _collect(draft: Draft, findings: Findings) -> dict[str, TypeDeclaration]:
@@ -104,8 +103,8 @@ def report_unknown_type(name: str, span: Span, candidates: list[str], findings: 
 
 
 def _parents_first(known: dict[str, TypeDeclaration], findings: Findings) -> Iterator[str]:
-    """The type names in an order in which parents precede children. Types that are defined by each other are reported.
-    """
+    """The type names in an order in which parents precede children. Types that are defined by each other are
+    reported."""
     uses: Uses = {
         name: {parent: declared.span for parent, _ in declared.parents if parent in known}
         for name, declared in known.items()
@@ -189,10 +188,9 @@ def _resolve(declaration: TypeDeclaration, meanings: dict[str, TypeMeaning], fin
 # --- functors that users implement -----------------------------------------------------------------------------------
 
 
-def declare_functors(draft: Draft) -> Outcome:
+def declare_functors(draft: Draft, findings: Findings) -> Draft:
     """Resolves the `.functor` declarations. Each is declared once, and only stateful functors may take or return
     records."""
-    findings = Findings(draft.tree.source)
     declared: dict[str, UserFunctor] = {}
     for item in draft.tree.items:
         if type(item) is not FunctorDeclaration:
@@ -212,7 +210,7 @@ def declare_functors(draft: Draft) -> Outcome:
             tuple([p.type_name for p in item.parameters]),
             item.result[0],
         )
-    return replace(draft, functors=MappingProxyType(declared)), findings.diagnostics
+    return replace(draft, functors=MappingProxyType(declared))
 
 
 def _base(name: str, span: Span, is_stateful: bool, draft: Draft, findings: Findings) -> Base:

@@ -13,7 +13,6 @@ from enum import Enum
 from typing import Final, TypeAlias
 
 from elastalog.analysis import program as checked
-from elastalog.diagnostics.diagnostic import Diagnostic
 from elastalog.diagnostics.source import Span
 from elastalog.late import dataclass
 from elastalog.syntax import tree
@@ -119,9 +118,6 @@ class Draft:
     typed_rules: tuple[TypedRule, ...] = ()
     components: tuple[tuple[str, ...], ...] = ()
     program: checked.CheckedProgram | None = None
-
-
-Outcome: TypeAlias = tuple[Draft, list[Diagnostic]]
 
 
 # --- constants as values of a base type ------------------------------------------------------------------------------

@@ -64,8 +64,8 @@ def modulo(a: int, b: int) -> int | None:
 
 
 def power(a: Any, b: Any) -> Any:
-    """A power. Floats follow IEEE 754; an integer result that fits no type is replaced by any integer that fits none.
-    """
+    """A power. Floats follow IEEE 754; an integer result that fits no type is replaced by any integer that fits
+    none."""
     if isinstance(a, float):
         return float_power(a, b)
     if b < 0:

@@ -65,8 +65,8 @@ def growing(program: checked.CheckedProgram, rules: Sequence[checked.Rule]) -> I
 
 
 def _kept(program: checked.CheckedProgram) -> Mapping[str, tuple[int, int]]:
-    """For each relation with subsumption, the column whose greatest (1) or least (-1) value is kept, if there is one.
-    """
+    """For each relation with subsumption, the column whose greatest (1) or least (-1) value is kept, if there is
+    one."""
     found: dict[str, tuple[int, int]] = {}
     for rule in program.subsumptions:
         relation = rule.head.relation.removesuffix(MARK)
@@ -84,8 +84,8 @@ def _kept(program: checked.CheckedProgram) -> Mapping[str, tuple[int, int]]:
 
 
 class _Bounds:
-    """What bounds the variables of a recursive rule from below and above, and what computes the arguments of its head.
-    """
+    """What bounds the variables of a recursive rule from below and above, and what computes the arguments of its
+    head."""
 
     def __init__(self, rule: checked.Rule, own: set[str]) -> None:
         self.rule = rule
@@ -202,8 +202,8 @@ def _step(value: checked.Expression | checked.Wildcard) -> int:
 
 
 def _sum(value: checked.Expression | checked.Wildcard) -> tuple[float, float]:
-    """How often the only variable is added in a sum or difference, and the constant beside it; NaN for anything else.
-    """
+    """How often the only variable is added in a sum or difference, and the constant beside it; NaN for anything
+    else."""
     match value:
         case checked.Variable():
             return 1, 0

@@ -12,7 +12,7 @@ from typing import TypeAlias
 from elastalog.analysis import program as checked
 from elastalog.analysis.build_typed import TypedBuilder
 from elastalog.analysis.declare_types import BASE_TYPES
-from elastalog.analysis.draft import Draft, Outcome, TypedRule, is_constructor
+from elastalog.analysis.draft import Draft, TypedRule, is_constructor
 from elastalog.analysis.findings import Findings, secondary
 from elastalog.analysis.graphs import reached
 from elastalog.analysis.infer import StructuredTypes, infer, simple_fact, simple_rule
@@ -26,9 +26,8 @@ from elastalog.diagnostics.source import Span
 from elastalog.syntax.tree import nodes_of
 
 
-def infer_types(draft: Draft) -> Outcome:
+def infer_types(draft: Draft, findings: Findings) -> Draft:
     """Give every clause its types, as a fact or a rule; clauses at fault are reported and left out."""
-    findings = Findings(draft.tree.source)
     types = StructuredTypes(draft.types, constructors_of(draft), draft.functors)
     kinds = {
         name: tuple([types.kind(a.type_name) for a in relation.attributes])
@@ -61,7 +60,7 @@ def infer_types(draft: Draft) -> Outcome:
         rules.append(rule)
         if subtypes.is_needed:
             subtypes.check(rule, casts)
-    return replace(draft, facts=tuple(facts), typed_rules=tuple(rules)), findings.diagnostics
+    return replace(draft, facts=tuple(facts), typed_rules=tuple(rules))
 
 
 def _judged(draft: Draft) -> frozenset[str]:
@@ -298,8 +297,8 @@ class SubtypeCheck:
 
 
 def values_of_fact(rule: TypedRule) -> tuple[checked.Value, ...] | None:
-    """The values of a clause without a body if all are constants, also inside records; None if something is computed.
-    """
+    """The values of a clause without a body if all are constants, also inside records; None if something is
+    computed."""
     known: dict[str, checked.Value] = {}
     for literal in rule.body:
         if type(literal) is not checked.Comparison or type(literal.left) is not checked.Variable:

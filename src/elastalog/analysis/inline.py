@@ -184,7 +184,7 @@ class _Inliner:
 
     @contextmanager
     def inside(self, operator: str | None) -> Iterator[None]:
-        """A block that rewrites the inside of an aggregate; None stands for one that only asks whether it has members."""
+        """A block that rewrites the inside of an aggregate; None is for one that only asks whether it has members."""
         around, self.aggregate = self.aggregate, operator
         yield
         self.aggregate = around

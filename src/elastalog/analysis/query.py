@@ -193,8 +193,8 @@ def _columns_of_head(clause: syntax.Clause) -> tuple[tuple[str, ...], syntax.Cla
 def _bound(
     clause: syntax.Clause, parameters: Mapping[str, Value], asked: _Text, program: CheckedProgram
 ) -> syntax.Clause:
-    """The clause with values in place of parameters. All parameters must be given, and all that are given must be used.
-    """
+    """The clause with values in place of parameters. All parameters must be given, and all that are given must be
+    used."""
     used: set[str] = set()
     wanted = {variable.name for variable in nodes_of(syntax.Variable, clause)}
 

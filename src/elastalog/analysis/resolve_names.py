@@ -8,7 +8,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from elastalog.analysis.declare_types import report_unknown_type
-from elastalog.analysis.draft import Draft, Outcome, Shape, is_constructor
+from elastalog.analysis.draft import Draft, Shape, is_constructor
 from elastalog.analysis.findings import NO_NULL, Findings
 from elastalog.analysis.functors import FUNCTORS, MEANT, functor_of, is_rewritten
 from elastalog.analysis.negation import has_partial_part, is_partial, negate
@@ -33,9 +33,8 @@ _CLOCKS: Final = frozenset(("today", "now", "current_date", "current_timestamp",
 _NAMED_FUNCTORS = [name for name in FUNCTORS if name.isidentifier()]
 
 
-def resolve_names(draft: Draft) -> Outcome:
+def resolve_names(draft: Draft, findings: Findings) -> Draft:
     """Keeps the clauses whose names are all known; reports the others, and variables that occur only once."""
-    findings = Findings(draft.tree.source)
     resolve = _ClauseResolver(draft, findings).resolve
     clauses = []
     for item in draft.tree.items:
@@ -44,7 +43,7 @@ def resolve_names(draft: Draft) -> Outcome:
             shape = resolve(item)
             if shape is not None:
                 clauses.append((item, shape))
-    return replace(draft, clauses=tuple(clauses)), findings.diagnostics
+    return replace(draft, clauses=tuple(clauses))
 
 
 def constructors_of(draft: Draft) -> dict[str, StructuredType]:

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Final, TypeAlias
 from typing import Literal as OneOf
 
-from elastalog.analysis.draft import Draft, Outcome, TypedRule
+from elastalog.analysis.draft import Draft, TypedRule
 from elastalog.analysis.findings import Findings, secondary
 from elastalog.analysis.graphs import Uses, components, in_order, reached, shortest_path
 from elastalog.analysis.program import Aggregation, Atom, CheckedProgram, Literal, Negation, Rule, atoms_in, literals_in
@@ -27,9 +27,8 @@ _MOST_REPORTS_PER_COMPONENT: Final = 5
 _MOST_LABELS: Final = 30
 
 
-def stratify(draft: Draft) -> Outcome:
+def stratify(draft: Draft, findings: Findings) -> Draft:
     """Orders the components of relations; reports every cycle through a negation or an aggregate."""
-    findings = Findings(draft.tree.source)
     uses, strict_uses = collect_dependencies(draft.relations, draft.typed_rules)
     ordered = in_order(components(uses), uses)
     component_of = {name: index for index, component in enumerate(ordered) for name in component}
@@ -49,7 +48,7 @@ def stratify(draft: Draft) -> Outcome:
         key = "E0412" if use.manner == "negation" else "E0413"
         values = {"head": use.head, "body": use.body, "instead": _improving(use, draft)}
         findings.error(key, use.span, *labels[:_MOST_LABELS], **values)
-    return replace(draft, components=tuple(ordered)), findings.diagnostics
+    return replace(draft, components=tuple(ordered))
 
 
 def _improving(use: Use, draft: Draft) -> str | None:

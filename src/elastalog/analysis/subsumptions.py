@@ -24,7 +24,7 @@ from dataclasses import replace
 from typing import Final, TypeAlias
 
 from elastalog.analysis.declare_types import types_below
-from elastalog.analysis.draft import Draft, Outcome
+from elastalog.analysis.draft import Draft
 from elastalog.analysis.findings import Findings
 from elastalog.analysis.program import EQUIVALENCE
 from elastalog.analysis.variables import equal_name, wildcard_name
@@ -43,12 +43,11 @@ def is_of_pairs(relation: str) -> bool:
     return relation.endswith(MARK)
 
 
-def with_pairs(draft: Draft) -> Outcome:
+def with_pairs(draft: Draft, findings: Findings) -> Draft:
     """Pass: replaces every subsumption by a relation of pairs and a rule for it."""
     subsumptions = [item for item in draft.tree.items if isinstance(item, tree.Subsumption)]
     if not subsumptions:
-        return draft, []
-    findings = Findings(draft.tree.source)
+        return draft
     declared = {item.name: item for item in draft.tree.items if isinstance(item, tree.RelationDeclaration)}
     items: list[tree.Item] = [item for item in draft.tree.items if not isinstance(item, tree.Subsumption)]
     pairs: set[str] = set()
@@ -72,7 +71,7 @@ def with_pairs(draft: Draft) -> Outcome:
             head = replace(one, relation=name, arguments=(*one.arguments, *other.arguments), span=item.span)
             items.append(tree.Clause((head,), (one, other, *item.body), None, item.span, item.instance))
     rewritten = tree.Tree(draft.tree.source, tuple(items))
-    return replace(draft, tree=rewritten), findings.diagnostics
+    return replace(draft, tree=rewritten)
 
 
 def _with_names(head: tree.Atom, side: int) -> tree.Atom:
@@ -106,13 +105,12 @@ def keeping_best(relation: str, columns: Iterable[tuple[str, str]], place: int, 
     return f".decl {relation}({', '.join(listed)})"
 
 
-def with_lattices(draft: Draft) -> Outcome:
+def with_lattices(draft: Draft, findings: Findings) -> Draft:
     """Pass: replaces every improving column by what it stands for."""
     improving = [item for item in draft.tree.items if type(item) is tree.RelationDeclaration and item.improves]
     declared = [item for item in draft.tree.items if type(item) is tree.Lattice]
     if not improving and not declared:
-        return draft, []
-    findings = Findings(draft.tree.source)
+        return draft
     lattices = _declared(declared, findings)
     subsumed = {item.dominated.relation: item for item in draft.tree.items if type(item) is tree.Subsumption}
     floats = types_below(draft.tree, ["float"])
@@ -130,7 +128,7 @@ def with_lattices(draft: Draft) -> Outcome:
         columns[item.name] = own
         made += _meaning(item, own, floats)
     items = [_with_meets(item, columns, findings) for item in draft.tree.items if type(item) is not tree.Lattice]
-    return replace(draft, tree=tree.Tree(draft.tree.source, (*items, *made))), findings.diagnostics
+    return replace(draft, tree=tree.Tree(draft.tree.source, (*items, *made)))
 
 
 # --- declarations ----------------------------------------------------------------------------------------------------

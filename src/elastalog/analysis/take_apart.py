@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final, cast
 
-from elastalog.analysis.draft import Draft, FlatBody, FlatClause, Outcome, SeparatedAggregate, Shape
+from elastalog.analysis.draft import Draft, FlatBody, FlatClause, SeparatedAggregate, Shape
 from elastalog.analysis.findings import Findings
 from elastalog.analysis.negation import alternatives_of, report_too_large
 from elastalog.analysis.scopes import ScopeSeparator, TooLargeError
@@ -23,15 +23,14 @@ MOST_LITERALS: Final = 256
 """Literals of one rule, or of the body of one aggregate."""
 
 
-def take_apart(draft: Draft) -> Outcome:
-    """Rewrites every clause as rules with one head and one conjunction, in which aggregates are literals of their own.
-    """
-    findings = Findings(draft.tree.source)
+def take_apart(draft: Draft, findings: Findings) -> Draft:
+    """Rewrites every clause as rules with one head and one conjunction, in which aggregates are literals of their
+    own."""
     flat: list[FlatClause] = []
     for clause, shape in draft.clauses:
         findings.instance = clause.instance
         flat.extend(_take_clause_apart(clause, shape, findings))
-    return replace(draft, flat_clauses=tuple(_limited(flat, findings))), findings.diagnostics
+    return replace(draft, flat_clauses=tuple(_limited(flat, findings)))
 
 
 def _take_clause_apart(clause: tree.Clause, shape: Shape, findings: Findings) -> list[FlatClause]:

@@ -4,7 +4,8 @@ are included by none themselves."""
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Final
 
 from elastalog.analysis.graphs import reached
@@ -142,7 +143,7 @@ def includes_in(
 ) -> dict[str, frozenset[str]]:
     """For every program file of some folders, and every one that is open, the files that it includes."""
     found: dict[str, frozenset[str]] = {}
-    for file in (*open_files, *_program_files(folders)):
+    for file in (*open_files, *islice(_program_files(folders), MOST_FILES)):
         if file not in found:
             text = text_of(file)
             included = included_files(Source(file, text), search) if text is not None else ()
@@ -150,14 +151,8 @@ def includes_in(
     return found
 
 
-def _program_files(folders: Iterable[str]) -> Iterable[str]:
-    left = MOST_FILES
+def _program_files(folders: Iterable[str]) -> Iterator[str]:
     for folder in folders:
         for path, inner, files in os.walk(folder):
             inner[:] = sorted(name for name in inner if not name.startswith(".") and name != "node_modules")
-            for name in sorted(files):
-                if name.endswith(".dl"):
-                    yield os.path.abspath(os.path.join(path, name))
-                    left -= 1
-                    if not left:
-                        return
+            yield from (os.path.abspath(os.path.join(path, name)) for name in sorted(files) if name.endswith(".dl"))

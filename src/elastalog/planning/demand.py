@@ -202,8 +202,8 @@ class _Demand:
             computed -= read
 
     def _promise(self, atom: Atom, bound: set[str]) -> tuple[bool, bool, int]:
-        """What to read next: atoms with known values first, then relations without rules, then the most known values.
-        """
+        """What to read next: atoms with known values first, then relations without rules, then the most known
+        values."""
         given = sum(_has_value(term, bound) for term in atom.arguments)
         return given > 0, atom.relation not in self.rules_of, given
 

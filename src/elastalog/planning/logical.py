@@ -65,8 +65,8 @@ def renumbered(relation: str, old: int, new: int) -> str:
 
 
 def is_hidden_name(relation: str) -> bool:
-    """Whether we made a relation, judged by its name, for programs that may be gone; otherwise `StoredRelation` knows.
-    """
+    """Whether we made a relation, judged by its name, for programs that may be gone; otherwise `StoredRelation`
+    knows."""
     return relation.startswith(HIDDEN)
 
 

@@ -176,8 +176,8 @@ class Lowering:
         return [logical.Scan(classes, (term, representative)) for term in dict.fromkeys(said)]
 
     def in_other_classes(self, atom: checked.Atom, classes: str) -> list[list[logical.Goal]]:
-        """Goals that say that two values are not in one class: the first is in none, or the second is not in its class.
-        """
+        """Goals that say that two values are not in one class: the first is in none, or the second is not in its
+        class."""
         kept = [argument for argument in atom.arguments if not isinstance(argument, checked.Wildcard)]
         terms, tests = self.lower_arguments(checked.Atom(atom.relation, tuple(kept), atom.span))
         if not kept:
