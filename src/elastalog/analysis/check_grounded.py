@@ -130,28 +130,20 @@ class _RuleGrounder:
         if written_name(name) == "_":
             self.report_wildcard(spans[0], body)
             return
-        written = quoted(written_name(name))
+        written = written_name(name)
         note = "a variable gets its values from a positive atom of the body, or from `=` and grounded variables"
         if any(group.name == name for literal in body if type(literal) is Aggregation for group in literal.groups):
-            note = f"{written} also stands outside the aggregate, which is therefore taken for each value of it"
-        texts = {v.name for v in variables_in((self.rule.head, *body), is_deep=True) if v.base is Base.SYMBOL}
-        quotes = f'write `"{written_name(name)[:60]}"`' if name in texts and name[0].islower() else ""
-        if not self.rule.body:
-            advice = f"{quotes or 'write a constant'}: every name is a variable, and strings stand in double quotes"
-        else:
-            advice = f"add a positive atom with {written} to the body" + (
-                f", or {quotes} if it is a string" * bool(quotes)
-            )
-            if self.is_only_negated(name):
-                advice += ", or write `_` if its value does not matter"
-        every = [v.name for v in variables_in((self.rule.head, *body), is_deep=True)]
-        if other := next((one for one in every if one != name and one.lower() == name.lower()), None):
-            advice = f"did you mean {quoted(written_name(other))}? Names are case-sensitive"
-        if name.lower() == "null":
-            advice = NO_NULL
+            note = f"{quoted(written)} also stands outside the aggregate, which is therefore taken for each value of it"
+        every = list(variables_in((self.rule.head, *body), is_deep=True))
+        is_text = name[0].islower() and any(v.name == name and v.base is Base.SYMBOL for v in every)
+        other = next((v.name for v in every if v.name != name and v.name.lower() == name.lower()), None)
+        quotes = f'write `"{written[:60]}"`' if is_text else ""
         self.findings.error(
             "E0320", spans[0], *(secondary(span, "and here") for span in spans[1:8]),
-            name=written_name(name), note=note, advice=advice,
+            name=written, note=note, null=NO_NULL if name.lower() == "null" else None,
+            other=other and written_name(other), constant=None if self.rule.body else quotes or "write a constant",
+            otherwise=f", or {quotes} if it is a string" * bool(quotes)
+            + ", or write `_` if its value does not matter" * self.is_only_negated(name),
         )  # fmt: skip
 
     def report_wildcard(self, span: Span, body: Sequence[Literal]) -> None:

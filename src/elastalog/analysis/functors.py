@@ -23,6 +23,7 @@ from typing import Any
 from elastalog.analysis import functor_values as values
 from elastalog.analysis.draft import Kind
 from elastalog.analysis.program import Base, UserFunctor
+from elastalog.diagnostics.messages import counted
 from elastalog.late import dataclass
 from elastalog.syntax.keywords import COMPARISONS as _COMPARISONS
 from elastalog.syntax.keywords import NOT, TEXT_TESTS
@@ -62,10 +63,10 @@ class Functor:
     def arity_text(self) -> str:
         """How many arguments it takes, in words."""
         if self.maximum is None:
-            return f"at least {self.minimum} argument{'s' * (self.minimum > 1)}"
+            return f"at least {counted(self.minimum, 'argument')}"
         if self.maximum != self.minimum:
             return f"{self.minimum} or {self.maximum} arguments"
-        return "1 argument" if self.minimum == 1 else f"{self.minimum} arguments"
+        return counted(self.minimum, "argument")
 
     @property
     def signatures(self) -> tuple[str, ...]:

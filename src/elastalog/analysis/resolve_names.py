@@ -194,31 +194,7 @@ class _ClauseResolver:
         functor = functor_of(call.functor, self.users)
         given = len(call.arguments)
         if functor is None:
-            if call.functor[0] == "@":
-                near = self.findings.nearest(call.functor[1:], self.users)
-                example = f".functor {call.functor[1:60]}(x: number): number"
-                advice = f"did you mean `@{near}`?" if near else f"declare it, for example `{example}`"
-            elif call.functor in self.declarations:
-                advice = f"{quoted(call.functor)} is a relation: write it as an atom of the body"
-            elif call.functor in self.users:
-                advice = f"did you mean `@{call.functor}`?"
-            elif f"${call.functor}" in self.constructors:
-                advice = f"did you mean `${call.functor}`?"
-            elif call.functor.lower() in _CLOCKS:
-                advice = (
-                    "a program has no clock: give the day as a fact of `.decl today(day: symbol)`, and write "
-                    "`today(d)` as a literal of the body"
-                )
-            elif (meant := MEANT.get(call.functor.lower(), call.functor)) in TEXT_TESTS:
-                advice = (
-                    f'`{meant}` is a condition, not a value: write `{meant}("part", text)` as a literal of the body'
-                )
-            elif meant != call.functor:
-                advice = f"write `{meant}`" if " " in meant else f"did you mean `{meant}`?"
-            else:
-                advice = self.findings.did_you_mean(call.functor, _NAMED_FUNCTORS) or LISTED
-            note = LISTED if advice.startswith("did you mean") else None
-            self.findings.error("E0206", call.functor_span, functor=call.functor, note=note, advice=advice)
+            self.report_functor(call)
         elif given < functor.minimum or (functor.maximum is not None and given > functor.maximum):
             self.findings.error(
                 "E0207", call.span, functor=call.functor, arity=functor.arity_text, given=given,
@@ -226,6 +202,28 @@ class _ClauseResolver:
             )  # fmt: skip
         elif call.functor == "format":
             self.check_format(call)
+
+    def report_functor(self, call: tree.Call) -> None:
+        key, name, small = "E0206", call.functor, call.functor.lower()
+        meant, values = MEANT.get(small, name), dict[str, str | None]()
+        if name[0] == "@":
+            near = self.findings.nearest(name[1:], self.users)
+            values = {"new": name[1:60]} if near is None else {"near": f"@{near}"}
+        elif name in self.declarations:
+            values = {"relation": name}
+        elif name in self.users:
+            values = {"near": f"@{name}"}
+        elif f"${name}" in self.constructors:
+            values = {"near": f"${name}"}
+        elif small in _CLOCKS:
+            key = "E0206.clock"
+        elif meant in TEXT_TESTS:
+            values = {"test": meant}
+        elif meant != name:
+            values = {"form" if " " in meant else "near": meant}
+        else:
+            values = {"near": self.findings.nearest(name, _NAMED_FUNCTORS)}
+        self.findings.error(key, call.functor_span, functor=name, note=LISTED if values.get("near") else None, **values)
 
     def check_format(self, call: tree.Call) -> None:
         """Checks that the template is known, and has a place for every value."""

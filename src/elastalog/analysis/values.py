@@ -12,8 +12,6 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any, Final, TypeAlias
 
-from elastalog.late import dataclass
-
 
 class Base(Enum):
     """The base types. `number` and `unsigned` have 64 bits. A record stands for the values of all record types and
@@ -127,8 +125,8 @@ def _spelled(value: Any, text: Callable[[str], str], number: Callable[[Any], str
     pending: list[Any] = [value]
     while pending:
         top = pending.pop()
-        if isinstance(top, _Mark):
-            done.append(top.text)
+        if isinstance(top, list):  # what stands between parts
+            done += top
         elif isinstance(top, str):
             done.append(text(top))
         elif isinstance(top, tuple | Branch):
@@ -137,20 +135,13 @@ def _spelled(value: Any, text: Callable[[str], str], number: Callable[[Any], str
                 done.append(f"${top.name}")
                 continue
             done.append(opening)
-            inner: list[Any] = [_Mark(", ")] * (2 * len(parts) - 1)
+            inner: list[Any] = [[", "]] * (2 * len(parts) - 1)
             inner[::2] = parts
-            pending.append(_Mark(closing))
+            pending.append([closing])
             pending.extend(reversed(inner))
         else:
             done.append("nil" if top is None else number(top))
     return "".join(done)
-
-
-@dataclass(frozen=True, slots=True)
-class _Mark:
-    """What stands between parts."""
-
-    text: str
 
 
 _BARE: Final = re.compile(r"""(?!nil$|\$)[^\[\](),"\s](?:[^\[\](),"\n\r\t]*[^\[\](),"\s])?""")

@@ -7,7 +7,7 @@ And where that is written: from the text that a program stands for to the places
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, NamedTuple, TypeAlias
@@ -124,20 +124,14 @@ class Scope(Definition):
 
     def find(self, kind: Kind, name: str) -> Symbol | None:
         """What a name means here. A relation may be qualified by instances, `i.r`."""
-        first, dot, rest = name.partition(".")
-        for scope in self.outwards():
-            found = scope._own(Kind.INSTANCE if dot else kind, first)
-            if found is not None:
-                return self._member(found, kind, rest) if dot else found
-        return None
-
-    def _member(self, instance: Symbol, kind: Kind, name: str) -> Symbol | None:
-        scope = self.scope_of(instance)
-        if scope is None:
-            return None
-        first, dot, rest = name.partition(".")
-        found = scope._own(Kind.INSTANCE if dot else kind, first)
-        return found if found is None or not dot else scope._member(found, kind, rest)
+        *instances, own = name.split(".")
+        around: Iterable[Scope] = self.outwards()
+        scope: Scope | None = self
+        for instance in instances:
+            found = next((symbol for each in around if (symbol := each._own(Kind.INSTANCE, instance))), None)
+            scope = scope.scope_of(found) if scope is not None and found is not None else None
+            around = () if scope is None else (scope,)
+        return next((symbol for each in around if (symbol := each._own(kind, own))), None)
 
     def scope_of(self, instance: Symbol) -> Scope | None:
         """The component that an instance is made of."""
