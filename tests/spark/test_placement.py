@@ -18,7 +18,6 @@ from elastalog.backends.kernel import backend as kernel_backend
 from elastalog.backends.kernel.store.crew import Crew
 from elastalog.backends.spark import placement, strata
 from elastalog.backends.spark.placement import treatments
-from elastalog.backends.spark.results import Worked
 from elastalog.backends.spark.routing import EVERYWHERE, Routing
 from elastalog.cli.main import cli
 from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached
@@ -205,8 +204,7 @@ def work_of_tasks(db: elastalog.Session, monkeypatch: pytest.MonkeyPatch) -> lis
     def spied(*arguments: Any, **options: Any) -> Any:
         results = run_tasks(*arguments, **options)
         for result in results:
-            if isinstance(result, Worked):
-                found[result.share] = found.get(result.share, 0) + result.derivations
+            found[result.share] = found.get(result.share, 0) + result.derivations
         return results
 
     with monkeypatch.context() as patch:

@@ -16,9 +16,8 @@ import pytest
 import elastalog
 from elastalog.backends.spark import exchange, transports
 from elastalog.backends.spark.messages import distribute
-from elastalog.backends.spark.results import Failed, Fault, FileWritten, ValuesMade, Worked, outcome_of
+from elastalog.backends.spark.results import Fault, FileWritten, Result, outcome_of
 from elastalog.backends.spark.routing import Routing
-from elastalog.backends.spark.values import MadeValues
 from elastalog.backends.spark.word_files import WordFile
 from tests.engine.judging import levels_of
 from tests.spark.exchanging import CHAIN, DOUBLING, by_way, follow_a_chain, follow_random_updates
@@ -148,13 +147,10 @@ BY_FIRST = Routing(0, 2)
 
 
 def test_files_belong_to_the_share_that_wrote_them() -> None:
+    changed = FileWritten("path", WordFile("/0c.parquet", 2), heard=1)
     results = [
-        Worked(0, 5, pickle.dumps("a")),
-        FileWritten(0, "path", WordFile("/0.parquet", 3)),
-        FileWritten(0, "path", WordFile("/0c.parquet", 2), heard=1),
-        Worked(1, 7, pickle.dumps(None)),
-        ValuesMade(1, MadeValues(("new",), b"")),
-        FileWritten(1, "path", WordFile("/1c.parquet", 4), heard=4),
+        Result(0, [FileWritten("path", WordFile("/0.parquet", 3)), changed], 5, returned=pickle.dumps("a")),
+        Result(1, [FileWritten("path", WordFile("/1c.parquet", 4), heard=4)], 7, returned=pickle.dumps(None)),
     ]
     found = outcome_of(results, {"path": BY_FIRST, "far": BY_FIRST})
     path, far = found.written["path"], found.written["far"]
@@ -167,5 +163,6 @@ def test_files_belong_to_the_share_that_wrote_them() -> None:
 
 
 def test_every_fault_is_known() -> None:
-    results = [Failed(0, Fault.ERROR), Worked(1, 3), Failed(2, Fault.OVER_BUDGET), Failed(3, Fault.ERROR)]
+    found = {0: Fault.ERROR, 1: None, 2: Fault.OVER_BUDGET, 3: Fault.ERROR}
+    results = [Result(share, fault=fault) for share, fault in found.items()]
     assert outcome_of(results, {}).faults == {Fault.ERROR, Fault.OVER_BUDGET}

@@ -45,7 +45,7 @@ def tasks_in_this_process(folder: Path | str, shares: int = 3, **settings: str) 
     numbers = itertools.count()
 
     def run_tasks(
-        session: Any, work: Callable[[int], Iterator[Result]], shares: Sequence[int], watch: Watch, *,
+        session: Any, work: Callable[[int], Result], shares: Sequence[int], watch: Watch, *,
         are_together: bool, check: Callable[[], None] = lambda: None, title: str = "",
     ) -> list[Result]:  # fmt: skip
         spark.ran.append(tuple(shares))

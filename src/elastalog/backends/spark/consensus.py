@@ -17,7 +17,7 @@ by part.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
@@ -27,7 +27,7 @@ import numpy as np
 
 from elastalog.analysis.program import Base
 from elastalog.backends.protocol import Matrix, Vector
-from elastalog.backends.spark.results import Failed, Fault, FileWritten, Result, ValuesMade
+from elastalog.backends.spark.results import Fault, FileWritten, Result
 from elastalog.backends.spark.task import StratumSpec
 from elastalog.backends.spark.values import MadeValues, Values
 from elastalog.backends.spark.word_files import write_anew
@@ -221,23 +221,22 @@ def _taken(values: Any, first: int, made: Any, encode: Callable[[Any], Vector]) 
     return taken
 
 
-def with_numbers_of_driver(spec: StratumSpec, results: Sequence[Result], dictionary: Dictionary) -> list[Result]:
+def with_numbers_of_driver(spec: StratumSpec, results: list[Result], dictionary: Dictionary) -> list[Result]:
     """Results whose files have the words of the driver's dictionary, which takes what tasks have made. A failure, if
     tasks have agreed on other numbers than these: facts are where agreed numbers say."""
-    made: Mapping[int, Renumbering] = {
-        result.share: Renumbering(spec.values, result.values, dictionary)
-        for result in results
-        if isinstance(result, ValuesMade)
-    }
-    made = {share: renumbering for share, renumbering in made.items() if not renumbering.changes_nothing}
-    if made and spec.agrees:
-        return [Failed(share, Fault.ERROR) for share in made]
-    found: list[Result] = []
     for result in results:
-        renumber = made.get(result.share)
-        if renumber is not None and isinstance(result, FileWritten) and result.file.rows:
-            bases = spec.program.relations[result.relation].bases
-            path = write_anew(result.file.path, spec.folder, result.relation, partial(renumber, bases=bases))
-            result = replace(result, file=replace(result.file, path=path))
-        found.append(result)
-    return found
+        if result.made is None:
+            continue
+        renumber = Renumbering(spec.values, result.made, dictionary)
+        if renumber.changes_nothing:
+            continue
+        if spec.agrees:
+            return [Result(result.share, fault=Fault.ERROR)]
+        result.files = [_renumbered(told, spec, renumber) if told.file.rows else told for told in result.files]
+    return results
+
+
+def _renumbered(told: FileWritten, spec: StratumSpec, renumber: Renumbering) -> FileWritten:
+    bases = spec.program.relations[told.relation].bases
+    path = write_anew(told.file.path, spec.folder, told.relation, partial(renumber, bases=bases))
+    return replace(told, file=replace(told.file, path=path))

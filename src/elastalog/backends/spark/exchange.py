@@ -23,18 +23,9 @@ from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.protocol import Matrix, Vector
 from elastalog.backends.spark.consensus import IdConsensus
 from elastalog.backends.spark.messages import Message, Messages, Outgoing, TaskFailed, add_counts
-from elastalog.backends.spark.results import (
-    Exchanged,
-    Failed,
-    Fault,
-    Result,
-    RoundWritten,
-    SavedState,
-    ValuesMade,
-    Worked,
-)
+from elastalog.backends.spark.results import Fault, FileWritten, Result, SavedState
 from elastalog.backends.spark.routing import EVERYWHERE, Routing
-from elastalog.backends.spark.task import StratumSpec, facts_with, results_of
+from elastalog.backends.spark.task import StratumSpec, facts_with, written_facts
 from elastalog.backends.spark.transports import LinkedMessages, RoundEnded, StagedMessages, linked
 from elastalog.backends.spark.word_files import read_words, write_words
 from elastalog.backends.watch import Watch
@@ -48,26 +39,27 @@ _MUCH_ROOM, _FEW_HEADS = 8, 64
 """The room for the heads of an iteration is used again, unless it is over `_MUCH_ROOM` times what was needed."""
 
 
-def evaluate_together(spec: StratumSpec, share: int) -> Iterator[Result]:
+def evaluate_together(spec: StratumSpec, share: int) -> Result:
     """The part of one task in the fixpoint of a stratum."""
     return together(spec, share, lambda messages: ExchangingEvaluation(spec, share, messages).run())
 
 
-def together(spec: StratumSpec, share: int, work: Callable[[Messages], Iterator[Result]]) -> Iterator[Result]:
+def together(spec: StratumSpec, share: int, work: Callable[[Messages], Result]) -> Result:
     """Does work that needs all tasks; if it cannot be done here, the others are told."""
     messages = _messages(spec, share)
     try:
-        yield from work(messages)
-        yield Exchanged(share, messages.rounds_done, messages.waited, messages.sent)
+        result = work(messages)
     except RoundEnded as ended:
-        yield RoundWritten(share, ended.location, ended.state)
+        return Result(share, given=ended.location, state=ended.state)
     except TaskFailed:
-        yield Failed(share, Fault.NEW_VALUES)
+        return Result(share, fault=Fault.NEW_VALUES)
     except ElastalogError:
         messages.give_up()
         raise
     finally:
         messages.close()
+    result.rounds, result.waited, result.sent = messages.rounds_done, messages.waited, messages.sent
+    return result
 
 
 def _messages(spec: StratumSpec, share: int) -> Messages:
@@ -161,11 +153,11 @@ class ExchangingTask:
         found: Vector = self.spec.owners(name).shares_of(self.outward(name, words)) == self.share
         return found
 
-    def values_made(self) -> ValuesMade | None:
-        """What all tasks have made, and one of them says; None if that is nothing, or another says it."""
-        if self.consensus.is_empty or self.share:
-            return None
-        return ValuesMade(self.share, self.consensus.values)
+    def note_values(self, result: Result) -> bool:
+        """Notes what all tasks have made, if that is anything, in the result of one of them."""
+        if not self.consensus.is_empty and not self.share:
+            result.made = self.consensus.values
+        return True
 
 
 class ExchangingEvaluation(ExchangingTask):
@@ -218,7 +210,7 @@ class ExchangingEvaluation(ExchangingTask):
             files[copy.name] = write_words(self.spec.folder, "state", facts)
         return SavedState(files, dict(start), iteration, self.watch.derivations)
 
-    def run(self) -> Iterator[Result]:
+    def run(self) -> Result:
         names = [copy.name for copy in self.own_copies]
         start = dict.fromkeys(names, 0)
         stop = {name: self.relations[name].used for name in names}
@@ -234,8 +226,7 @@ class ExchangingEvaluation(ExchangingTask):
             is_derived = False
             if not self.spec.agrees and self.spec.values.is_outgrown_by(self.dictionary):
                 self.messages.give_up()
-                yield Failed(self.share, Fault.NEW_VALUES)
-                return
+                return Result(self.share, fault=Fault.NEW_VALUES)
             self.agree()
             try:
                 messages = self.exchange(self.outgoing())
@@ -253,7 +244,9 @@ class ExchangingEvaluation(ExchangingTask):
             for name in names:
                 self.relations[name].extend_indexes()
             iteration += 1
-        yield from self.results()
+        result = Result(self.share, list(self.files()), self.watch.derivations)
+        self.note_values(result)
+        return result
 
     def derive(self, iteration: int, start: dict[str, int], stop: dict[str, int]) -> None:
         """Runs every version of the clauses over the delta; heads are collected, each once, with the number of
@@ -288,10 +281,8 @@ class ExchangingEvaluation(ExchangingTask):
             relation.level[first : relation.used] = level
         relation.present = relation.used
 
-    def results(self) -> Iterator[Result]:
-        yield Worked(self.share, self.watch.derivations)
-        if (made := self.values_made()) is not None:
-            yield made
+    def files(self) -> Iterator[FileWritten]:
+        """Writes the facts that this task owns."""
         for name in self.spec.plan.stratum.relations:
             owner = self.spec.plan.owner(name)
             relation = self.relations[owner.name]
@@ -302,7 +293,7 @@ class ExchangingEvaluation(ExchangingTask):
                 rows, level, count = rows[is_mine], level[is_mine], count[is_mine]
             if not self.spec.annotation.is_kept:
                 level, count = np.minimum(level, 1), np.ones(len(rows), np.int32)
-            yield from results_of(self.spec, self.share, name, facts_with(self.outward(name, rows), level, count))
+            yield from written_facts(self.spec, self.share, name, facts_with(self.outward(name, rows), level, count))
 
 
 def head_name(relation: str) -> str:

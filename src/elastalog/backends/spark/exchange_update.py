@@ -40,8 +40,8 @@ from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.protocol import StateChanges
 from elastalog.backends.spark.exchange import ExchangingTask, head_name, together
 from elastalog.backends.spark.messages import Message, Messages, Outgoing
-from elastalog.backends.spark.results import Result
-from elastalog.backends.spark.task import UpdateSpec, owned_changes, values_made, with_outcome
+from elastalog.backends.spark.results import FileWritten, Result
+from elastalog.backends.spark.task import UpdateSpec, maintained, note_values, written_changes
 from elastalog.backends.spark.word_files import read_changes, read_words
 
 if TYPE_CHECKING:
@@ -51,15 +51,15 @@ Lists = dict[str, Vector]
 """Touched entries, by copy."""
 
 
-def update_together(spec: UpdateSpec, share: int) -> Iterator[Result]:
+def update_together(spec: UpdateSpec, share: int) -> Result:
     """The part of one task in the update of a stratum."""
 
-    def work(messages: Messages) -> Iterator[Result]:
+    def work(messages: Messages) -> Result:
         task = ExchangingUpdate(spec, share, messages)
-        written = partial(task.written, spec)
-        made = task.values_made if spec.stratum.agrees else partial(values_made, spec.stratum, share, task.dictionary)
+        note = task.note_values if spec.stratum.agrees else partial(note_values, spec.stratum, task.dictionary)
         procedure = cast("Callable[[Maintenance], Any]", spec.procedure)  # strata that exchange have levels
-        return with_outcome(spec, share, task.watch, made, lambda: procedure(task), written, messages.give_up)
+        written = partial(task.written, spec)
+        return maintained(spec, share, task.watch, note, lambda: procedure(task), written, messages.give_up)
 
     return together(spec.stratum, share, work)
 
@@ -182,7 +182,7 @@ class ExchangingUpdate(ExchangingTask):
             self._mark(delta, 0, DELTA)
             delta = self._settled()
 
-    def written(self, spec: UpdateSpec) -> Iterator[Result]:
+    def written(self, spec: UpdateSpec) -> Iterator[FileWritten]:
         """What has changed in the facts that this task owns."""
         for name in self.own:
             relation = self.relations[self.owner_copies[name]]
@@ -193,7 +193,7 @@ class ExchangingUpdate(ExchangingTask):
                 changes, words=self.outward(name, changes.words[is_mine]), was=changes.was[is_mine],
                 level=changes.level[is_mine], count=changes.count[is_mine],
             )  # fmt: skip
-            yield from owned_changes(spec, self.share, name, changes, relation, partial(self.outward, name))
+            yield from written_changes(spec, self.share, name, changes, relation, partial(self.outward, name))
 
     # --- owners ----------------------------------------------------------------------------------------------------
 

@@ -36,7 +36,7 @@ class NoBarrier(Exception):
     """Spark cannot run the tasks at the same time."""
 
 
-Work = Callable[[int], Iterator[Result]]
+Work = Callable[[int], Result]
 """What a task does for a share."""
 
 

@@ -1,13 +1,13 @@
-"""What tasks tell the driver, rows of a few kinds, and what the driver puts together from them. Only those of a job
-that ended well count, and only the files that they name; a repeated task writes others."""
+"""What tasks tell the driver, and what the driver puts together from it. Only the results of a job that ended well
+count, and only the files that they name; a repeated task writes others."""
 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any, TypeAlias, assert_never
+from typing import Any
 
 from elastalog.backends.spark.routing import Routing
 from elastalog.backends.spark.values import MadeValues
@@ -19,29 +19,9 @@ class FileWritten:
     """A file with the facts of a relation that a task owns, or with what has changed in them. `heard`: of how many
     changes strata above must hear, None of a state."""
 
-    share: int
     relation: str
     file: WordFile
     heard: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Worked:
-    """What a task has enumerated, and what the procedure of a strategy returned, pickled, if there was one.
-    `is_complete`: no `.limitsize` has cut its evaluation short."""
-
-    share: int
-    derivations: int
-    outcome: bytes | None = None
-    is_complete: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class ValuesMade:
-    """Values that the files of a task have and the driver's dictionary may not."""
-
-    share: int
-    values: MadeValues
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,35 +35,6 @@ class SavedState:
     derivations: int
 
 
-@dataclass(frozen=True, slots=True)
-class RoundWritten:
-    """What a task gives others in a round, where rounds are stages, and what it has saved, if it does."""
-
-    share: int
-    location: str
-    state: SavedState | None
-
-
-@dataclass(frozen=True, slots=True)
-class Spent:
-    """What the work of a task took: seconds, and the most memory that its process has had. Brought back with the other
-    results: Spark's accumulators count a task that is repeated twice."""
-
-    share: int
-    seconds: float
-    peak: int
-
-
-@dataclass(frozen=True, slots=True)
-class Exchanged:
-    """What a task did to exchange: the rounds, the seconds that it waited for others, the bytes that it gave them."""
-
-    share: int
-    rounds: int
-    waited: float
-    sent: int
-
-
 class Fault(Enum):
     """Why a task could not finish."""
 
@@ -92,15 +43,30 @@ class Fault(Enum):
     ERROR = "it met an error of the program, which the driver will meet too, where it can be shown well"
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """A task could not finish; an exception would only be repeated."""
+@dataclass(slots=True)
+class Result:
+    """What the task of a share tells the driver. `is_complete`: no `.limitsize` has cut its evaluation short.
+    `returned`: what the procedure of a strategy returned, pickled, if there was one. `made`: values that its files have
+    and the driver's dictionary may not. `fault`: why it could not finish; an exception would only be repeated. `given`:
+    the location of what it gives others, where rounds are stages; `state`: what it has saved then, if it does.
+
+    What its work took: seconds, and the most memory that its process has had; the rounds of an exchange, the seconds
+    that it waited for others, the bytes that it gave them. Spark's accumulators count a task that is repeated twice."""
 
     share: int
-    fault: Fault
-
-
-Result: TypeAlias = FileWritten | Worked | ValuesMade | RoundWritten | Spent | Exchanged | Failed
+    files: list[FileWritten] = field(default_factory=list)
+    derivations: int = 0
+    is_complete: bool = True
+    returned: bytes | None = None
+    made: MadeValues | None = None
+    fault: Fault | None = None
+    given: str | None = None
+    state: SavedState | None = None
+    seconds: float = 0.0
+    peak: int = 0
+    rounds: int = 0
+    waited: float = 0.0
+    sent: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,47 +100,41 @@ class TaskCosts:
         return f"{told}; {self.rounds:,} rounds, {self.sent:,} bytes exchanged, {self.waited:.2f} s waited"
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """`returned`: what the procedure of a strategy did, for every share. `faults`: why tasks could not finish; if there
     are any, nothing else counts. `is_complete`: no `.limitsize` has cut them short."""
 
-    derivations: int = 0
-    is_complete: bool = True
-    returned: list[Any] = field(default_factory=list)
-    written: dict[str, Written] = field(default_factory=dict)
-    faults: set[Fault] = field(default_factory=set)
-    costs: TaskCosts = TaskCosts()
+    derivations: int
+    is_complete: bool
+    returned: list[Any]
+    written: Mapping[str, Written]
+    faults: set[Fault]
+    costs: TaskCosts
 
 
-def outcome_of(results: Iterable[Result], routings: Mapping[str, Routing]) -> Outcome:
+def outcome_of(results: Sequence[Result], routings: Mapping[str, Routing]) -> Outcome:
     """Puts results together; `routings`: how each relation of the stratum is shared."""
-    outcome = Outcome(written=dict.fromkeys(routings, Written()))
+    written = dict.fromkeys(routings, Written())
     for result in results:
-        match result:
-            case FileWritten(share, name, file, heard):
-                found = outcome.written[name]
-                owned = replace(file, routing=routings[name], share=share)
-                if heard is None:
-                    outcome.written[name] = replace(found, states=(*found.states, owned))
-                else:
-                    outcome.written[name] = replace(found, changes=(*found.changes, owned), heard=found.heard + heard)
-            case Worked(_, derivations, returned, is_complete):
-                outcome.derivations += derivations
-                outcome.is_complete &= is_complete
-                if returned is not None:
-                    outcome.returned.append(pickle.loads(returned))
-            case Spent(_, seconds, peak):
-                known = outcome.costs
-                outcome.costs = replace(known, seconds=max(known.seconds, seconds), peak=max(known.peak, peak))
-            case Exchanged(_, rounds, waited, sent):
-                known = outcome.costs
-                longest, most = max(known.waited, waited), max(known.rounds, rounds)
-                outcome.costs = replace(known, waited=longest, rounds=most, sent=known.sent + sent)
-            case Failed(_, fault):
-                outcome.faults.add(fault)
-            case ValuesMade() | RoundWritten():
-                pass  # the driver has taken them: see `renumber` and `staged`
-            case _:
-                assert_never(result)
-    return outcome
+        for told in result.files:
+            name, found = told.relation, written[told.relation]
+            owned = replace(told.file, routing=routings[name], share=result.share)
+            if told.heard is None:
+                written[name] = replace(found, states=(*found.states, owned))
+            else:
+                written[name] = replace(found, changes=(*found.changes, owned), heard=found.heard + told.heard)
+    return Outcome(
+        sum(result.derivations for result in results),
+        all(result.is_complete for result in results),
+        [pickle.loads(result.returned) for result in results if result.returned is not None],
+        written,
+        {result.fault for result in results if result.fault is not None},
+        TaskCosts(
+            max((result.seconds for result in results), default=0.0),
+            max((result.waited for result in results), default=0.0),
+            max((result.rounds for result in results), default=0),
+            max((result.peak for result in results), default=0),
+            sum(result.sent for result in results),
+        ),
+    )

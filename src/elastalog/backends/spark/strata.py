@@ -20,7 +20,7 @@ from elastalog.backends.spark.exchange import evaluate_together
 from elastalog.backends.spark.exchange_update import update_together
 from elastalog.backends.spark.jobs import NoBarrier, StratumNews, Work, run_tasks
 from elastalog.backends.spark.placement import Heavy, Ways, heavy_words, routings, shares_for
-from elastalog.backends.spark.results import Failed, Fault, FileWritten, Outcome, Result, RoundWritten, outcome_of
+from elastalog.backends.spark.results import Fault, Outcome, Result, outcome_of
 from elastalog.backends.spark.routing import EVERYWHERE, Routing
 from elastalog.backends.spark.task import (
     OVER_BUDGET,
@@ -150,7 +150,7 @@ class StratumJobs:
         title = f"{name}: files of {routing.shares} shares anew"
         shares = range(routing.shares)
         found = run_tasks(self.spark, work, shares, self._watch, are_together=False, title=title)
-        return FiledRelation(tuple(result.file for result in found if isinstance(result, FileWritten)))
+        return FiledRelation(tuple(told.file for result in found for told in result.files))
 
     def evaluate(
         self,
@@ -236,7 +236,7 @@ class StratumJobs:
 
         try:
             found = self._results(spec, work, shares, look, news)
-            if not any(isinstance(result, Failed) for result in found):
+            if not any(result.fault for result in found):
                 found = with_numbers_of_driver(spec, found, self._dictionary)
             outcome = outcome_of(found, {name: spec.owners(name) for name in plan.stratum.relations})
             if Fault.OVER_BUDGET in outcome.faults:
@@ -291,14 +291,13 @@ class StratumJobs:
             except NoBarrier as error:
                 self._ways.no_barrier(str(error))
                 if spec.agrees:
-                    return [Failed(0, Fault.NEW_VALUES)]
+                    return [Result(0, fault=Fault.NEW_VALUES)]
         rounds = Rounds()
         while True:
             found = run(replace(spec, rounds=rounds), are_together=False)
-            written = [result for result in found if isinstance(result, RoundWritten)]
-            if len(written) < len(shares):
+            if not all(result.given for result in found):
                 return found  # all have ended, or one has failed
-            before, rounds = rounds, rounds.followed_by(written)
+            before, rounds = rounds, rounds.followed_by(found)
             remove(sorted(before.locations - rounds.locations))
             news.reached(len(rounds.files))
 

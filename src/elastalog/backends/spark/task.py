@@ -28,7 +28,7 @@ from elastalog.backends.kernel.store import snapshot
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.transaction import Homes
 from elastalog.backends.protocol import Matrix, Procedure, StateChanges
-from elastalog.backends.spark.results import Failed, Fault, FileWritten, Result, Spent, ValuesMade, Worked
+from elastalog.backends.spark.results import Fault, FileWritten, Result
 from elastalog.backends.spark.routing import Routing
 from elastalog.backends.spark.transports import Rounds
 from elastalog.backends.spark.values import Values, shows_numbers_of_texts
@@ -151,11 +151,9 @@ class StratumSpec:
         return np.concatenate((words, come)) if len(come) else words
 
 
-def run_shares(
-    work: Callable[[int], Iterator[Result]], shares: tuple[int, ...], positions: Iterable[int]
-) -> Iterator[Result]:
-    """Does the work of the shares whose positions a task is given. An error of the program (an overflow, say) is a row
-    too, since an exception would only be repeated."""
+def run_shares(work: Callable[[int], Result], shares: tuple[int, ...], positions: Iterable[int]) -> Iterator[Result]:
+    """Does the work of the shares whose positions a task is given. An error of the program (an overflow, say) is a
+    result too, since an exception would only be repeated."""
     from elastalog.diagnostics.diagnostic import ElastalogError
     from elastalog.diagnostics.quota import peak_memory
     from elastalog.folders.remote import UnreachableError
@@ -163,12 +161,13 @@ def run_shares(
     for position in positions:
         began = time.perf_counter()
         try:
-            yield from work(shares[position])
-            yield Spent(shares[position], time.perf_counter() - began, peak_memory())
+            result = work(shares[position])
         except UnreachableError:
             raise  # another attempt, or another machine, may reach it
         except ElastalogError:
-            yield Failed(shares[position], Fault.ERROR)
+            result = Result(shares[position], fault=Fault.ERROR)
+        result.seconds, result.peak = time.perf_counter() - began, peak_memory()
+        yield result
 
 
 def threads_of_task() -> int:
@@ -179,7 +178,7 @@ def threads_of_task() -> int:
     return 1 if context is None else context.cpus()
 
 
-def evaluate_alone(spec: StratumSpec, share: int) -> Iterator[Result]:
+def evaluate_alone(spec: StratumSpec, share: int) -> Result:
     """The whole fixpoint of a share of a stratum that decomposes."""
     from elastalog.backends.kernel.backend import KernelBackend
 
@@ -192,46 +191,46 @@ def evaluate_alone(spec: StratumSpec, share: int) -> Iterator[Result]:
             kernel.load({copy.name: spec.start(copy, share)})
         else:
             kernel.states.restore(copy.name, *spec.facts(copy, share))
-    yield Worked(share, kernel.bootstrap(program.strata[0]), is_complete=kernel.is_complete)
-    new_values = values_made(spec, share, dictionary)
-    if new_values is not None:
-        yield new_values
-    if not isinstance(new_values, Failed):
+    result = Result(share, derivations=kernel.bootstrap(program.strata[0]), is_complete=kernel.is_complete)
+    if note_values(spec, dictionary, result):
         for name in spec.plan.stratum.relations:
-            yield from results_of(spec, share, name, kernel.states.of(name))
+            result.files += written_facts(spec, share, name, kernel.states.of(name))
+    return result
 
 
-def values_made(spec: StratumSpec, share: int, dictionary: Dictionary) -> ValuesMade | Failed | None:
-    """What a task says about values that it has made, None if there are none. They do not hinder it if no other task
-    needs them, and if nothing was computed with their numbers, or no other task makes any: the driver gives them the
-    same."""
-    if not spec.values.is_outgrown_by(dictionary):
-        return None
-    made = spec.values.made_in(dictionary)
-    is_shown = made.texts and any(shows_numbers_of_texts(shared.clause) for shared in spec.plan.clauses)
-    if (is_shown and not spec.plan.is_for_one) or not spec.plan.decomposes:
-        return Failed(share, Fault.NEW_VALUES)
-    return ValuesMade(share, made)
+def note_values(spec: StratumSpec, dictionary: Dictionary, result: Result) -> bool:
+    """Notes the values that a task has made. False if they hinder it: they do not if no other task needs them, and if
+    nothing was computed with their numbers, or no other task makes any: the driver gives them the same."""
+    if spec.values.is_outgrown_by(dictionary):
+        made = spec.values.made_in(dictionary)
+        is_shown = made.texts and any(shows_numbers_of_texts(shared.clause) for shared in spec.plan.clauses)
+        if (is_shown and not spec.plan.is_for_one) or not spec.plan.decomposes:
+            result.fault = Fault.NEW_VALUES
+        else:
+            result.made = made
+    return result.fault is None
 
 
-def results_of(spec: StratumSpec, share: int, name: str, facts: FactWords) -> Iterator[Result]:
+def written_facts(spec: StratumSpec, share: int, name: str, facts: FactWords) -> Iterator[FileWritten]:
     """Writes the state of a relation, and what is different in it from the state before, if that is wanted."""
-    yield FileWritten(share, name, write_words(spec.folder, name, facts, spec.annotation))
+    yield FileWritten(name, write_words(spec.folder, name, facts, spec.annotation))
     if spec.is_rebuilt:
         old, _ = snapshot.restored(name, facts.words.shape[1], True, *spec.owned(name, share))
         changes = snapshot.changes_between(old, facts)
         if len(changes):
-            heard = int(changes.are_heard(spec.annotation.is_global).sum())
-            yield FileWritten(share, name, write_changes(spec.folder, name, changes, spec.annotation), heard)
+            yield _written_changes(spec, name, changes)
 
 
-def write_share(
-    name: str, filed: FiledRelation, width: int, routing: Routing, folder: str, share: int
-) -> Iterator[Result]:
+def _written_changes(spec: StratumSpec, name: str, changes: StateChanges) -> FileWritten:
+    heard = int(changes.are_heard(spec.annotation.is_global).sum())
+    return FileWritten(name, write_changes(spec.folder, name, changes, spec.annotation), heard)
+
+
+def write_share(name: str, filed: FiledRelation, width: int, routing: Routing, folder: str, share: int) -> Result:
     """Writes a share of a relation anew, without changes."""
     held, _ = snapshot.restored(name, width, True, *filed.read(width, routing, share))
     file = write_words(folder, name, snapshot.state(held, 0))
-    yield FileWritten(share, name, replace(file, routing=routing, share=share))
+    return Result(share, [FileWritten(name, replace(file, routing=routing, share=share))])
 
 
 def facts_with(words: np.ndarray, level: np.ndarray, count: np.ndarray) -> FactWords:
@@ -259,7 +258,7 @@ class UpdateSpec:
     budget: int | None
 
 
-def update_share(spec: UpdateSpec, share: int) -> Iterator[Result]:
+def update_share(spec: UpdateSpec, share: int) -> Result:
     """Maintains one share of a stratum that decomposes."""
     from elastalog.backends.kernel.backend import KernelBackend
 
@@ -294,38 +293,37 @@ def update_share(spec: UpdateSpec, share: int) -> Iterator[Result]:
         kernel.receive(name, changes)
     watch.allow(spec.budget)
 
-    def written() -> Iterator[Result]:
+    def written() -> Iterator[FileWritten]:
         for name, changes in kernel.states.changed().items():
             if name in own:
-                yield from owned_changes(spec, share, name, changes, kernel.held.relations[name])
+                yield from written_changes(spec, share, name, changes, kernel.held.relations[name])
 
-    made = partial(values_made, base, share, dictionary)
-    yield from with_outcome(spec, share, watch, made, lambda: _perform(kernel, spec), written)
+    return maintained(
+        spec, share, watch, partial(note_values, base, dictionary), lambda: _perform(kernel, spec), written
+    )
 
 
-def with_outcome(
+def maintained(
     spec: UpdateSpec,
     share: int,
     watch: Watch,
-    made: Callable[[], ValuesMade | Failed | None],
+    note_made: Callable[[Result], bool],
     perform: Callable[[], Any],
-    written: Callable[[], Iterator[Result]],
+    written: Callable[[], Iterator[FileWritten]],
     give_up: Callable[[], None] = lambda: None,
-) -> Iterator[Result]:
+) -> Result:
     """What the procedure of a strategy returns, and what it has made and changed; or why it could not."""
+    result = Result(share)
     try:
-        outcome = perform()
+        returned = perform()
     except BudgetExceeded:
         put(inside(spec.stratum.folder, OVER_BUDGET))
         give_up()
-        yield Failed(share, Fault.OVER_BUDGET)
-        return
-    new_values = made()
-    if new_values is not None:
-        yield new_values
-    if not isinstance(new_values, Failed):
-        yield Worked(share, watch.derivations, pickle.dumps(outcome))
-        yield from written()
+        result.fault = Fault.OVER_BUDGET
+        return result
+    if note_made(result):
+        result.derivations, result.returned, result.files = watch.derivations, pickle.dumps(returned), list(written())
+    return result
 
 
 def _perform(kernel: KernelBackend, spec: UpdateSpec) -> Any:
@@ -338,28 +336,27 @@ def _perform(kernel: KernelBackend, spec: UpdateSpec) -> Any:
     return None
 
 
-def owned_changes(
+def written_changes(
     spec: UpdateSpec,
     share: int,
     name: str,
     changes: StateChanges,
     relation: KernelRelation,
     outward: Callable[[Matrix], Matrix] = lambda words: words,
-) -> Iterator[Result]:
+) -> Iterator[FileWritten]:
     """Writes what has changed in a relation, and its whole state if the changes of this share have become many.
     `outward`: the words of the relation as they are written."""
-    base, folder = spec.stratum, spec.stratum.folder
+    base = spec.stratum
     if not len(changes):
         return
-    heard = int(changes.are_heard(base.annotation.is_global).sum())
-    yield FileWritten(share, name, write_changes(folder, name, changes, base.annotation), heard)
+    yield _written_changes(base, name, changes)
     if base.files[name].is_worn_in(base.owners(name), share):
         Homes({name: relation}).commit()
         rows = relation.present_rows()
         words = outward(relation.rows[rows])
         is_mine = base.owners(name).shares_of(words) == share
         state = FactWords(words[is_mine], relation.level[rows[is_mine]], relation.count[rows[is_mine]])
-        yield FileWritten(share, name, write_words(folder, name, state, base.annotation))
+        yield FileWritten(name, write_words(base.folder, name, state, base.annotation))
 
 
 Held = tuple[FactWords, list[StateChanges]]

@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 
 from elastalog.backends.spark.messages import Message, Messages, Outgoing, TaskFailed, read_when_there, round_name
-from elastalog.backends.spark.results import RoundWritten, SavedState
+from elastalog.backends.spark.results import Result, SavedState
 from elastalog.folders.addresses import inside
 from elastalog.folders.files import files_at, put
 from elastalog.folders.local import ReadInto
@@ -44,12 +44,12 @@ class Rounds:
     files: tuple[tuple[str, ...], ...] = ()
     states: tuple[SavedState | None, ...] = ()
 
-    def followed_by(self, written: Iterable[RoundWritten]) -> Rounds:
+    def followed_by(self, results: Iterable[Result]) -> Rounds:
         """One more stage is over."""
-        ordered = sorted(written, key=lambda result: result.share)
+        ordered = sorted(results, key=lambda result: result.share)
         is_saved = all(result.state is not None for result in ordered)
         earlier: tuple[tuple[str, ...], ...] = ((),) * len(self.files) if is_saved else self.files
-        return Rounds((*earlier, tuple(r.location for r in ordered)), tuple(r.state for r in ordered))
+        return Rounds((*earlier, tuple(r.given for r in ordered if r.given)), tuple(r.state for r in ordered))
 
     @property
     def locations(self) -> set[str]:
