@@ -25,6 +25,7 @@ import pyarrow as pa
 from elastalog.diagnostics.diagnostic import ElastalogError, error
 from elastalog.pipeline.files.paths import replacing
 from elastalog.pipeline.spark.frames import absolute
+from elastalog.spark.stored_rows import with_operation
 from elastalog.spark.streams import (
     WHOLE,
     Arrived,
@@ -338,11 +339,8 @@ class ChangeFeed:
             table = pa.concat_tables(list(_signed(changed, epoch)))
             if not table.num_rows:
                 continue
-            folder = self.folder / name
-            folder.mkdir(exist_ok=True)
-            fresh = folder / f"_{epoch:012}.{os.getpid()}"
-            parquet.write_table(table, fresh)
-            os.replace(fresh, folder / f"epoch-{epoch:012}.parquet")
+            with replacing(self.folder / name / f"epoch-{epoch:012}.parquet") as out:
+                parquet.write_table(table, out)
         self._note(epoch, time)
 
     def _noted(self) -> list[str]:
@@ -355,11 +353,5 @@ class ChangeFeed:
 
 
 def _signed(changed: Any, epoch: int) -> Iterator[pa.Table]:
-    for sign, facts in (("-", changed.deleted), ("+", changed.inserted)):
-        table = facts.to_arrow()
-        columns = {
-            "op": pa.array([sign] * table.num_rows, pa.string()),
-            **{name: table.column(name) for name in table.column_names},
-            "epoch": pa.array([epoch] * table.num_rows, pa.int64()),
-        }
-        yield pa.table(columns)
+    for sign, table in (("-", changed.deleted.to_arrow()), ("+", changed.inserted.to_arrow())):
+        yield with_operation(table, [sign] * table.num_rows, [epoch] * table.num_rows)

@@ -131,15 +131,11 @@ def write(
 def bad_rows(db: Session) -> Any:
     """A DataFrame of the rows that were set aside or skipped when the session was opened: relation, file, line, code,
     reason, text; of rows that were skipped, those that the reports name."""
-    rows: list[tuple[str, str, int, str, str, str]] = []
+    rows: list[dict[str, Any]] = []
     for report in db.reports:
+        found = [row.as_json() for row in report.first_bad]
         if report.quarantine is not None and report.quarantine.exists():
-            for line in report.quarantine.read_text(encoding="utf-8").splitlines():
-                found = json.loads(line)
-                rows.append((report.relation, *(found[name] for name in _COLUMNS[1:])))
-        else:
-            rows += [(report.relation, b.file, b.line, b.fault.code, b.fault.reason, b.text) for b in report.first_bad]
-    kinds = [pa.string(), pa.string(), pa.int64(), pa.string(), pa.string(), pa.string()]
-    columns = list(zip(*rows, strict=True)) or [()] * len(_COLUMNS)
-    arrays = [pa.array(column, kind) for column, kind in zip(columns, kinds, strict=True)]
-    return require_session(None).createDataFrame(pa.table(arrays, names=list(_COLUMNS)))
+            found = list(map(json.loads, report.quarantine.read_text(encoding="utf-8").splitlines()))
+        rows += [{"relation": report.relation, **row} for row in found]
+    columns = pa.schema([(name, pa.int64() if name == "line" else pa.string()) for name in _COLUMNS])
+    return require_session(None).createDataFrame(pa.Table.from_pylist(rows, columns))

@@ -74,7 +74,7 @@ class SparkBackend:
         # Files go with the backend, however it goes.
         weakref.finalize(self, files_at(folder).remove_folder, folder)
         self._jobs = StratumJobs(cluster.spark, program, dictionary, folder, self.kernel.watch, annotation)
-        self.relations = self.states = SparkRelations(self.kernel, annotation, folder, self._jobs.write_shared)
+        self.relations = self.states = SparkRelations(self.kernel, annotation, folder)
         self.size = self.stored = self.relations.size
         self.commit, self.rollback = self.relations.commit, self.relations.rollback
         self.changes = SparkChanges(self.kernel, self.relations)
@@ -95,11 +95,11 @@ class SparkBackend:
 
     def load(self, facts: dict[str, Matrix]) -> None:
         for relation in facts:
-            self.relations.files.forget(self.program.given.get(relation, relation))
+            self.relations.files.forget(self.relations.home_of(relation))
         self.kernel.load(facts)
 
     def is_explicit(self, relation: str, words: Matrix) -> Vector:
-        return self.relations.is_explicit(self.program.given.get(relation, relation), words)
+        return self.relations.is_explicit(self.relations.home_of(relation), words)
 
     def profile(self) -> Profile:
         strata = {stratum.number: stratum for stratum in self.kernel.program.strata}
@@ -150,7 +150,7 @@ class SparkBackend:
         is_hindered = has_choices or stratum.aggregate is not None or stratum.number in self._jobs.value_makers
         return has_levels and not is_hindered
 
-    def _after(self, failed: SharePlan, stratum: LogicalStratum) -> Placement:
+    def _after_failure(self, stratum: LogicalStratum) -> Placement:
         """Where a stratum is evaluated after tasks could not: by tasks again, if all that hindered them were values
         that each numbered for itself."""
         return self.placement(stratum) if self._jobs.is_hindered else FALLEN_BACK
@@ -168,7 +168,7 @@ class SparkBackend:
     def reprogram(
         self, program: LogicalProgram, renamed: Mapping[str, str], guards: Mapping[str, bool] | None = None
     ) -> None:
-        self.relations.rename(program, renamed)
+        self.relations.files.rename(renamed, program.relations)
         self.kernel.reprogram(program, renamed, guards)
         self.placements.clear()
         self._jobs.follow(program)
@@ -202,7 +202,7 @@ class SparkBackend:
                 if not found.is_complete:
                     self.kernel.cut_short()
                 return found
-            placement = self._after(plan, stratum)
+            placement = self._after_failure(stratum)
         self._place(stratum, placement)
         return None
 
@@ -251,7 +251,7 @@ class SparkBackend:
             returned = self._maintained_by(placement.plan, procedure)
             if returned is not None:
                 return returned
-            placement = self._place(stratum, self._after(placement.plan, stratum))
+            placement = self._place(stratum, self._after_failure(stratum))
         return None
 
     def _maintained_by(self, plan: SharePlan, procedure: Procedure[T]) -> list[T] | None:
@@ -350,7 +350,8 @@ class SparkChanges:
     def reached(self, stratum: LogicalStratum) -> Reach | None:
         kernel = self._kernel
         reach = kernel.changes.reached(stratum)
-        heard = sum(self._relations.heard_from_tasks(name) for name in stratum.reads if not kernel.is_changed(name))
+        pending = self._relations.files.pending
+        heard = sum(pending[n].number for n in stratum.reads if n in pending and not kernel.is_changed(n))
         if not heard:
             return reach
         if reach is None:

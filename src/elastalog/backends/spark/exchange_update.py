@@ -58,8 +58,7 @@ def update_together(spec: UpdateSpec, share: int) -> Result:
         task = ExchangingUpdate(spec, share, messages)
         note = task.note_values if spec.stratum.agrees else partial(note_values, spec.stratum, task.dictionary)
         procedure = cast("Callable[[Maintenance], Any]", spec.procedure)  # strata that exchange have levels
-        written = partial(task.written, spec)
-        return maintained(spec, share, task.watch, note, lambda: procedure(task), written, messages.give_up)
+        return maintained(spec, share, task.watch, note, lambda: procedure(task), task.written, messages.give_up)
 
     return together(spec.stratum, share, work)
 
@@ -182,18 +181,16 @@ class ExchangingUpdate(ExchangingTask):
             self._mark(delta, 0, DELTA)
             delta = self._settled()
 
-    def written(self, spec: UpdateSpec) -> Iterator[FileWritten]:
+    def written(self) -> Iterator[FileWritten]:
         """What has changed in the facts that this task owns."""
         for name in self.own:
             relation = self.relations[self.owner_copies[name]]
             transaction.changed_entries(relation, is_level_change=False)
             changes = snapshot.maintained_changes(relation)
-            is_mine = self.are_mine(name, changes.words)
-            changes = replace(
-                changes, words=self.outward(name, changes.words[is_mine]), was=changes.was[is_mine],
-                level=changes.level[is_mine], count=changes.count[is_mine],
-            )  # fmt: skip
-            yield from written_changes(spec, self.share, name, changes, relation, partial(self.outward, name))
+            changes = changes.taken(self.are_mine(name, changes.words))
+            yield from written_changes(
+                self.spec, self.share, name, replace(changes, words=self.outward(name, changes.words))
+            )
 
     # --- owners ----------------------------------------------------------------------------------------------------
 

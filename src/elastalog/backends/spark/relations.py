@@ -7,20 +7,25 @@ rollback, the relations are what they were in the epoch before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from elastalog.backends.annotation import Annotation
-from elastalog.backends.kernel.store import snapshot
 from elastalog.backends.kernel.store.snapshot import Fetched
 from elastalog.backends.protocol import GONE, FactFiles, Matrix, StateChanges, Vector
-from elastalog.backends.rows import are_in, distinct
+from elastalog.backends.rows import are_in, distinct, merged
 from elastalog.backends.spark.routing import Routing
-from elastalog.backends.spark.word_files import FiledRelation, Pending, RelationFiles, WordFile, write_changes
+from elastalog.backends.spark.word_files import (
+    FiledRelation,
+    Pending,
+    RelationFiles,
+    WordFile,
+    write_changes,
+    write_shares,
+)
 from elastalog.folders.addresses import is_address
-from elastalog.planning.logical import LogicalProgram
 from elastalog.relations.facts import FactWords
 
 if TYPE_CHECKING:
@@ -31,19 +36,15 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 S = TypeVar("S")
 
-WriteShared = Callable[[str, FactWords, "Routing | None"], tuple[WordFile, ...]]
-"""Writes the facts of a relation, a file for every share."""
-
 
 class SparkRelations:
     """The relations of a kernel that has some of them evicted, and the files of relations, in a folder."""
 
-    def __init__(self, kernel: KernelBackend, annotation: Annotation, folder: str, write_shared: WriteShared) -> None:
+    def __init__(self, kernel: KernelBackend, annotation: Annotation, folder: str) -> None:
         self.files = RelationFiles()
         self.annotation = annotation
         self._kernel = kernel
         self.folder = folder
-        self._write_shared = write_shared
 
     def filed(self, name: str) -> FiledRelation | None:
         """The files of a relation that is in files only, None if it is here."""
@@ -69,9 +70,7 @@ class SparkRelations:
         """All facts with level and count; those in files without fetching them."""
         if name not in self._kernel.evicted:
             return self._kernel.states.of(name)
-        found = self._read(name, self.files.current[name])
-        held = snapshot.restored(name, self._width(name), self.annotation.is_kept, found.facts, found.changes)
-        return snapshot.state(*held)
+        return merged(*self.files.current[name].read(self._width(name)))
 
     def changed(self) -> dict[str, StateChanges]:
         """What the update under way has changed, by relation."""
@@ -94,23 +93,17 @@ class SparkRelations:
         # One share after the other, and of it what is asked for: the driver need not have room for all.
         routing = filed.base[0].routing
         shares = [0] if routing is None else np.unique(routing.shares_of(words)).tolist()
-        width = self._width(name)
         for share in shares:
-            facts, changes = filed.read(width, routing, share)
-            held, _ = snapshot.restored(name, width, True, facts.taken(are_in(facts.words, distinct(words))), changes)
-            rows = held.find(words)
-            is_held = rows >= 0
-            found[is_held] |= self.annotation.are_explicit(snapshot.old_levels(held))[rows[is_held]]
+            facts, changes = filed.read(self._width(name), routing, share)
+            held = merged(facts.taken(are_in(facts.words, distinct(words))), changes)
+            assert held.level is not None
+            found |= are_in(words, held.words[self.annotation.are_explicit(held.level)])
         return found
 
     def only_in(self, name: str, files: tuple[WordFile, ...]) -> None:
         """The relation is what files hold, and nowhere else."""
         self.files.set(name, FiledRelation(files))
         self._kernel.evict(name)
-
-    def rename(self, program: LogicalProgram, renamed: Mapping[str, str]) -> None:
-        """Files follow the relations of another program."""
-        self.files.rename(renamed, program.relations)
 
     def _read(self, name: str, filed: FiledRelation) -> Fetched:
         return Fetched(*filed.read(self._width(name)))
@@ -131,7 +124,7 @@ class SparkRelations:
         """A relation in files as it was before the update under way; they are shared as given, if there were none."""
         filed = self.files.current.get(name)
         if filed is None:
-            filed = FiledRelation(self._write_shared(name, self._kernel.states.before(name), routing))
+            filed = write_shares(self.folder, name, self._kernel.states.before(name), routing, self.annotation)
             self.files.set(name, filed)
         return filed
 
@@ -150,11 +143,6 @@ class SparkRelations:
         """A relation in files in the state under way."""
         pending = self.pending(name)
         return self.before(name) if pending is None else pending.after
-
-    def heard_from_tasks(self, name: str) -> int:
-        """How many changes that tasks have made in a relation strata above must hear of."""
-        pending = self.files.pending.get(name)
-        return 0 if pending is None else pending.number
 
     def take(self, name: str, pending: Pending, *, is_read_here: bool) -> None:
         """What tasks have made of a relation becomes a part of the update under way. It stays in the driver's memory

@@ -32,7 +32,7 @@ from elastalog.backends.spark.task import (
 )
 from elastalog.backends.spark.transports import Rounds
 from elastalog.backends.spark.values import TextFiles, Values, as_word, orders_texts, with_words
-from elastalog.backends.spark.word_files import FiledRelation, Pending, WordFile, write_words
+from elastalog.backends.spark.word_files import FiledRelation, Pending, write_words
 from elastalog.backends.watch import BudgetExceeded, Watch
 from elastalog.folders.addresses import inside, is_address
 from elastalog.folders.files import files_at, remove
@@ -132,17 +132,6 @@ class StratumJobs:
         if self._counted is None or self._counted[0] != read:
             self._counted = read, heavy_words(read, self.shares(plan))
         return self._counted[1]
-
-    def write_shared(self, name: str, facts: FactWords, routing: Routing | None) -> tuple[WordFile, ...]:
-        """Writes facts, a file for every share."""
-        if routing is None:
-            return (write_words(self._folder, name, facts, self._annotation),)
-        shares = routing.shares_of(facts.words)
-        files = []
-        for share in range(routing.shares):
-            file = write_words(self._folder, name, facts.taken(shares == share), self._annotation)
-            files.append(replace(file, routing=routing, share=share))
-        return tuple(files)
 
     def write_anew(self, name: str, filed: FiledRelation, routing: Routing) -> FiledRelation:
         """Has tasks write the shares of a relation anew, without changes."""

@@ -25,9 +25,8 @@ import numpy as np
 from elastalog.analysis.program import Constant
 from elastalog.backends.annotation import Annotation
 from elastalog.backends.kernel.store import snapshot
-from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.kernel.store.transaction import Homes
 from elastalog.backends.protocol import Matrix, Procedure, StateChanges
+from elastalog.backends.rows import are_in, merged
 from elastalog.backends.spark.results import Fault, FileWritten, Result
 from elastalog.backends.spark.routing import Routing
 from elastalog.backends.spark.transports import Rounds
@@ -113,11 +112,7 @@ class StratumSpec:
 
     def present(self, copy: Copy, share: int) -> Matrix:
         """The facts that a task holds of a copy of a lower relation."""
-        facts, changes = self.facts(copy, share)
-        if not changes:
-            return facts.words
-        relation, _ = snapshot.restored(copy.name, self.width(copy), True, facts, changes)
-        return relation.rows[relation.present_rows()]
+        return merged(*self.facts(copy, share)).words
 
     def explicit_changes(self, copy: Copy, share: int) -> tuple[Matrix, Matrix]:
         """The explicit facts of a copy that go, and those that come."""
@@ -140,15 +135,11 @@ class StratumSpec:
     def _explicit(self, copy: Copy, share: int) -> Matrix:
         words: Matrix = np.empty((0, self.width(copy)), np.int32)
         if self.files[copy.relation].has_explicit:
-            before, changes = self.facts(copy, share)
-            old, _ = snapshot.restored(copy.name, self.width(copy), True, before, changes)
-            words = old.rows[: old.used][self.annotation.are_explicit(snapshot.old_levels(old))]
+            before = merged(*self.facts(copy, share))
+            assert before.level is not None
+            words = before.words[self.annotation.are_explicit(before.level)]
         gone, come = self.explicit_changes(copy, share)
-        if len(gone):
-            lost = KernelRelation("", self.width(copy), is_annotated=False)
-            lost.load(gone)
-            words = words[lost.find(words) < 0]
-        return np.concatenate((words, come)) if len(come) else words
+        return np.concatenate((words[~are_in(words, gone)] if len(gone) else words, come))
 
 
 def run_shares(work: Callable[[int], Result], shares: tuple[int, ...], positions: Iterable[int]) -> Iterator[Result]:
@@ -218,18 +209,17 @@ def written_facts(spec: StratumSpec, share: int, name: str, facts: FactWords) ->
         old, _ = snapshot.restored(name, facts.words.shape[1], True, *spec.owned(name, share))
         changes = snapshot.changes_between(old, facts)
         if len(changes):
-            yield _written_changes(spec, name, changes)
+            yield _changes_file(spec, name, changes)
 
 
-def _written_changes(spec: StratumSpec, name: str, changes: StateChanges) -> FileWritten:
+def _changes_file(spec: StratumSpec, name: str, changes: StateChanges) -> FileWritten:
     heard = int(changes.are_heard(spec.annotation.is_global).sum())
     return FileWritten(name, write_changes(spec.folder, name, changes, spec.annotation), heard)
 
 
 def write_share(name: str, filed: FiledRelation, width: int, routing: Routing, folder: str, share: int) -> Result:
     """Writes a share of a relation anew, without changes."""
-    held, _ = snapshot.restored(name, width, True, *filed.read(width, routing, share))
-    file = write_words(folder, name, snapshot.state(held, 0))
+    file = write_words(folder, name, merged(*filed.read(width, routing, share)))
     return Result(share, [FileWritten(name, replace(file, routing=routing, share=share))])
 
 
@@ -276,14 +266,11 @@ def update_share(spec: UpdateSpec, share: int) -> Result:
         for copy in base.plan.copies
         if copy.relation in spec.below
     }
-    # A share that is to be written anew is needed whole.
-    is_worn = any(base.files[name].is_worn_in(base.owners(name), share) for name in own)
-    if not is_worn:
-        changed = {name: np.concatenate(sides) for name, sides in explicit.items()}
-        groups = groups_concerned(base.plan, held, below, changed, dictionary)
-        if groups is not None:
-            shared = ((copy.name, copy.column) for copy in base.plan.copies if copy.column is not None)
-            held |= {name: only_groups(held[name], column, groups) for name, column in shared}
+    changed = {name: np.concatenate(sides) for name, sides in explicit.items()}
+    groups = groups_concerned(base.plan, held, below, changed, dictionary)
+    if groups is not None:
+        shared = ((copy.name, copy.column) for copy in base.plan.copies if copy.column is not None)
+        held |= {name: only_groups(held[name], column, groups) for name, column in shared}
     for name, found in held.items():
         kernel.states.restore(name, *found)
     kernel.begin(
@@ -296,7 +283,7 @@ def update_share(spec: UpdateSpec, share: int) -> Result:
     def written() -> Iterator[FileWritten]:
         for name, changes in kernel.states.changed().items():
             if name in own:
-                yield from written_changes(spec, share, name, changes, kernel.held.relations[name])
+                yield from written_changes(base, share, name, changes)
 
     return maintained(
         spec, share, watch, partial(note_values, base, dictionary), lambda: _perform(kernel, spec), written
@@ -336,27 +323,14 @@ def _perform(kernel: KernelBackend, spec: UpdateSpec) -> Any:
     return None
 
 
-def written_changes(
-    spec: UpdateSpec,
-    share: int,
-    name: str,
-    changes: StateChanges,
-    relation: KernelRelation,
-    outward: Callable[[Matrix], Matrix] = lambda words: words,
-) -> Iterator[FileWritten]:
-    """Writes what has changed in a relation, and its whole state if the changes of this share have become many.
-    `outward`: the words of the relation as they are written."""
-    base = spec.stratum
+def written_changes(spec: StratumSpec, share: int, name: str, changes: StateChanges) -> Iterator[FileWritten]:
+    """Writes what has changed in a relation, and its whole state if the changes of this share have become many."""
     if not len(changes):
         return
-    yield _written_changes(base, name, changes)
-    if base.files[name].is_worn_in(base.owners(name), share):
-        Homes({name: relation}).commit()
-        rows = relation.present_rows()
-        words = outward(relation.rows[rows])
-        is_mine = base.owners(name).shares_of(words) == share
-        state = FactWords(words[is_mine], relation.level[rows[is_mine]], relation.count[rows[is_mine]])
-        yield FileWritten(name, write_words(base.folder, name, state, base.annotation))
+    yield _changes_file(spec, name, changes)
+    if spec.files[name].is_worn_in(spec.owners(name), share):
+        facts, before = spec.owned(name, share)
+        yield FileWritten(name, write_words(spec.folder, name, merged(facts, [*before, changes]), spec.annotation))
 
 
 Held = tuple[FactWords, list[StateChanges]]

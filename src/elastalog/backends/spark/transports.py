@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from elastalog.backends.spark.messages import Message, Messages, Outgoing, TaskFailed, read_when_there, round_name
+from elastalog.backends.spark.messages import Message, Messages, Outgoing, TaskFailed, round_name, tell, told
 from elastalog.backends.spark.results import Result, SavedState
 from elastalog.folders.addresses import inside
 from elastalog.folders.files import files_at, put
@@ -178,15 +178,14 @@ def linked(folder: str, share: int, shares: int, token: str, host: str) -> dict[
         with suppress(OSError):  # there may be no port to be had
             listening = stack.enter_context(socket.create_server((host, 0), backlog=shares))
             place = f"{host} {listening.getsockname()[1]}"
-        put(inside(folder, f"{share}.place"), f"{place}\n".encode())
-        places = {other: read_when_there(folder, f"{other}.place").decode() for other in others}
+        tell(folder, f"{share}.place", place)
+        places = {other: told(folder, f"{other}.place") for other in others}
         links = {}
         if listening is not None and all(places.values()):
             links = _links(listening, places, share, token.encode())
     is_linked = len(links) == len(others)
-    put(inside(folder, f"{share}.linked"), b"1\n" if is_linked else b"0\n")
-    are_linked = [read_when_there(folder, f"{other}.linked") == b"1" for other in others]
-    if is_linked and all(are_linked):
+    tell(folder, f"{share}.linked", "yes" if is_linked else "no")
+    if is_linked and all(told(folder, f"{other}.linked") == "yes" for other in others):
         return links
     for link in links.values():
         link.close()

@@ -9,8 +9,8 @@ belong to the relation once the driver has committed the epoch, and are removed 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -53,6 +53,17 @@ def write_words(folder: str, name: str, facts: FactWords, annotation: Annotation
     return WordFile(_write(folder, name, columns), rows, grown=rows, explicit=explicit)
 
 
+def write_shares(
+    folder: str, name: str, facts: FactWords, routing: Routing | None, annotation: Annotation
+) -> FiledRelation:
+    """Writes facts, a file for every share; one for all without a routing."""
+    if routing is None:
+        return FiledRelation((write_words(folder, name, facts, annotation),))
+    shares = routing.shares_of(facts.words)
+    files = [write_words(folder, name, facts.taken(shares == share), annotation) for share in range(routing.shares)]
+    return FiledRelation(tuple(replace(file, routing=routing, share=share) for share, file in enumerate(files)))
+
+
 def write_changes(folder: str, name: str, changes: StateChanges, annotation: Annotation = LEVELS) -> WordFile:
     """Writes what an update has changed into a new file. It appears whole or not at all."""
     columns = _columns(changes.words) | {WAS: changes.was, LEVEL: changes.level, COUNT: changes.count}
@@ -63,21 +74,15 @@ def write_changes(folder: str, name: str, changes: StateChanges, annotation: Ann
 
 def read_words(files: Sequence[WordFile], width: int, routing: Routing | None = None, share: int = 0) -> FactWords:
     """The facts of files; with a routing, only those in a share."""
-    parts = [part for file in files if (part := _read(file, width, routing, share)) is not None]
-    if not parts:
-        return FactWords.nothing(width)
-    words = _joined(parts, "words")
-    if not all(LEVEL in part for part in parts):
-        return FactWords(words)
-    return FactWords(words, _joined(parts, LEVEL), _joined(parts, COUNT))
+    parts = [FactWords(p["words"], p.get(LEVEL), p.get(COUNT)) for p in _parts(files, width, routing, share)]
+    return parts[0] if len(parts) == 1 else FactWords.joined([FactWords.nothing(width), *parts])
 
 
 def read_changes(
     files: Sequence[WordFile], width: int, routing: Routing | None = None, share: int = 0
 ) -> list[StateChanges]:
     """The changes in files, in their order; with a routing, only those in a share."""
-    parts = [part for file in files if (part := _read(file, width, routing, share)) is not None]
-    return [StateChanges(part["words"], part[WAS], part[LEVEL], part[COUNT]) for part in parts]
+    return [StateChanges(p["words"], p[WAS], p[LEVEL], p[COUNT]) for p in _parts(files, width, routing, share)]
 
 
 def write_anew(path: str, folder: str, name: str, change: Callable[[Matrix], Matrix]) -> str:
@@ -116,26 +121,23 @@ def _words(table: pa.Table, width: int) -> Matrix:
     return words
 
 
-def _joined(parts: Sequence[dict[str, np.ndarray]], name: str) -> np.ndarray:
-    arrays = [part[name] for part in parts]
-    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
-
-
-def _read(file: WordFile, width: int, routing: Routing | None, share: int) -> dict[str, np.ndarray] | None:
-    if not file.rows:
-        return None
-    is_routed_so = routing is not None and file.routing == routing
-    if is_routed_so and file.share != share:
-        return None
-    table = _table(file.path)
-    words = _words(table, width)
-    found = {name: table.column(name).to_numpy() for name in _ANNOTATIONS if name in table.column_names}
-    found["words"] = words
-    if routing is not None and not is_routed_so:
-        shares = routing.shares_of(words)
-        kept = (shares == share) | (shares == EVERYWHERE)
-        found = {name: array[kept] for name, array in found.items()}
-    return found
+def _parts(
+    files: Sequence[WordFile], width: int, routing: Routing | None, share: int
+) -> Iterator[dict[str, np.ndarray]]:
+    """What files hold of a share, by file: words and annotations."""
+    for file in files:
+        is_routed_so = routing is not None and file.routing == routing
+        if not file.rows or (is_routed_so and file.share != share):
+            continue
+        table = _table(file.path)
+        words = _words(table, width)
+        found = {name: table.column(name).to_numpy() for name in _ANNOTATIONS if name in table.column_names}
+        found["words"] = words
+        if routing is not None and not is_routed_so:
+            shares = routing.shares_of(words)
+            kept = (shares == share) | (shares == EVERYWHERE)
+            found = {name: array[kept] for name, array in found.items()}
+        yield found
 
 
 @dataclass(frozen=True, slots=True)

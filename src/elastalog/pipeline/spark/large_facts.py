@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 _LEAST = {Base.NUMBER: LEAST_NARROW, Base.UNSIGNED: 0}
 _WHOLE = re.compile(r"tinyint|smallint|int|bigint|decimal\(\d+,0\)")
 _SHARE = "@share"
-_WRITTEN = "share int, location string, rows bigint, found bigint"
+_WRITTEN = pa.schema({"share": pa.int32(), "location": pa.string(), "rows": pa.int64(), "found": pa.int64()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +105,13 @@ def _in_words(schema: Schema, rows: DataFrame, dictionary: Dictionary, folder: s
 
 def _written(name: str, words: DataFrame, into: Destination) -> FiledFacts | None:
     """The files that tasks write, one for every share."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
     routing = Routing(0, shares_for(words.sparkSession, are_together=False))
     shared = words.withColumn(_SHARE, _share(routing.shares))
     # Older versions of Spark may give several shares to one task.
     parted = getattr(shared, "repartitionById", shared.repartition)(routing.shares, _SHARE)
-    found = parted.mapInArrow(partial(_write_shares, into.folder, name), _WRITTEN).collect()
+    found = parted.mapInArrow(partial(_write_shares, into.folder, name), from_arrow_schema(_WRITTEN)).collect()
     if any(row.location is None for row in found):
         remove([row.location for row in found if row.location is not None])
         return None
@@ -143,19 +145,13 @@ def _write_shares(folder: str, name: str, batches: Iterator[pa.RecordBatch]) -> 
             words = np.stack(columns, axis=1).astype(np.int32, copy=False)
             for share in np.unique(shares).tolist():
                 found.setdefault(share, []).append(words[shares == share])
-    if not is_good:
-        found = {0: []}
-    for share, parts in found.items():
-        location, rows, number = None, 0, sum(map(len, parts))
-        if parts:
-            facts = distinct(np.concatenate(parts))
-            rows = len(facts)
-            nothing = np.zeros(rows, np.int32)
-            location = write_words(folder, name, FactWords(facts, nothing, nothing + 1)).path
-        kinds = (pa.int32(), pa.string(), pa.int64(), pa.int64())
-        values = zip((share, location, rows, number), kinds, strict=True)
-        names = ["share", "location", "rows", "found"]
-        yield pa.RecordBatch.from_arrays([pa.array([value], kind) for value, kind in values], names=names)
+    told: list[dict[str, object]] = [] if is_good else [{"share": 0, "rows": 0, "found": 0}]
+    for share, parts in found.items() if is_good else ():
+        facts = distinct(np.concatenate(parts))
+        nothing = np.zeros(len(facts), np.int32)
+        location = write_words(folder, name, FactWords(facts, nothing, nothing + 1)).path
+        told.append({"share": share, "location": location, "rows": len(facts), "found": sum(map(len, parts))})
+    yield pa.RecordBatch.from_pylist(told, _WRITTEN)
 
 
 SETTING = "spark.elastalog.encodeBytes"
