@@ -375,8 +375,8 @@ def _copy_of(address: str, read_only: bool) -> tuple[Path, FileSystem | None]:
         return fetch_store(address).folder, None
     from elastalog.storage.objects.writing import writable_copy
 
-    copy = writable_copy(address)
-    return copy.folder, copy.files
+    files = writable_copy(address)
+    return files.folder, files
 
 
 def _require_same_functors(path: Path, options: Options, given: Mapping[str, str]) -> None:

@@ -15,7 +15,7 @@ import os
 import socket
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from elastalog.diagnostics.diagnostic import ElastalogError
@@ -88,52 +88,40 @@ def _take(descriptor: int, path: Path) -> None:
 
 def is_held(path: Path) -> bool:
     """Whether a writer holds the lock of a store, as far as can be told."""
-    with _opened(path) as descriptor:
-        try:
-            if descriptor is not None:
-                fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        except OSError:
-            pass
-        return False
+    with _locked(path, fcntl.LOCK_SH | fcntl.LOCK_NB) as is_free:
+        return not is_free
 
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
     """Keeps the files of a store where they are for the length of the block. `path` is a file of the store that never
     changes. Where there are no locks, readers do without."""
-    with _opened(path) as descriptor:
-        if descriptor is not None:
-            with contextlib.suppress(OSError):
-                fcntl.flock(descriptor, fcntl.LOCK_SH)
+    with _locked(path, fcntl.LOCK_SH):
         yield
 
 
-@contextmanager
-def unread(path: Path) -> Iterator[bool]:
+def unread(path: Path) -> AbstractContextManager[bool]:
     """Whether no one is reading; then no one can begin to until the end of the block."""
-    with _opened(path) as descriptor:
-        try:
-            if descriptor is not None:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            is_unread = True
-        except BlockingIOError:
-            is_unread = False
-        except OSError:
-            is_unread = True
-        yield is_unread
+    return _locked(path, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[int | None]:
+def _locked(path: Path, operation: int) -> Iterator[bool]:
+    """Locks a file until the end of the block. False if another process has locked it; True as well where there is no
+    such file, or no locks."""
     try:
         descriptor = OwnDescriptor(lambda: os.open(path, os.O_RDONLY | os.O_CLOEXEC))
     except OSError:
-        yield None
+        yield True
         return
+    is_free = True
     try:
-        yield descriptor.number
+        try:
+            if descriptor.number is not None:
+                fcntl.flock(descriptor.number, operation)
+        except OSError as error:
+            is_free = not isinstance(error, BlockingIOError)
+        yield is_free
     finally:
         descriptor.close()
 

@@ -15,7 +15,6 @@ from elastalog.diagnostics.diagnostic import ElastalogError, error
 from elastalog.folders.addresses import is_address, without_secrets
 from elastalog.folders.local import folder_of_this_process
 from elastalog.folders.remote import UnreachableError
-from elastalog.late import dataclass
 from elastalog.storage.fetching import TOKEN, fetch_store
 from elastalog.storage.filesystem import FileSystem
 from elastalog.storage.manifest import FORMAT_FILE, POINTER, Manifest, read_manifest
@@ -25,17 +24,10 @@ from elastalog.storage.snapshots import is_ours
 from elastalog.storage.store import PROGRAM, refuse_existing
 
 
-@dataclass(slots=True)
-class _Journal:
-    """A journal that is written: how many objects continue its file."""
-
-    name: str
-    pieces: int
-
-
 class ObjectFiles(FileSystem):
     """The copy of a store in a folder, and its objects at an address. What is put there counts; the folder is what this
-    process reads. Raises OSError, as any file system does, and ElastalogError when another writer has overtaken."""
+    process reads. `is_new`: there was no store yet. Raises OSError, as any file system does, and ElastalogError when
+    another writer has overtaken."""
 
     def __init__(self, objects: Objects, folder: Path, token: str, lease: Lease, pointer: Pointer) -> None:
         self._objects = objects
@@ -43,8 +35,10 @@ class ObjectFiles(FileSystem):
         self._token = token.encode()
         self._lease = lease
         self._pointer = pointer
+        self.is_new = not pointer.is_there
         self._pieces: dict[str, int] = {}
-        self._open_journals: dict[int, _Journal] = {}
+        """How many objects continue each journal."""
+        self._open_journals: dict[int, str] = {}
         self._is_unsure = False
 
     def know(self, pieces: Mapping[str, int]) -> None:
@@ -75,22 +69,21 @@ class ObjectFiles(FileSystem):
 
     def open_to_append(self, path: Path) -> int:
         descriptor = super().open_to_append(path)
-        name = self._name(path)
-        self._open_journals[descriptor] = _Journal(name, self._pieces.get(name, 0))
+        self._open_journals[descriptor] = self._name(path)
         return descriptor
 
     def append(self, descriptor: int, data: bytes) -> None:
         journal = self._open_journals[descriptor]
+        number = self._pieces.get(journal, 0) + 1
         # From here on it is not known whether others will find the record, until it is.
         self._is_unsure = True
         if self._lease.is_lost:
             raise overtaken(self._objects.address)
-        self._put_record(piece_name(journal.name, journal.pieces + 1), self._token + data)
+        self._put_record(piece_name(journal, number), self._token + data)
         if not self._pointer.is_ours:
             raise overtaken(self._objects.address)
         super().append(descriptor, data)
-        journal.pieces += 1
-        self._pieces[journal.name] = journal.pieces
+        self._pieces[journal] = number
         self._is_unsure = False
 
     def _put_record(self, name: str, content: bytes) -> None:
@@ -131,19 +124,9 @@ def piece_name(journal: str, number: int) -> str:
     return f"{journal}.{number}"
 
 
-@dataclass(frozen=True, slots=True)
-class Copy:
-    """The folder with the copy of a store at an address, which its writer reads, and the files that it writes.
-    `is_new`: there is no store yet."""
-
-    folder: Path
-    files: ObjectFiles
-    is_new: bool
-
-
-def writable_copy(address: str) -> Copy:
-    """Takes the lease of a store, or of the place for one, until `ObjectFiles.release()`. Raises ElastalogError when
-    another writer has it, or when it cannot be taken."""
+def writable_copy(address: str) -> ObjectFiles:
+    """Takes the lease of a store, or of the place for one, until `release()`. Raises ElastalogError when another writer
+    has it, or when it cannot be taken."""
     token = token_hex(TOKEN // 2)
     objects = Objects(address)
     lease = Lease(objects, token)
@@ -160,7 +143,7 @@ def writable_copy(address: str) -> Copy:
     except BaseException:
         lease.release()
         raise
-    return Copy(folder, files, fetched is None)
+    return files
 
 
 def _remove_left(objects: Objects, lease: Lease, manifest: Manifest | None) -> None:
@@ -209,10 +192,10 @@ def is_store_at(address: str) -> bool:
 
 def copied_to(address: str, back_up: Callable[[Path, FileSystem], int]) -> int:
     """Has a store backed up into an address where there is none. Returns the epoch of the copy."""
-    copy = writable_copy(address)
+    files = writable_copy(address)
     try:
-        if not copy.is_new:
+        if not files.is_new:
             raise already_there(address)
-        return back_up(copy.folder, copy.files)
+        return back_up(files.folder, files)
     finally:
-        copy.files.release()
+        files.release()
