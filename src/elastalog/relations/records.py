@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -102,27 +102,31 @@ def decode(
     dictionary: Dictionary, word: int, memory: dict[int, Value] | None = None, *, is_public: bool = False
 ) -> Value:
     """The value of a record's word; `is_public`: as `public_value` has it. `memory`: those decoded before, since
-    records share parts. Records may be nested deeper than Python calls go."""
+    records share their parts."""
     known: dict[int, Value] = {} if memory is None else memory
+    for each, shape, parts in inner_first(dictionary, word, known.__contains__):
+        functor, bases = read_shape(shape)
+        values = [known[part] if base is Base.RECORD else dictionary.decode_value(base, part) for base, part in parts]
+        known[each] = _built(functor, values, bases, is_public)
+    return known[word]
+
+
+def inner_first(
+    dictionary: Dictionary, word: int, is_known: Callable[[int], bool]
+) -> Iterator[tuple[int, str, list[tuple[Base, int]]]]:
+    """A record, and before it those inside of it: the word of each that is not known by then, its shape, and the types
+    and words of its parts. Records may be nested deeper than Python calls go."""
     pending = [word]
     while pending:
-        top = pending[-1]
-        if top in known:
+        if is_known(top := pending[-1]):
             pending.pop()
             continue
-        shape, parts = parts_of(dictionary, top)
-        functor, bases = read_shape(shape)
-        inner = [part for base, part in zip(bases, parts, strict=False) if base is Base.RECORD and part not in known]
-        if inner:
-            pending.extend(inner)
-            continue
-        values = [
-            known[part] if base is Base.RECORD else dictionary.decode_value(base, part)
-            for base, part in zip(bases, parts, strict=False)
-        ]
-        known[top] = _built(functor, values, bases, is_public)
-        pending.pop()
-    return known[word]
+        shape, words = parts_of(dictionary, top)
+        parts = list(zip(read_shape(shape)[1], words, strict=False))
+        inner = [part for base, part in parts if base is Base.RECORD and not is_known(part)]
+        pending.extend(inner)
+        if not inner:
+            yield pending.pop(), shape, parts
 
 
 def _built(functor: str, parts: list[Any], bases: tuple[Base, ...], is_public: bool) -> Any:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -156,89 +157,6 @@ def _row_groups(path: Path, width: int, first: int, last: int) -> Iterator[FactW
             yield FactWords(words, table.column(LEVEL).to_numpy(), table.column(COUNT).to_numpy())
 
 
-_READ = ("store", "relation", "epoch", "columns", "annotations", "changes", "partitions")
-_WRITE = ("store", "relation", "source", "batch")
-_PATH = "path"
-"""Where Spark puts the argument of `load` and `save`: the store, by a shorter way."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReadOptions:
-    """What to read. `store`: its folder, or its address. `epoch`: the last one if None; `columns`: all if None;
-    `changes`: what epochs change, not what is there; `partitions`: as the size suggests if None."""
-
-    store: str
-    relation: str
-    epoch: int | None
-    columns: tuple[str, ...] | None
-    annotations: bool
-    changes: bool
-    partitions: int | None
-
-    @staticmethod
-    def of(given: Mapping[str, str]) -> ReadOptions:
-        """The options of a reader. Raises ElastalogError where one is missing, unknown or of the wrong form."""
-        options = _known(given, _READ)
-        columns = options.get("columns")
-        if _flag(options, "annotations") and _flag(options, "changes"):
-            raise refused("changes have no annotations", "leave one of the options `annotations`, `changes` out")
-        return ReadOptions(
-            _place(options),
-            _required(options, "relation"),
-            _number(options, "epoch", 1),
-            None if columns is None else tuple(name.strip() for name in columns.split(",")),
-            _flag(options, "annotations"),
-            _flag(options, "changes"),
-            _number(options, "partitions", 1),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class WriteOptions:
-    """Where updates go. `relation`: what rows are about, None if they say it themselves; `source` and `batch`: by which
-    the store knows an update that it has applied already."""
-
-    store: str
-    relation: str | None
-    source: str | None
-    batch: str | None
-
-    @staticmethod
-    def of(given: Mapping[str, str]) -> WriteOptions:
-        """The options of a writer. Raises ElastalogError where one is missing or unknown."""
-        options = _known(given, _WRITE)
-        source, batch = options.get("source"), options.get("batch")
-        if (source is None) is not (batch is None):
-            there, missing = ("batch", "source") if source is None else ("source", "batch")
-            raise refused(
-                f"option `{there}` is given, and `{missing}` is not", "an update is known by the two together"
-            )
-        return WriteOptions(_place(options), options.get("relation"), source, batch)
-
-
-def refused(message: str, advice: str) -> ElastalogError:
-    """What is wrong with the options of a reader or writer."""
-    return error("E0870", message=message, advice=advice)
-
-
-def _known(given: Mapping[str, str], names: tuple[str, ...]) -> dict[str, str]:
-    """The options by their names in lower case, as Spark compares them; the path is the store."""
-    options = {name.lower(): value for name, value in given.items()}
-    if _PATH in options:
-        options.setdefault("store", options.pop(_PATH))
-    for name in options:
-        if name not in (*names, _PATH):
-            advice = did_you_mean(name, names) or f"the options are {', '.join(names)}"
-            raise refused(f"the data source has no option `{name}`", advice)
-    return options
-
-
-def _required(options: Mapping[str, str], name: str) -> str:
-    if not options.get(name):
-        raise refused(f"the data source needs the option `{name}`", f'give it by `.option("{name}", …)`')
-    return options[name]
-
-
 def folder_of(store: str) -> Path:
     """The folder of a store. Of one at an address, its copy in this process, be it the driver's or a task's, as the
     store is now."""
@@ -249,22 +167,87 @@ def folder_of(store: str) -> Path:
     return copy_of(store)
 
 
-def _place(options: Mapping[str, str]) -> str:
-    """Where the store is: tasks may be at home elsewhere."""
-    return absolute(path_of(_required(options, "store")))
+# --- options ---------------------------------------------------------------------------------------------------------
 
 
-def _number(options: Mapping[str, str], name: str, least: int) -> int | None:
-    text = options.get(name)
-    if text is None:
-        return None
-    if not text.isascii() or not text.isdigit() or int(text) < least:
-        raise refused(f"option `{name}` is `{text}`", f"give a whole number from {least} on")
-    return int(text)
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """What to read. `store`: its folder, or its address. `epoch`: the last one if None; `columns`: all if None;
+    `changes`: what epochs change, not what is there; `partitions`: as the size suggests if None."""
+
+    store: str
+    relation: str
+    epoch: int | None = None
+    columns: tuple[str, ...] | None = None
+    annotations: bool = False
+    changes: bool = False
+    partitions: int | None = None
+
+    @staticmethod
+    def of(given: Mapping[str, str]) -> ReadOptions:
+        """The options of a reader. Raises ElastalogError where one is missing, unknown or of the wrong form."""
+        options = _parsed(given, ReadOptions.__slots__, required=("store", "relation"))
+        if options.get("annotations") and options.get("changes"):
+            raise refused("changes have no annotations", "leave one of the options `annotations`, `changes` out")
+        return ReadOptions(**options)
 
 
-def _flag(options: Mapping[str, str], name: str) -> bool:
-    text = options.get(name, "false").lower()
-    if text not in ("true", "false"):
-        raise refused(f"option `{name}` is `{text}`", "give true or false")
-    return text == "true"
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """Where updates go. `relation`: what rows are about, None if they say it themselves; `source` and `batch`: by which
+    the store knows an update that it has applied already."""
+
+    store: str
+    relation: str | None = None
+    source: str | None = None
+    batch: str | None = None
+
+    @staticmethod
+    def of(given: Mapping[str, str]) -> WriteOptions:
+        """The options of a writer. Raises ElastalogError where one is missing or unknown."""
+        options = _parsed(given, WriteOptions.__slots__, required=("store",))
+        if ("source" in options) is not ("batch" in options):
+            there, missing = ("source", "batch") if "source" in options else ("batch", "source")
+            told = f"option `{there}` is given, and `{missing}` is not"
+            raise refused(told, "an update is known by the two together")
+        return WriteOptions(**options)
+
+
+def refused(message: str, advice: str) -> ElastalogError:
+    """What is wrong with the options of a reader or writer."""
+    return error("E0870", message=message, advice=advice)
+
+
+def _parsed(given: Mapping[str, str], names: Sequence[str], required: Sequence[str]) -> dict[str, Any]:
+    """The values of options, by their names in lower case, as Spark compares them. The argument of `load` and `save`,
+    which Spark calls the path, is the store."""
+    options = {name.lower(): text for name, text in given.items()}
+    if "path" in options:
+        path = options.pop("path")
+        options.setdefault("store", path)
+    for name in options:
+        if name not in names:
+            advice = did_you_mean(name, names) or f"the options are {', '.join(names)}"
+            raise refused(f"the data source has no option `{name}`", advice)
+    for name in required:
+        if not options.get(name):
+            raise refused(f"the data source needs the option `{name}`", f'give it by `.option("{name}", …)`')
+    return {name: _value(name, text) for name, text in options.items()}
+
+
+def _value(name: str, text: str) -> Any:
+    match name:
+        case "store":  # tasks may be at home elsewhere
+            return absolute(path_of(text))
+        case "columns":
+            return tuple(column.strip() for column in text.split(","))
+        case "epoch" | "partitions":
+            if not text.isascii() or not text.isdigit() or int(text) < 1:
+                raise refused(f"option `{name}` is `{text}`", "give a whole number from 1 on")
+            return int(text)
+        case "annotations" | "changes":
+            if text.lower() not in ("true", "false"):
+                raise refused(f"option `{name}` is `{text}`", "give true or false")
+            return text.lower() == "true"
+        case _:
+            return text

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -35,39 +35,18 @@ from elastalog.relations import records
 from elastalog.relations.limits import WIDE
 from elastalog.relations.words import Dictionary
 
-
-class _Numbering:
-    """Two numberings of the same new values: words from `first` on, by their distance from it."""
-
-    def __init__(self, first: int) -> None:
-        self.first = first
-        self._own = np.empty(0, np.int32)
-        self._agreed = np.empty(0, np.int32)
-
-    @property
-    def size(self) -> int:
-        return len(self._own)
-
-    def extend(self, own: Vector) -> None:
-        """More values are agreed on, in this order, which the task knows by these words."""
-        self._own = np.concatenate((self._own, own))
-        self._agreed = np.empty(self.size, np.int32)
-        self._agreed[self._own - self.first] = np.arange(self.first, self.first + self.size, dtype=np.int32)
-
-    def agreed(self, words: Vector) -> Vector:
-        return turned(words, self.first, self._agreed)
-
-    def own(self, words: Vector) -> Vector:
-        return turned(words, self.first, self._own)
+Others: TypeAlias = dict[bool, tuple[int, Vector]]
+"""Other words for those of new values, of symbols (True) and of numbers: from which word on, and what they are."""
 
 
-def turned(words: Vector, first: int, others: Vector) -> Vector:
-    """Words with others in the place of those from one on."""
-    if not len(others):
-        return words
-    is_new = words >= first
-    changed = words.copy()
-    changed[is_new] = others[words[is_new] - first]
+def renumbered(rows: Matrix, bases: Sequence[Base], others: Others) -> Matrix:
+    """Rows that begin with a fact, with other words in the place of those of new values. Records stay."""
+    changed = rows.copy()
+    for column, base in enumerate(bases):
+        first, words = others[base is Base.SYMBOL]
+        if base is not Base.RECORD and len(words):
+            is_new = rows[:, column] >= first
+            changed[is_new, column] = words[rows[is_new, column] - first]
     return changed
 
 
@@ -76,13 +55,15 @@ class IdConsensus:
 
     def __init__(self, sent: Values, dictionary: Dictionary) -> None:
         self._dictionary = dictionary
-        self._texts, self._numbers = _Numbering(sent.number_of_texts), _Numbering(WIDE + sent.numbers)
+        nothing = np.empty(0, np.int32)
+        self._own: Others = {True: (sent.number_of_texts, nothing), False: (WIDE + sent.numbers, nothing)}
+        self._agreed = dict(self._own)
         self._made_texts: list[str] = []
         self._made_patterns: list[int] = []
 
     @property
     def is_empty(self) -> bool:
-        return not (self._texts.size or self._numbers.size)
+        return not (self._made_texts or self._made_patterns)
 
     @property
     def values(self) -> MadeValues:
@@ -91,8 +72,8 @@ class IdConsensus:
 
     def news(self) -> Any:
         """What this task has made since the last agreement, for all others."""
-        texts = self._dictionary.symbols.strings_from(self._texts.first + self._texts.size)
-        patterns = self._dictionary.wide.patterns_from(self._numbers.first - WIDE + self._numbers.size)
+        texts = self._dictionary.symbols.strings_from(self._own[True][0] + len(self._made_texts))
+        patterns = self._dictionary.wide.patterns_from(self._own[False][0] - WIDE + len(self._made_patterns))
         return [texts, patterns.tolist()]
 
     def agree(self, news: Iterable[Any]) -> None:
@@ -104,29 +85,27 @@ class IdConsensus:
             patterns |= dict.fromkeys(more_patterns)
         if texts:
             self._made_texts += texts
-            self._texts.extend(self._dictionary.symbols.encode_texts(list(texts)))
+            self._extend(True, self._dictionary.symbols.encode_texts(list(texts)))
         if patterns:
             self._made_patterns += patterns
             own = self._dictionary.wide.intern(np.array(list(patterns), np.int64))
-            self._numbers.extend(own + np.int32(WIDE))
+            self._extend(False, own + np.int32(WIDE))
+
+    def _extend(self, is_of_texts: bool, more: Vector) -> None:
+        """More values are agreed on, in this order, which the task knows by these words."""
+        first, known = self._own[is_of_texts]
+        own = np.concatenate((known, more))
+        agreed = np.empty(len(own), np.int32)
+        agreed[own - first] = np.arange(first, first + len(own), dtype=np.int32)
+        self._own[is_of_texts], self._agreed[is_of_texts] = (first, own), (first, agreed)
 
     def outward(self, rows: Matrix, bases: Sequence[Base]) -> Matrix:
         """Rows that begin with a fact, in agreed words."""
-        return self._turned(rows, bases, _Numbering.agreed)
+        return rows if self.is_empty else renumbered(rows, bases, self._agreed)
 
     def inward(self, rows: Matrix, bases: Sequence[Base]) -> Matrix:
         """Rows that begin with a fact, in the words of this task."""
-        return self._turned(rows, bases, _Numbering.own)
-
-    def _turned(self, rows: Matrix, bases: Sequence[Base], turn: Any) -> Matrix:
-        if self.is_empty or not len(rows):
-            return rows
-        turned = rows.copy()
-        for column, base in enumerate(bases):
-            if base is not Base.RECORD:
-                numbering = self._texts if base is Base.SYMBOL else self._numbers
-                turned[:, column] = turn(numbering, rows[:, column])
-        return turned
+        return rows if self.is_empty else renumbered(rows, bases, self._own)
 
 
 class Renumbering:
@@ -141,8 +120,7 @@ class Renumbering:
         symbols, wide = dictionary.symbols, dictionary.wide
         texts = _taken(symbols, sent.number_of_texts, list(made.texts), symbols.encode_texts)
         numbers = _taken(wide, sent.numbers, self._made_patterns, wide.intern) + np.int32(WIDE)
-        # Whether of symbols: the first word of what the task has made, and the words of the driver from there on.
-        self._new = {True: (sent.number_of_texts, texts), False: (WIDE + sent.numbers, numbers)}
+        self._new: Others = {True: (sent.number_of_texts, texts), False: (WIDE + sent.numbers, numbers)}
 
     @property
     def changes_nothing(self) -> bool:
@@ -150,12 +128,10 @@ class Renumbering:
         return all(np.array_equal(words, np.arange(first, first + len(words))) for first, words in self._new.values())
 
     def __call__(self, words: Matrix, bases: Sequence[Base]) -> Matrix:
-        changed = words.copy()
+        changed = renumbered(words, bases, self._new)
         for i, base in enumerate(bases):
             if base is Base.RECORD:
                 changed[:, i] = self._records(words[:, i])
-            else:
-                changed[:, i] = turned(words[:, i], *self._new[base is Base.SYMBOL])
         return changed
 
     def _records(self, words: Vector) -> Vector:
@@ -169,30 +145,15 @@ class Renumbering:
         return changed
 
     def _record(self, word: int) -> int:
-        """Records may be nested deeper than Python calls go."""
         task: Any = SimpleNamespace(wide=self, symbols=self)  # all that taking one apart asks of a dictionary
-        pending = [word]
-        while pending:
-            top = pending[-1]
-            if top < self._sent.numbers or top in self._known:
-                pending.pop()
-                continue
-            shape, parts = records.parts_of(task, top)
-            bases = records.read_shape(shape)[1]
-            inner = [
-                part
-                for base, part in zip(bases, parts, strict=False)
-                if base is Base.RECORD and part >= self._sent.numbers and part not in self._known
-            ]
-            if inner:
-                pending.extend(inner)
-                continue
-            translated = [self._part(base, part) for base, part in zip(bases, parts, strict=False)]
-            added = records.word_of(self._driver, shape, translated, may_add=True)
+        for each, shape, parts in records.inner_first(task, word, self._is_known):
+            added = records.word_of(self._driver, shape, [self._part(*part) for part in parts], may_add=True)
             assert added is not None
-            self._known[top] = added
-            pending.pop()
-        return self._known.get(word, word)
+            self._known[each] = added
+        return self._known[word]
+
+    def _is_known(self, word: int) -> bool:
+        return word < self._sent.numbers or word in self._known
 
     def _part(self, base: Base, word: int) -> int:
         if base is Base.RECORD:

@@ -21,15 +21,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from elastalog.analysis.program import Base, CheckedProgram, Directive, Relation
+from elastalog.analysis.program import Base, CheckedProgram, Relation
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, error, finding, warn_of
 from elastalog.late import dataclass
 from elastalog.pipeline.files.ahead import Ahead, Part
 from elastalog.pipeline.files.allowance import allowance, unreadable
 from elastalog.pipeline.files.format import BYTE_ORDER_MARK, LOOKED_AT, Format, Kind, doubt_about, has_blanks, medium
-from elastalog.pipeline.files.paths import find_facts, require_file
+from elastalog.pipeline.files.paths import find_facts
 from elastalog.pipeline.files.policy import BadRow, BadRows, Report, settle
-from elastalog.pipeline.files.read import FactsRead, read_given, read_input, said_of_text, tell_of_form
+from elastalog.pipeline.files.read import FactsRead, file_of, read_given, read_input, said_of_text, tell_of_form
 from elastalog.pipeline.files.text import read_lines
 from elastalog.relations.limits import Words
 from elastalog.relations.schema import Schema
@@ -199,18 +199,10 @@ def is_missing(relation: Relation, root: str) -> bool:
     for directive in relation.inputs:
         if directive.parameters.get("IO", "file") == "file":
             try:
-                _file_of(relation, directive, root)
+                file_of(relation, directive, root)
             except ElastalogError as error:
                 return error.diagnostics[0].code == "E0510"
     return False
-
-
-def _file_of(relation: Relation, directive: Directive, root: Path | str) -> Path:
-    """The file that a directive names. Raises ElastalogError if it is not there."""
-    named = directive.parameters.get("filename")
-    if named is None:
-        return find_facts(root, relation.name)
-    return require_file(root, relation.name, named, is_confined=directive.is_confined)
 
 
 def edited_since(program: CheckedProgram, root: Path, moment: float) -> list[str]:
@@ -220,7 +212,7 @@ def edited_since(program: CheckedProgram, root: Path, moment: float) -> list[str
         for directive in relation.inputs:
             if directive.parameters.get("IO", "file") == "file":
                 with suppress(ElastalogError, OSError):  # what is not there was not edited
-                    file = _file_of(relation, directive, root)
+                    file = file_of(relation, directive, root)
                     found += [file.name] if is_newer(file, moment) else []
     return found
 
@@ -351,7 +343,7 @@ def _plain_input(relation: Relation, root: Path) -> PlainFile | None:
     try:
         if medium(parameters, ("file", parameters.get("IO", "file"))) != "file":
             return None
-        path = _file_of(relation, directives[0], root)
+        path = file_of(relation, directives[0], root)
         return plain_file(Schema.of(relation), path, Format.of(parameters, path.name))
     except ElastalogError:
         return None  # raised again in its turn

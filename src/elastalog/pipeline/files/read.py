@@ -6,10 +6,9 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
 
@@ -56,8 +55,7 @@ def read_input(relation: Relation, root: Path | str, policy: BadRows | None = No
     files: list[str] = []
 
     def read(directive: Directive) -> _Read:
-        required = partial(require_file, root, relation.name, is_confined=directive.is_confined)
-        found, place = _read_medium(schema, relation.name, root, directive.parameters, required)
+        found, place = _read_directive(schema, relation, directive, root)
         files.append(place)
         return found
 
@@ -65,37 +63,43 @@ def read_input(relation: Relation, root: Path | str, policy: BadRows | None = No
     return FactsRead(table, settle(policy or FAIL, relation.name, files, table.num_rows, bad, converted))
 
 
-def _read_medium(
-    schema: Schema,
-    name: str,
-    root: Path | str,
-    parameters: Mapping[str, str],
-    required: Callable[[str], Path],
-) -> tuple[_Read, str]:
-    """What one `.input` directive names, and where it is. `required`: the file of a name."""
+def file_of(relation: Relation, directive: Directive, root: Path | str, usual: str | None = None) -> Path:
+    """The file that a directive names, or that it is without a name. Raises ElastalogError if it is not there."""
+    named = directive.parameters.get("filename", usual)
+    if named is None:
+        return find_facts(root, relation.name)
+    return require_file(root, relation.name, named, is_confined=directive.is_confined)
+
+
+def _read_directive(schema: Schema, relation: Relation, directive: Directive, root: Path | str) -> tuple[_Read, str]:
+    """What one `.input` directive names, and where it is."""
+    name, parameters = relation.name, directive.parameters
     match medium(parameters, ("file", "stdin", "json", "jsonfile", "sqlite", "rdf")):
         case "sqlite":
             from elastalog.pipeline.files.sqlite import database_of, read_sqlite
 
-            path = required(database_of(parameters, name))
+            path = require_file(root, name, database_of(parameters, name), is_confined=directive.is_confined)
             return (*read_sqlite(schema, path, parameters.get("name", name)), 0), str(path)
         case "json" | "jsonfile":
-            from elastalog.pipeline.files.json_files import read_json_list
-
-            path = required(parameters.get("filename", f"{name}.json"))
-            return (*read_json_list(schema, file_bytes(path, is_packed(path)), str(path)), 0), str(path)
+            path = file_of(relation, directive, root, f"{name}.json")
+            return _read_json_list(schema, path), str(path)
         case "rdf":
             from elastalog.pipeline.files.rdf import read_rdf
 
-            path = required(parameters.get("filename", f"{name}.nt"))
+            path = file_of(relation, directive, root, f"{name}.nt")
             return (*read_rdf(schema, path, parameters), 0), str(path)
         case "stdin":
             data = read_stream(sys.stdin.buffer)
             return _read_bytes(schema, data, "<stdin>", Format.of(parameters, "")), "<stdin>"
         case _:
-            named = parameters.get("filename")
-            path = find_facts(root, name) if named is None else required(named)
+            path = file_of(relation, directive, root)
             return _read_file(schema, path, parameters), str(path)
+
+
+def _read_json_list(schema: Schema, path: Path) -> _Read:
+    from elastalog.pipeline.files.json_files import read_json_list
+
+    return *read_json_list(schema, file_bytes(path, is_packed(path)), str(path)), 0
 
 
 def without_dictionaries(table: pa.Table) -> pa.Table:
@@ -218,9 +222,7 @@ def _looked_at(schema: Schema, file: Path, said: Mapping[str, str] | None) -> tu
     if os.path.isdir(file):
         return _read_parquet_folder(schema, file), "a folder of Parquet files"
     if file.name.lower().removesuffix(".gz").endswith(".json"):
-        from elastalog.pipeline.files.json_files import read_json_list
-
-        return (*read_json_list(schema, file_bytes(file, is_packed(file)), str(file)), 0), "a list in JSON"
+        return _read_json_list(schema, file), "a list in JSON"
     from elastalog.pipeline.files.sniffing import described, sniffed
 
     is_gzip = Format.of({}, file.name).is_packed_at(file)
