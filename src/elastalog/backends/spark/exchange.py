@@ -25,7 +25,7 @@ from elastalog.backends.spark.consensus import IdConsensus
 from elastalog.backends.spark.messages import Message, Messages, Outgoing, TaskFailed, add_counts
 from elastalog.backends.spark.results import Fault, FileWritten, Result, SavedState
 from elastalog.backends.spark.routing import EVERYWHERE, Routing
-from elastalog.backends.spark.task import StratumSpec, facts_with, written_facts
+from elastalog.backends.spark.task import StratumSpec, written_facts
 from elastalog.backends.spark.transports import LinkedMessages, RoundEnded, StagedMessages, linked
 from elastalog.backends.spark.word_files import read_words, write_words
 from elastalog.backends.watch import Watch
@@ -195,10 +195,10 @@ class ExchangingEvaluation(ExchangingTask):
         """A copy as it was saved in the stage before."""
         relation = self.relations[copy.name]
         facts = read_words((saved.files[copy.name],), self.spec.width(copy))
-        relation.load(facts.words)
-        if relation.is_annotated and facts.level is not None and facts.count is not None:
-            relation.level[: relation.used] = facts.level
-            relation.count[: relation.used] = facts.count
+        if relation.is_annotated:
+            relation.adopt(facts)
+        else:
+            relation.load(facts.words)
 
     def save(self, iteration: int, start: Mapping[str, int]) -> SavedState:
         """Writes the copies, from which another task goes on in the next stage."""
@@ -206,7 +206,7 @@ class ExchangingEvaluation(ExchangingTask):
         for copy in self.own_copies:
             relation = self.relations[copy.name]
             parts = [array[: relation.used] for array in (relation.rows, relation.level, relation.count)]
-            facts = facts_with(*parts) if relation.is_annotated else FactWords(parts[0])
+            facts = FactWords(*parts) if relation.is_annotated else FactWords(parts[0])
             files[copy.name] = write_words(self.spec.folder, "state", facts)
         return SavedState(files, dict(start), iteration, self.watch.derivations)
 
@@ -293,7 +293,7 @@ class ExchangingEvaluation(ExchangingTask):
                 rows, level, count = rows[is_mine], level[is_mine], count[is_mine]
             if not self.spec.annotation.is_kept:
                 level, count = np.minimum(level, 1), np.ones(len(rows), np.int32)
-            yield from written_facts(self.spec, self.share, name, facts_with(self.outward(name, rows), level, count))
+            yield from written_facts(self.spec, self.share, name, FactWords(self.outward(name, rows), level, count))
 
 
 def head_name(relation: str) -> str:

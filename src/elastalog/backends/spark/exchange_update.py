@@ -37,12 +37,11 @@ from elastalog.backends.kernel.store.annotations import (
 )
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.protocol import StateChanges
 from elastalog.backends.spark.exchange import ExchangingTask, head_name, together
 from elastalog.backends.spark.messages import Message, Messages, Outgoing
 from elastalog.backends.spark.results import FileWritten, Result
-from elastalog.backends.spark.task import UpdateSpec, maintained, note_values, written_changes
-from elastalog.backends.spark.word_files import read_changes, read_words
+from elastalog.backends.spark.task import StratumSpec, maintained, note_values, written_changes
+from elastalog.backends.spark.word_files import read_words
 
 if TYPE_CHECKING:
     from elastalog.backends.protocol import Maintenance
@@ -51,16 +50,16 @@ Lists = dict[str, Vector]
 """Touched entries, by copy."""
 
 
-def update_together(spec: UpdateSpec, share: int) -> Result:
+def update_together(spec: StratumSpec, share: int) -> Result:
     """The part of one task in the update of a stratum."""
 
     def work(messages: Messages) -> Result:
         task = ExchangingUpdate(spec, share, messages)
-        note = task.note_values if spec.stratum.agrees else partial(note_values, spec.stratum, task.dictionary)
+        note = task.note_values if spec.agrees else partial(note_values, spec, task.dictionary)
         procedure = cast("Callable[[Maintenance], Any]", spec.procedure)  # strata that exchange have levels
         return maintained(spec, share, task.watch, note, lambda: procedure(task), task.written, messages.give_up)
 
-    return together(spec.stratum, share, work)
+    return together(spec, share, work)
 
 
 class Found:
@@ -83,17 +82,16 @@ class Found:
 class ExchangingUpdate(ExchangingTask):
     """See `backends.protocol.Maintenance`: the part of one task."""
 
-    def __init__(self, spec: UpdateSpec, share: int, messages: Messages) -> None:
-        base = spec.stratum
-        super().__init__(base, share, messages)
-        for copy in base.plan.copies:
-            facts = base.facts(copy, share)
-            self.relations[copy.name], _ = snapshot.restored(copy.name, base.width(copy), True, *facts)
+    def __init__(self, spec: StratumSpec, share: int, messages: Messages) -> None:
+        super().__init__(spec, share, messages)
+        for copy in spec.plan.copies:
+            facts = spec.facts(copy, share)
+            self.relations[copy.name], _ = snapshot.restored(copy.name, spec.width(copy), True, *facts)
         for name in self.own:
             self.make_heads(name)
-        self.below = self._received(spec)
+        self.below = self._received()
         self.deleted, self.inserted = self._explicit_changes()
-        flat = frozenset(copy.name for copy in base.plan.copies if copy.relation not in self.own)
+        flat = frozenset(copy.name for copy in spec.plan.copies if copy.relation not in self.own)
         binder = Binder(self.relations, self.dictionary, self.program.checked.source)
         self.plan = MaintenancePlan(self.program.strata[0], flat, binder, is_global=False)
         self.setting = Setting(self.relations, flat, Workspace(), self.watch)
@@ -102,15 +100,13 @@ class ExchangingUpdate(ExchangingTask):
         self.waiting: dict[int, list[tuple[str, Vector]]] = {}
         self.watch.allow(spec.budget)
 
-    def _received(self, spec: UpdateSpec) -> Lists:
+    def _received(self) -> Lists:
         """The changes of lower relations, in the copies of this task."""
         found = {}
         for copy in self.spec.plan.copies:
-            if copy.relation in spec.below:
-                width = self.spec.width(copy)
-                files = spec.below[copy.relation]
-                changes = read_changes(files, width, self.spec.routings[copy.name], self.share)
-                entries = transaction.receive(self.relations[copy.name], StateChanges.joined(changes, width), False)
+            if copy.relation in self.spec.below:
+                changes = self.spec.changes_below(copy, self.share)
+                entries = transaction.receive(self.relations[copy.name], changes, False)
                 if len(entries):
                     found[copy.name] = entries
         return found

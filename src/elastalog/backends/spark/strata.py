@@ -18,18 +18,11 @@ from elastalog.backends.protocol import Matrix, Procedure, StratumElsewhere
 from elastalog.backends.spark.consensus import with_numbers_of_driver
 from elastalog.backends.spark.exchange import evaluate_together
 from elastalog.backends.spark.exchange_update import update_together
-from elastalog.backends.spark.jobs import NoBarrier, StratumNews, Work, run_tasks
+from elastalog.backends.spark.jobs import NoBarrier, StratumNews, run_tasks
 from elastalog.backends.spark.placement import Heavy, Ways, heavy_words, routings, shares_for
 from elastalog.backends.spark.results import Fault, Outcome, Result, outcome_of
 from elastalog.backends.spark.routing import EVERYWHERE, Routing
-from elastalog.backends.spark.task import (
-    OVER_BUDGET,
-    StratumSpec,
-    UpdateSpec,
-    evaluate_alone,
-    update_share,
-    write_share,
-)
+from elastalog.backends.spark.task import OVER_BUDGET, StratumSpec, evaluate_alone, update_share, write_share
 from elastalog.backends.spark.transports import Rounds
 from elastalog.backends.spark.values import TextFiles, Values, as_word, orders_texts, with_words
 from elastalog.backends.spark.word_files import FiledRelation, Pending, write_words
@@ -49,8 +42,8 @@ if TYPE_CHECKING:
 Explicit: TypeAlias = tuple[Mapping[str, Matrix], Mapping[str, Matrix]]
 """The explicit facts of a stratum that go, and those that come."""
 
-WorkOf: TypeAlias = Callable[[StratumSpec], Work]
-"""What tasks do, given what they work on."""
+Work: TypeAlias = Callable[[StratumSpec, int], Result]
+"""What the task of a share does, given what all work on."""
 
 UPDATE = "update"
 _NOTHING: Explicit = ({}, {})
@@ -156,7 +149,7 @@ class StratumJobs:
         spec = self._spec(plan, files, explicit, is_rebuilt)
         function = evaluate_alone if plan.decomposes else evaluate_together
         what = "evaluation anew" if is_rebuilt else "evaluation"
-        return self._run(spec, lambda given: partial(function, given), tuple(range(spec.shares)), what)
+        return self._run(spec, function, tuple(range(spec.shares)), what)
 
     def maintain(
         self,
@@ -168,16 +161,14 @@ class StratumJobs:
     ) -> Outcome | None:
         """Maintains a stratum in tasks: if it decomposes, in those whose shares are concerned. None if they could
         not."""
-        spec = self._spec(plan, before, explicit, is_rebuilt=False)
         files = {name: pending.changes for name, pending in below.items()}
+        spec = replace(
+            self._spec(plan, before, explicit, is_rebuilt=False),
+            below=files, procedure=procedure, budget=self._watch.derivations_left,
+        )  # fmt: skip
         shares = self._concerned(spec, below, explicit) if plan.decomposes else tuple(range(spec.shares))
-        update = UpdateSpec(spec, files, procedure, self._watch.derivations_left)
         function = update_share if plan.decomposes else update_together
-
-        def work(given: StratumSpec) -> Work:
-            return partial(function, replace(update, stratum=given))
-
-        return self._run(spec, work, shares, UPDATE, _Budget(spec.folder).check)
+        return self._run(spec, function, shares, UPDATE, _Budget(spec.folder).check)
 
     def _concerned(self, spec: StratumSpec, below: Mapping[str, Pending], explicit: Explicit) -> tuple[int, ...]:
         """The shares that changed facts fall into."""
@@ -211,7 +202,7 @@ class StratumJobs:
     def _run(
         self,
         spec: StratumSpec,
-        work: WorkOf,
+        work: Work,
         shares: tuple[int, ...],
         what: str,
         check: Callable[[], None] = lambda: None,
@@ -261,13 +252,14 @@ class StratumJobs:
         )
 
     def _results(
-        self, spec: StratumSpec, work: WorkOf, shares: tuple[int, ...], look: Callable[[], None], news: StratumNews
+        self, spec: StratumSpec, work: Work, shares: tuple[int, ...], look: Callable[[], None], news: StratumNews
     ) -> list[Result]:
         """What tasks have to say in the end."""
 
         def run(given: StratumSpec, are_together: bool) -> list[Result]:
+            task = partial(work, given)
             return run_tasks(
-                self.spark, work(given), shares, self._watch, are_together=are_together, check=look, title=news.title
+                self.spark, task, shares, self._watch, are_together=are_together, check=look, title=news.title
             )
 
         if spec.plan.decomposes:

@@ -1,9 +1,9 @@
 """What runs inside a task: the kernel, on the share of the facts that is the task's.
 
-Nothing of the driver is captured: a task gets a `StratumSpec` or an `UpdateSpec`, plain data, and reads and writes
-files. It yields what came of it as `results`. To maintain a stratum it reads the state of its share before the update
-and the changes of lower relations, has a procedure of the strategy bring the share to its new fixpoint, and writes what
-has changed. It leaves what it has read as it was.
+Nothing of the driver is captured: a task gets a `StratumSpec`, plain data, reads and writes files, and tells what came
+of it as `results`. To maintain a stratum it reads the state of its share before the update and the changes of lower
+relations, has a procedure of the strategy bring the share to its new fixpoint, and writes what has changed. It leaves
+what it has read as it was.
 
 In a stratum that decomposes, facts with the same word at the preserved argument are a *group*: what is derived in a
 group follows from that group and from relations that every task holds whole. So only groups matter that a changed fact
@@ -51,6 +51,10 @@ if TYPE_CHECKING:
     from elastalog.backends.kernel.backend import KernelBackend
 
 
+def nothing_more(maintenance: Any) -> None:
+    """The procedure where nothing is left to a strategy: aggregates are folded again in one way only."""
+
+
 @dataclass(frozen=True, slots=True)
 class StratumSpec:
     """The work of all tasks of a stratum. `files`: those of every lower relation in the state under way, and of its own
@@ -58,7 +62,10 @@ class StratumSpec:
     where tasks write. `deleted` and `inserted`: the explicit facts that go and come. `is_rebuilt`: what is different
     from the state before is wanted too. `rounds`: those that are over, where each is a stage; None where tasks
     run together. `token`: by which they know each other over the network; None if they go through files. `agrees`:
-    tasks that exchange agree on the numbers of values that they make."""
+    tasks that exchange agree on the numbers of values that they make.
+
+    Of an update all `files` are in the state before it; those `below` are the changes of lower relations. What the
+    `procedure` of a strategy returns is brought to the driver. `budget`: how many derivations are allowed."""
 
     program: LogicalProgram
     plan: SharePlan
@@ -73,6 +80,9 @@ class StratumSpec:
     rounds: Rounds | None = None
     token: str | None = None
     agrees: bool = False
+    below: Mapping[str, tuple[WordFile, ...]] = field(default_factory=dict)
+    procedure: Procedure[Any] = nothing_more
+    budget: int | None = None
 
     @property
     def shares(self) -> int:
@@ -95,6 +105,14 @@ class StratumSpec:
                 kept.append(shared.clause)
         return tuple(kept)
 
+    def kernel(self, share: int) -> KernelBackend:
+        """A kernel for the task of a share, without facts."""
+        from elastalog.backends.kernel.backend import KernelBackend
+
+        dictionary = self.values.dictionary()
+        program = with_copies(self.program, self.plan, self.clauses_of(share, dictionary))
+        return KernelBackend(program, dictionary, annotation=self.annotation, jobs=threads_of_task(), watch=Watch())
+
     def width(self, copy: Copy) -> int:
         return self.program.relations[copy.relation].width
 
@@ -113,6 +131,11 @@ class StratumSpec:
     def present(self, copy: Copy, share: int) -> Matrix:
         """The facts that a task holds of a copy of a lower relation."""
         return merged(*self.facts(copy, share)).words
+
+    def changes_below(self, copy: Copy, share: int) -> StateChanges:
+        """What has changed in a copy of a lower relation."""
+        found = read_changes(self.below[copy.relation], self.width(copy), self.routings[copy.name], share)
+        return StateChanges.joined(found, self.width(copy))
 
     def explicit_changes(self, copy: Copy, share: int) -> tuple[Matrix, Matrix]:
         """The explicit facts of a copy that go, and those that come."""
@@ -171,19 +194,16 @@ def threads_of_task() -> int:
 
 def evaluate_alone(spec: StratumSpec, share: int) -> Result:
     """The whole fixpoint of a share of a stratum that decomposes."""
-    from elastalog.backends.kernel.backend import KernelBackend
-
-    dictionary = spec.values.dictionary()
-    program = with_copies(spec.program, spec.plan, spec.clauses_of(share, dictionary))
-    kernel = KernelBackend(program, dictionary, annotation=spec.annotation, jobs=threads_of_task())
+    kernel = spec.kernel(share)
     own = frozenset(spec.plan.stratum.relations)
     for copy in spec.plan.copies:
         if copy.relation in own:
             kernel.load({copy.name: spec.start(copy, share)})
         else:
             kernel.states.restore(copy.name, *spec.facts(copy, share))
-    result = Result(share, derivations=kernel.bootstrap(program.strata[0]), is_complete=kernel.is_complete)
-    if note_values(spec, dictionary, result):
+    derivations = kernel.bootstrap(kernel.program.strata[0])
+    result = Result(share, derivations=derivations, is_complete=kernel.is_complete)
+    if note_values(spec, kernel.evaluation.dictionary, result):
         for name in spec.plan.stratum.relations:
             result.files += written_facts(spec, share, name, kernel.states.of(name))
     return result
@@ -223,53 +243,22 @@ def write_share(name: str, filed: FiledRelation, width: int, routing: Routing, f
     return Result(share, [FileWritten(name, replace(file, routing=routing, share=share))])
 
 
-def facts_with(words: np.ndarray, level: np.ndarray, count: np.ndarray) -> FactWords:
-    """Facts in the types of their files."""
-    return FactWords(words, level.astype(np.int32, copy=False), count.astype(np.int32, copy=False))
-
-
 OVER_BUDGET = "over-budget"
 """The file by which a task that has spent the budget tells the driver at once."""
 
 
-def nothing_more(maintenance: Any) -> None:
-    """The procedure where nothing is left to a strategy: aggregates are folded again in one way only."""
-
-
-@dataclass(frozen=True, slots=True)
-class UpdateSpec:
-    """The work of all tasks that maintain a stratum. All files of `stratum` are in the state before the update; those
-    `below` are the changes of lower relations. What the `procedure` of a strategy returns is brought to the driver.
-    `budget`: how many derivations are allowed."""
-
-    stratum: StratumSpec
-    below: Mapping[str, tuple[WordFile, ...]]
-    procedure: Procedure[Any]
-    budget: int | None
-
-
-def update_share(spec: UpdateSpec, share: int) -> Result:
+def update_share(spec: StratumSpec, share: int) -> Result:
     """Maintains one share of a stratum that decomposes."""
-    from elastalog.backends.kernel.backend import KernelBackend
-
-    base, watch = spec.stratum, Watch()
-    dictionary = base.values.dictionary()
-    program = with_copies(base.program, base.plan, base.clauses_of(share, dictionary))
-    kernel = KernelBackend(program, dictionary, annotation=base.annotation, jobs=threads_of_task(), watch=watch)
-    own = frozenset(base.plan.stratum.relations)
-    held = {copy.name: base.facts(copy, share) for copy in base.plan.copies}
-    explicit = {copy.name: base.explicit_changes(copy, share) for copy in base.plan.copies if copy.relation in own}
-    below = {
-        copy.name: StateChanges.joined(
-            read_changes(spec.below[copy.relation], base.width(copy), base.routings[copy.name], share), base.width(copy)
-        )
-        for copy in base.plan.copies
-        if copy.relation in spec.below
-    }
+    kernel = spec.kernel(share)
+    dictionary, watch = kernel.evaluation.dictionary, kernel.watch
+    own = frozenset(spec.plan.stratum.relations)
+    held = {copy.name: spec.facts(copy, share) for copy in spec.plan.copies}
+    explicit = {copy.name: spec.explicit_changes(copy, share) for copy in spec.plan.copies if copy.relation in own}
+    below = {copy.name: spec.changes_below(copy, share) for copy in spec.plan.copies if copy.relation in spec.below}
     changed = {name: np.concatenate(sides) for name, sides in explicit.items()}
-    groups = groups_concerned(base.plan, held, below, changed, dictionary)
+    groups = groups_concerned(spec.plan, held, below, changed, dictionary)
     if groups is not None:
-        shared = ((copy.name, copy.column) for copy in base.plan.copies if copy.column is not None)
+        shared = ((copy.name, copy.column) for copy in spec.plan.copies if copy.column is not None)
         held |= {name: only_groups(held[name], column, groups) for name, column in shared}
     for name, found in held.items():
         kernel.states.restore(name, *found)
@@ -283,15 +272,15 @@ def update_share(spec: UpdateSpec, share: int) -> Result:
     def written() -> Iterator[FileWritten]:
         for name, changes in kernel.states.changed().items():
             if name in own:
-                yield from written_changes(base, share, name, changes)
+                yield from written_changes(spec, share, name, changes)
 
     return maintained(
-        spec, share, watch, partial(note_values, base, dictionary), lambda: _perform(kernel, spec), written
+        spec, share, watch, partial(note_values, spec, dictionary), lambda: _perform(kernel, spec.procedure), written
     )
 
 
 def maintained(
-    spec: UpdateSpec,
+    spec: StratumSpec,
     share: int,
     watch: Watch,
     note_made: Callable[[Result], bool],
@@ -304,7 +293,7 @@ def maintained(
     try:
         returned = perform()
     except BudgetExceeded:
-        put(inside(spec.stratum.folder, OVER_BUDGET))
+        put(inside(spec.folder, OVER_BUDGET))
         give_up()
         result.fault = Fault.OVER_BUDGET
         return result
@@ -313,10 +302,10 @@ def maintained(
     return result
 
 
-def _perform(kernel: KernelBackend, spec: UpdateSpec) -> Any:
+def _perform(kernel: KernelBackend, procedure: Procedure[Any]) -> Any:
     stratum = kernel.program.strata[0]
     if stratum.aggregate is None:
-        (outcome,) = kernel.maintain(stratum, spec.procedure, is_portable=True)
+        (outcome,) = kernel.maintain(stratum, procedure, is_portable=True)
         return outcome
     if kernel.changes.reached(stratum) is not None:
         kernel.refold(stratum)
