@@ -336,7 +336,6 @@ def look_at(data: bytes, schema: Schema, file: str, form: Format) -> None:
     data = data.removeprefix(BYTE_ORDER_MARK)
     if (key := doubt_about(data, schema, form)) is None:
         return
-    form = _with_name(form, schema, file)
     kept = replace(form, has_header=False)
     if key == "E0527.position":
         meant = replace(form, columns=tuple(range(schema.arity)))
@@ -355,8 +354,8 @@ def look_at(data: bytes, schema: Schema, file: str, form: Format) -> None:
     )  # fmt: skip
 
 
-def _with_name(form: Format, schema: Schema, file: str) -> Format:
-    """The format with the name of the file, where a directive has to say it."""
+def with_name(form: Format, schema: Schema, file: str) -> Format:
+    """The format with the name of the file, where a directive has to say it: advice quotes the directive."""
     name = PurePath(file).name
     if any(said == "filename" for said, _ in form.others) or name in (f"{schema.name}.facts", "<stdin>"):
         return form
@@ -375,7 +374,7 @@ def warn_of_blanks(schema: Schema, data: bytes, table: pa.Table, file: str, form
 
     mark = form.delimiter.encode()
     is_regular = data.count(mark) == data.count(mark + b" ")  # then a blank is a part of the delimiter
-    meant = _with_name(replace(form, delimiter=f"{form.delimiter} "), schema, file).parameters if is_regular else None
+    meant = with_name(replace(form, delimiter=f"{form.delimiter} "), schema, file).parameters if is_regular else None
     for column in schema.columns:
         begin = compute.starts_with(table.column(column.name), " ") if column.base is Base.SYMBOL else None
         if begin is not None and (number := compute.sum(begin).as_py()):

@@ -7,7 +7,6 @@ A file cannot have rows without columns, so the facts of a nullary relation are 
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -41,14 +40,14 @@ BATCH = 1 << 15
 
 
 def read_parquet_table(
-    schema: Schema, table: pa.Table, file: str, apart: Sequence[str] = (), *, keeps_dictionaries: bool = False
+    schema: Schema, table: pa.Table, file: str, *, keeps_dictionaries: bool = False
 ) -> tuple[pa.Table, list[BadRow]]:
     """The good rows of the table of a file and the bad ones (nulls, values out of range), which are placed by row
-    number. `apart` as in `column_order`. Columns of symbols that have few for their rows may keep their dictionaries,
+    number. Columns of symbols that have few for their rows may keep their dictionaries,
     of which each text is then encoded once."""
     if schema.arity == 0 and table.column_names == [NULLARY]:
         return table_of_columns(schema.arrow(), table.num_rows, []), []
-    columns = columns_in_order(schema, table, file, apart)
+    columns = columns_in_order(schema, table, file)
     columns = [as_base_column(schema, c, array, file) for c, array in zip(schema.columns, columns, strict=True)]
     found = faults_of(schema.columns, columns)
     bad = [BadRow(file, row + 1, fault, text_of(columns, row)) for row, fault in found.items()]

@@ -18,7 +18,7 @@ from elastalog.analysis.program import CheckedProgram, Directive, Relation
 from elastalog.diagnostics.diagnostic import ElastalogError, error
 from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import file_bytes, is_packed, read_stream
-from elastalog.pipeline.files.format import OF_TEXT, Format, Kind, look_at, medium, warn_of_empty
+from elastalog.pipeline.files.format import OF_TEXT, Format, Kind, look_at, medium, warn_of_empty, with_name
 from elastalog.pipeline.files.paths import find_facts, natural_order, require_file
 from elastalog.pipeline.files.policy import FAIL, BadRow, BadRows, Report, settle
 from elastalog.pipeline.files.text import read_text
@@ -151,9 +151,10 @@ def _read_parquet(schema: Schema, given: pa.Table, file: str) -> _Read:
 def _read_bytes(schema: Schema, data: bytes, file: str, form: Format) -> _Read:
     match form.kind:
         case Kind.TEXT:
+            form = with_name(form, schema, file)
             look_at(data, schema, file, form)
             table, bad = read_text(schema, data, file, form)
-            return table, with_hints(schema, data, file, form, bad) if bad else bad, 0
+            return table, _with_hints(schema, data, file, form, bad) if bad else bad, 0
         case Kind.PARQUET:
             from elastalog.pipeline.files.parquet import parquet_table
 
@@ -166,20 +167,12 @@ def _read_bytes(schema: Schema, data: bytes, file: str, form: Format) -> _Read:
             assert_never(form.kind)
 
 
-def with_hints(schema: Schema, data: bytes, file: str, form: Format, bad: list[BadRow]) -> list[BadRow]:
+def _with_hints(schema: Schema, data: bytes, file: str, form: Format, bad: list[BadRow]) -> list[BadRow]:
     """Bad rows that say which setting makes the file readable, if one does."""
     from elastalog.pipeline.files.sniffing import setting_for
 
     advice = setting_for(schema, data, file, form)
-    name, directive = os.path.basename(file), f".input {schema.name}("
-
-    def hinted(row: BadRow) -> BadRow:
-        told = advice or row.fault.help
-        if directive in told and "filename=" not in told and name != f"{schema.name}.facts":
-            told = told.replace(directive, f'{directive}filename="{name}", ')
-        return replace(row, fault=replace(row.fault, advice=told))
-
-    return [hinted(row) for row in bad]
+    return [replace(row, fault=replace(row.fault, advice=advice or row.fault.advice)) for row in bad]
 
 
 def read_given(schema: Schema, given: Any, policy: BadRows, said: Mapping[str, str] | None = None) -> FactsRead:

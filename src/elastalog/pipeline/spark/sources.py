@@ -161,10 +161,10 @@ def _read(spark: SparkSession, schema: Schema, source: Source, into: Destination
                 form = Format.of(source.options, source.place.rstrip("/"))
                 is_plain = not (form.has_header or form.is_rfc4180 or form.columns or not schema.columns)
                 given, read = (_lines_at, _read_lines) if is_plain else (_files_at, _read_whole)
-                return _read_by_tasks(spark, schema, partial(given, spark, place), partial(read, form), into)
+                return _read_by_tasks(schema, partial(given, spark, place), partial(read, form), into)
             case "json":
                 form = Format(kind=Kind.JSON_LINES, is_gzip=source.place.endswith(".gz"))
-                return _read_by_tasks(spark, schema, partial(_files_at, spark, place), partial(_read_whole, form), into)
+                return _read_by_tasks(schema, partial(_files_at, spark, place), partial(_read_whole, form), into)
             case "parquet" | "orc":
                 return _columnar(schema, _frame_of_files(spark, schema, source, place), source, into)
             case "jdbc":
@@ -242,7 +242,7 @@ Reader: TypeAlias = Callable[[Schema, pa.Array, str, int, bool], tuple[pa.Table,
 
 
 def _read_by_tasks(
-    spark: SparkSession, schema: Schema, source: Callable[[bool], DataFrame], read: Reader, into: Destination | None
+    schema: Schema, source: Callable[[bool], DataFrame], read: Reader, into: Destination | None
 ) -> Found:
     """The good rows of files and the bad ones with file and line; in files of the destination, if one is given and they
     are many. `source`: what tasks are given, bytes with their file and block; files need their names only when they are
