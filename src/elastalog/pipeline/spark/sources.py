@@ -9,6 +9,7 @@ bad rows files are read once more, to tell where they are.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, replace
@@ -230,12 +231,9 @@ def _columnar(schema: Schema, frame: DataFrame, source: Source, into: Destinatio
     return table, sorted(located, key=lambda row: (row.file, row.line))
 
 
-_PLACE = pa.schema(
-    [(name, pa.string()) for name in ("@file", "@text", "@code", "@reason", "@advice")]
-    + [(name, pa.int64()) for name in ("@block", "@line")]
-)
-"""Of what a task has read: columns behind those of facts, null in their rows. A row without a code says how many lines
-a block has."""
+_TOLD = pa.schema({"@bad": pa.int64(), "@told": pa.string()})
+"""Of what a task has read: columns behind those of facts, null in their rows. Other rows are of a part of a block: how
+many bad rows it has, and as JSON its file and block, the number of its lines, and the bad rows."""
 
 Reader: TypeAlias = Callable[[Schema, pa.Array, str, int, bool], tuple[pa.Table, list[BadRow]]]
 """Reads lines, from one on, of a block, which may begin a file; or the only content of a file."""
@@ -253,38 +251,33 @@ def _read_by_tasks(
 
     kinds = arrow_fields(schema, annotations=False)
     # To Spark the names of two attributes may be one, `a` and `A`.
-    fields = pa.schema([*(pa.field(f"c{i}", kind) for i, kind in enumerate(kinds.values())), *_PLACE])
+    fields = pa.schema([*(pa.field(f"c{i}", kind) for i, kind in enumerate(kinds.values())), *_TOLD])
     work, seen = partial(_read_in_task, schema, read, fields), Observation()
     found = source(False).mapInArrow(work, from_arrow_schema(fields))
-    rows = found.observe(seen, sql.count_if(sql.col("@code") != "").alias("bad")).filter("`@code` IS NULL")
+    rows = found.observe(seen, sql.sum("@bad").alias("bad")).filter("`@told` IS NULL")
     good = rows.select(*fields.names[: len(kinds)]).toDF(*kinds)
     table: pa.Table | FiledFacts | None = None if into is None else filed_facts(schema, good, into)
     if table is None:
         table, _ = read_parquet_table(schema, frame_in_driver(good), "", keeps_dictionaries=True)
     if not seen.get["bad"]:
         return table, []
-    placed = source(True).mapInArrow(work, from_arrow_schema(fields)).filter("`@code` IS NOT NULL")
-    return table, _located(placed.select(*_PLACE.names).toArrow().to_pylist())
+    placed = source(True).mapInArrow(work, from_arrow_schema(fields)).filter("`@told` IS NOT NULL")
+    return table, _located([json.loads(row["@told"]) for row in placed.select("@told").toArrow().to_pylist()])
 
 
-def _located(rows: list[dict[str, Any]]) -> list[BadRow]:
+def _located(parts: list[Any]) -> list[BadRow]:
     """Bad rows at the lines of their files. Blocks of a file may be read in any order."""
     sizes = Counter[tuple[str, int]]()
-    for row in rows:
-        sizes[row["@file"], row["@block"]] += 0 if row["@code"] else row["@line"]
+    for file, block, number, _ in parts:
+        sizes[file, block] += number
     before, lines = dict[tuple[str, int], int](), Counter[str]()
-    for block in sorted(sizes):
-        before[block] = lines[block[0]]
-        lines[block[0]] += sizes[block]
+    for file, block in sorted(sizes):
+        before[file, block] = lines[file]
+        lines[file] += sizes[file, block]
     bad = [
-        BadRow(
-            path_of(row["@file"]),
-            before[row["@file"], row["@block"]] + row["@line"],
-            Fault(row["@code"], row["@reason"], row["@advice"]),
-            row["@text"],
-        )
-        for row in rows
-        if row["@code"]
+        BadRow(path_of(file), before[file, block] + line, Fault(*fault), text)
+        for file, block, _, rows in parts
+        for line, text, *fault in rows
     ]
     return sorted(bad, key=lambda row: (row.file, row.line))
 
@@ -292,7 +285,7 @@ def _located(rows: list[dict[str, Any]]) -> list[BadRow]:
 def _read_in_task(
     schema: Schema, read: Reader, fields: pa.Schema, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Yields a row for every fact, for every bad row, and for every part of a block, of how many lines it has."""
+    """Yields a row for every fact, and one for every part of a block."""
     known, lines = None, 0
     for batch in batches:
         for start, stop in _runs(batch):
@@ -301,15 +294,12 @@ def _read_in_task(
             known = file, block
             table, bad = read(schema, content, file, lines + 1, block == 0)
             columns = [*(table.columns or [pa.array([True] * table.num_rows)])]
-            columns += [pa.nulls(table.num_rows)] * len(_PLACE)
+            columns += [pa.nulls(table.num_rows)] * len(_TOLD)
             facts = [column.cast(field.type) for column, field in zip(columns, fields, strict=True)]
             yield from pa.table(facts, schema=fields).to_batches()
-            told = [(row.line, row.fault.code, row.fault.reason, row.fault.advice, row.text) for row in bad] + [
-                (stop - start, "", "", "", "")
-            ]
-            names = ("@line", "@code", "@reason", "@advice", "@text")
-            rows = [{"@file": file, "@block": block, **dict(zip(names, one, strict=True))} for one in told]
-            yield pa.RecordBatch.from_pylist(rows, schema=fields)
+            rows = [(row.line, row.text, row.fault.code, row.fault.reason, row.fault.advice) for row in bad]
+            told = {"@bad": len(bad), "@told": json.dumps([file, block, stop - start, rows])}
+            yield pa.RecordBatch.from_pylist([told], schema=fields)
             lines += stop - start
 
 
