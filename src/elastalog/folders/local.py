@@ -30,9 +30,9 @@ ReadInto: TypeAlias = Callable[[memoryview, int], None]
 
 
 class Files:
-    """What can be done with files: here with those of this machine, see `remote.RemoteFiles` for others. Whatever is
-    away for a while is waited for; FileNotFoundError is raised for what does not exist, and OSError, or for an address
-    UnreachableError, for what cannot be reached."""
+    """What can be done with files: here with those of this machine, see `remote.RemoteFiles` for others. A file that is
+    out of reach for a while is waited for; FileNotFoundError is raised for one that does not exist, and OSError, or at
+    an address UnreachableError, for one that cannot be reached."""
 
     @contextmanager
     def writing(self, location: str) -> Iterator[pa.NativeFile]:
@@ -101,11 +101,11 @@ class Files:
         return os.path.isdir(location)
 
     def remove_folder(self, location: str) -> None:
-        """Removes a folder with all that it is seen to hold; whatever cannot be removed stays."""
+        """Removes a folder with everything that is seen in it; whatever cannot be removed stays."""
         shutil.rmtree(location, ignore_errors=True)
 
     def keep_only(self, location: str, kept: set[str]) -> None:
-        """Removes what a folder is seen to hold beside some files."""
+        """Removes everything that is seen in a folder, except some files."""
         for entry in os.scandir(location):
             if entry.is_dir(follow_symlinks=False):
                 shutil.rmtree(entry.path, ignore_errors=True)

@@ -70,7 +70,7 @@ PATIENCE = Patience()
 
 @lru_cache(maxsize=8)  # each has some thirty open files
 def _file_system(root: str) -> tuple[Any, str]:
-    """The file system of an address, and how it calls the place that the address begins with."""
+    """The file system of an address, and its name for the place that the address begins with."""
     from pyarrow import fs
 
     try:
@@ -87,7 +87,7 @@ def remote_files(location: str) -> RemoteFiles:
 
 
 class RemoteFiles(Files):
-    """Files of a server. `base`: how the file system calls what an address begins with, a bucket for example."""
+    """Files of a server. `base`: the file system's name for what an address begins with, such as a bucket."""
 
     def __init__(self, system: Any, base: str) -> None:
         self._system = system
@@ -229,8 +229,8 @@ request is sent before that is an error here."""
 
 
 def s3_file_system(root: str) -> tuple[Any, str]:
-    """The file system of an address that is a bucket, and the name of the bucket. Raises ValueError for an option that
-    there is not, OSError where the bucket's region cannot be found."""
+    """The file system of an address of a bucket, and the bucket's name. Raises ValueError for an unknown option,
+    OSError if the bucket's region cannot be found."""
     from pyarrow import fs
 
     parts = urlsplit(root)
@@ -264,8 +264,8 @@ def _option(name: str, value: str) -> Any:
 
 
 class RemoteFolder:
-    """A folder at an address, of which files are fetched into `folder`, one of this process. `given`: the address with
-    what is secret in it; `address` is to be shown."""
+    """A folder at an address, whose files are fetched into `folder`, one of this process. `given`: the address with its
+    secrets; `address` is the one to show."""
 
     def __init__(self, address: str) -> None:
         self.given = address

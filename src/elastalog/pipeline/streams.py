@@ -152,8 +152,9 @@ def read_changes(
     keep_bad: bool = False,
     lines: Sequence[int] | None = None,
 ) -> Diff:
-    """The update that rows describe. `relation`: what they are about unless they say it, None if they do; `place` and
-    `lines`: where they come from, as in `changes_of_table`. With `keep_bad` rows that are no changes are kept apart."""
+    """The update that rows describe. `relation`: the one that they are about, None if a column says it; `place` and
+    `lines`: where they come from, as in `changes_of_table`. With `keep_bad`, rows that are not changes are kept apart.
+    """
     lines = range(1, rows.num_rows + 1) if lines is None else lines
     named = named_relation(rows.column_names, None if relation is None else schemas.get(relation))
     if named is None:

@@ -265,8 +265,8 @@ def _apply_all(
 
 
 def _announced(db: Session, present: PendingUpdate, following: Arrived, marks: str) -> PendingUpdate | None:
-    """The update that follows, announced; None if it cannot be: one of the two changes rules, or it is at fault, which
-    is said when its turn has come."""
+    """The following update, announced; None if it cannot be, since one of the two changes rules, or since it has an
+    error, which is told in its turn."""
     if present.program is not db.program:
         return None
     try:
@@ -288,8 +288,8 @@ def _pending(db: Session, update: Arrived) -> PendingUpdate:
 
 
 def make_up(feed: ChangeFeed, db: Session) -> None:
-    """Writes the epochs that the session has and the feed has not. A new feed starts with the next epoch. A diagnostic
-    if the feed is not of this session."""
+    """Writes the epochs that the session has and the feed has not. A new feed starts with the next epoch. Raises
+    ElastalogError if the feed belongs to another store."""
     times = {entry.epoch: entry.timestamp for entry in db.log()}
     last = feed.last
     if last is None:
@@ -322,7 +322,7 @@ class ChangeFeed:
 
     @property
     def last_time(self) -> float | None:
-        """When that epoch was committed, None if it was not noted."""
+        """When that epoch was committed; None if the feed does not say."""
         noted = self._noted()
         return float(noted[1]) if len(noted) > 1 else None
 

@@ -101,8 +101,7 @@ def _with_feed(schema: Schema, kinds: Mapping[str, pa.DataType]) -> dict[str, pa
 
 
 def _arrow_schema(schema: StructType, kinds: Mapping[str, pa.DataType]) -> pa.Schema:
-    """The Arrow form of what Spark expects, which must be columns that there are: Spark takes any schema from its
-    user."""
+    """The Arrow form of the schema that Spark expects. Its columns must exist: Spark takes any schema from its user."""
     for field in schema.fields:
         if field.name not in kinds or from_arrow_type(kinds[field.name]) != field.dataType:
             message = f"there is no column `{field.name}` of type {field.dataType.simpleString()}"

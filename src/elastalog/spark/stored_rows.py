@@ -51,7 +51,7 @@ class Share:
 
 @contextmanager
 def opened(root: Path, epoch: int | None = None) -> Iterator[Store]:
-    """A store, of which no epoch beyond one is looked at. While the block lasts no file of it goes."""
+    """Opens a store, of which no epoch beyond `epoch` is looked at. No file of it is removed during the block."""
     with unmoved(root):
         yield Store.open(root, read_only=True, until=epoch)
 
@@ -103,8 +103,8 @@ def rows_of_share(root: Path, schema: Schema, share: Share, names: Sequence[str]
 
 
 def rows_of_changes(root: Path, schema: Schema, after: int, until: int, names: Sequence[str]) -> Iterator[pa.Table]:
-    """What the epochs after one, until another, did to a relation: for every epoch, the facts that went, then those
-    that came; `op` and `epoch` before and behind the columns asked for."""
+    """What the epochs after one, until another, did to a relation: for every epoch, the facts that it deleted, then
+    those that it inserted; `op` comes before the columns asked for, `epoch` behind them."""
     with opened(root, until) as store:
         store.require(after)
         state = store.state(until)
@@ -132,7 +132,7 @@ def with_operation(table: pa.Table, signs: list[str], epochs: list[int]) -> pa.T
 
 
 def _state_from(store: Store, share: Share) -> StoredState:
-    """The state of an epoch from the snapshot that shares were made of: there may be a later one by now."""
+    """The state of an epoch as of the snapshot that the shares were made from: there may be a later snapshot by now."""
     snapshot = next((found for found in store.manifest.snapshots if found.epoch == share.base), None)
     if snapshot is None:
         raise error("E0872", location=store.root, epoch=share.epoch, first_epoch=store.first_epoch, epoch_2=store.epoch)

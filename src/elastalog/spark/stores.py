@@ -1,4 +1,4 @@
-"""Spark sessions, stores that Spark reads and makes, and what a session has, written out by Spark."""
+"""Spark sessions; stores that Spark reads and makes; and relations that Spark writes."""
 
 from __future__ import annotations
 

@@ -43,8 +43,8 @@ _BINARY_FILE = "path string, modificationTime timestamp, length bigint, content 
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """An update that has arrived and is not read yet: what it says may depend on rules that one before it changes.
-    `read` is given the update to fill."""
+    """An update that has arrived but is not read yet, since its meaning may depend on rules that an earlier one
+    changes. `read` is given the update to fill."""
 
     source: str
     batch: str

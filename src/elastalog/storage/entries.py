@@ -189,7 +189,7 @@ class LogEntry:
 
 @dataclass(frozen=True, slots=True)
 class BatchNote:
-    """A batch that has been applied without changing anything: there is no epoch of it, but it is not applied again."""
+    """A batch that was applied and changed nothing: it has no epoch, but is not applied again."""
 
     source: str | None
     batch: str | int
@@ -389,8 +389,8 @@ def _written(known: _Known) -> dict[str, Any]:
 
 
 def _numbered(batch: str) -> tuple[str, int] | None:
-    """A batch as its last number and the rest: `7` is 7 of ``, `3-7.csv` is 7 of `3-*.csv`, `07.csv` is 7 of
-    `**.csv`. None if there is no number, or if the rest could be misread."""
+    """A batch as its last number and a pattern for the rest: `7` is 7 of ``, `3-7.csv` is 7 of `3-*.csv`, `07.csv` is 7
+    of `**.csv`. None if it has no number, or if the rest could be misread."""
     match = _LAST_NUMBER.fullmatch(batch)
     if match is None or "*" in batch or match[1][-1:].isdecimal():
         return None

@@ -38,7 +38,7 @@ class FileSystem:
             os.close(descriptor)
 
     def replace(self, path: Path, data: bytes) -> None:
-        """Puts a file in the place of another, at one instant, for good."""
+        """Replaces a file by another at one instant, and flushes that to the disk."""
         temporary = path.with_name(path.name + ".new")
         self.create(temporary, data)
         self._rename(temporary, path)
@@ -54,7 +54,7 @@ class FileSystem:
         self._fsync(descriptor)
 
     def truncate(self, descriptor: int, size: int) -> None:
-        """Cuts a file off, for good."""
+        """Cuts a file off, and flushes that to the disk."""
         self._truncate(descriptor, size)
         self._fsync(descriptor)
 
@@ -77,7 +77,7 @@ class FileSystem:
         """The store is closed."""
 
     def make_folder(self, path: Path) -> None:
-        """Makes a folder with those above it, for good, unless it exists."""
+        """Makes a folder with those above it, and flushes that to the disk, unless it exists."""
         missing = [folder for folder in (path, *path.parents) if not folder.exists()]
         for folder in reversed(missing):
             self._make(folder)
@@ -125,7 +125,7 @@ class OwnDescriptor:
             _OPEN.add(self)
 
     def close(self) -> None:
-        """Gives up the file; again is no error."""
+        """Closes the file. Calling it again is no error."""
         number, self.number = self.number, None
         if number is not None:
             with contextlib.suppress(OSError):

@@ -89,8 +89,8 @@ class JournalWriter:
         self._descriptor = OwnDescriptor(lambda: files.open_to_append(path))
 
     def append(self, record: JournalRecord | BatchNote) -> None:
-        """Writes a record for good. If that fails, the journal is as before; if not even that can be restored, it is
-        broken and refuses everything else."""
+        """Writes a record and flushes it to the disk. If that fails, the journal is as before; if even that cannot be
+        restored, it is broken and refuses everything else."""
         if self.is_broken:
             raise errors.needs_reopening(self.path)
         descriptor = self._descriptor.number

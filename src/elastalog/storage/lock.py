@@ -1,7 +1,7 @@
-"""One writer at a time: an advisory lock on a file that names its holder. And readers at ease: nothing is removed while
-they read.
+"""One writer at a time: an advisory lock on a file that names its holder. And readers in peace: no file is removed
+while they read.
 
-The system gives a lock up when its holder ends, however that happens, so a lock file left behind is no lock.
+The system releases a lock when its holder ends, however that happens, so a lock file that is left behind locks nothing.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def reading(path: Path) -> Iterator[None]:
 
 
 def unread(path: Path) -> AbstractContextManager[bool]:
-    """Whether no one is reading; then no one can begin to until the end of the block."""
+    """Whether there is no reader; if so, none can begin until the end of the block."""
     return _locked(path, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 

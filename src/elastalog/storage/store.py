@@ -85,8 +85,8 @@ class Store(RecordedEpochs):
         files: FileSystem | None = None,
         write_elsewhere: WriteElsewhere | None = None,
     ) -> Store:
-        """Makes a store of a first epoch. Until its end there is no store; an attempt that did not finish is done
-        again. `write_elsewhere`: writes the files of some relations in a way of its own; the others are fetched."""
+        """Makes a store of a first epoch. There is no store until this returns; an attempt that did not finish can be
+        repeated. `write_elsewhere`: writes the files of some relations in its own way; the others are fetched."""
         files = files or FileSystem()
         refuse_existing(root)
         try:

@@ -135,7 +135,7 @@ class SparkBackend:
         return placement
 
     def _plan_for(self, stratum: LogicalStratum, placement: Placement, files: Mapping[str, FiledRelation]) -> SharePlan:
-        """The plan of tasks, now that what they read is known."""
+        """The plan of the tasks, now that the files that they read are known."""
         plan = placement.plan
         assert plan is not None
         if plan.decomposes and not plan.is_for_one and self._may_exchange(stratum):
@@ -144,15 +144,15 @@ class SparkBackend:
         return self._place(stratum, placement).plan or plan
 
     def _may_exchange(self, stratum: LogicalStratum) -> bool:
-        """Whether tasks may exchange where they need not."""
+        """Whether tasks may exchange facts although the stratum decomposes."""
         has_choices = any(self.program.relations[name].choices for name in stratum.relations)
         has_levels = self.annotation.support is Support.LEVELS and not self.annotation.is_global
         is_hindered = has_choices or stratum.aggregate is not None or stratum.number in self._jobs.value_makers
         return has_levels and not is_hindered
 
     def _after_failure(self, stratum: LogicalStratum) -> Placement:
-        """Where a stratum is evaluated after tasks could not: by tasks again, if all that hindered them were values
-        that each numbered for itself."""
+        """Where a stratum is evaluated after tasks have failed: by tasks again, if they failed only because each had
+        numbered new values for itself."""
         return self.placement(stratum) if self._jobs.is_hindered else FALLEN_BACK
 
     def _is_read_here(self, name: str) -> bool:
@@ -191,8 +191,7 @@ class SparkBackend:
     def _evaluated_by_tasks(
         self, stratum: LogicalStratum, files_of: Callable[[str], FiledRelation], explicit: Explicit | None = None
     ) -> Outcome | None:
-        """What came of the evaluation of a stratum in tasks, anew if explicit changes are given; None if it is for the
-        driver."""
+        """What came of a stratum that tasks evaluate, anew if explicit changes are given; None if the driver must."""
         placement = self.placement(stratum)
         while placement.plan is not None:
             files = {name: files_of(name) for name in placement.plan.relations}
@@ -224,7 +223,7 @@ class SparkBackend:
         return outcomes
 
     def _is_given(self, stratum: LogicalStratum) -> bool:
-        """Whether a stratum is explicit facts with levels, in files only."""
+        """Whether a stratum has only explicit facts with levels, and has them in files only."""
         is_bare = not (stratum.clauses or stratum.is_folded or stratum.dominance) and not any(
             self.program.relations[name].choices for name in stratum.relations
         )
@@ -240,7 +239,7 @@ class SparkBackend:
             self.relations.take_given(name, deleted.get(name, nothing), inserted.get(name, nothing))
 
     def _known_placement(self, stratum: LogicalStratum) -> Placement:
-        """Where the stratum was last evaluated, or is best evaluated."""
+        """Where the stratum was evaluated last; if it was not, where it is best evaluated."""
         known = self.placements.get(stratum.number)
         return self._place(stratum, self.placement(stratum)) if known is None else known
 
@@ -296,7 +295,7 @@ class SparkBackend:
             self.kernel.refold(stratum)
 
     def rebuild(self, stratum: LogicalStratum) -> int:
-        """Evaluates the stratum anew in tasks or in the driver; tasks also tell what is different."""
+        """Evaluates the stratum anew in tasks or in the driver; tasks also tell what has changed."""
         relations, own = self.relations, frozenset(stratum.relations)
         if stratum.clauses or stratum.aggregate is not None:
             explicit = self._explicit_of(stratum)

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A session, and `new_folder`, which makes a folder that driver and executors see, for things of a kind, and
-    tells its location."""
+    """A Spark session, and `new_folder`, which makes a folder for things of a kind that driver and executors see, and
+    returns its location."""
 
     spark: SparkSession
     new_folder: Callable[[str], str]

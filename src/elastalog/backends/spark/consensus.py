@@ -40,7 +40,7 @@ Others: TypeAlias = dict[bool, tuple[int, Vector]]
 
 
 def renumbered(rows: Matrix, bases: Sequence[Base], others: Others) -> Matrix:
-    """Rows that begin with a fact, with other words in the place of those of new values. Records stay."""
+    """Rows that begin with a fact, the words of new values replaced by others. Records are left as they are."""
     changed = rows.copy()
     for column, base in enumerate(bases):
         first, words = others[base is Base.SYMBOL]
@@ -51,7 +51,7 @@ def renumbered(rows: Matrix, bases: Sequence[Base], others: Others) -> Matrix:
 
 
 class IdConsensus:
-    """What one task knows of it. Until something is agreed on, all words are the driver's."""
+    """One task's view of the consensus. Until something is agreed on, all words are the driver's."""
 
     def __init__(self, sent: Values, dictionary: Dictionary) -> None:
         self._dictionary = dictionary
@@ -92,7 +92,7 @@ class IdConsensus:
             self._extend(False, own + np.int32(WIDE))
 
     def _extend(self, is_of_texts: bool, more: Vector) -> None:
-        """More values are agreed on, in this order, which the task knows by these words."""
+        """Adds values that were agreed on, in this order; `more` are their words in this task."""
         first, known = self._own[is_of_texts]
         own = np.concatenate((known, more))
         agreed = np.empty(len(own), np.int32)
@@ -109,7 +109,8 @@ class IdConsensus:
 
 
 class Renumbering:
-    """From the words of one task to those of the driver, whose dictionary takes the values that the task has made."""
+    """Translates the words of one task into those of the driver, whose dictionary takes the values that the task has
+    made."""
 
     def __init__(self, sent: Values, made: MadeValues, dictionary: Dictionary) -> None:
         self._sent = sent
@@ -173,8 +174,8 @@ class Renumbering:
 
 
 def _taken(values: Any, first: int, made: Any, encode: Callable[[Any], Vector]) -> Vector:
-    """The ids that made values have in the driver: in their order, where these are the first new ones since it sent
-    what it had."""
+    """The ids that made values have in the driver. They keep their order if they are the first new ones since the
+    driver sent its dictionary."""
     if first != len(values):
         return encode(made)
     values.extend(made)
@@ -183,8 +184,8 @@ def _taken(values: Any, first: int, made: Any, encode: Callable[[Any], Vector]) 
 
 
 def with_numbers_of_driver(spec: StratumSpec, results: list[Result], dictionary: Dictionary) -> list[Result]:
-    """Results whose files have the words of the driver's dictionary, which takes what tasks have made. A failure, if
-    tasks have agreed on other numbers than these: facts are where agreed numbers say."""
+    """Results whose files have the words of the driver's dictionary, which takes what tasks have made. They are a
+    failure if tasks have agreed on other numbers: facts lie where the agreed numbers say."""
     for result in results:
         if result.made is None:
             continue

@@ -45,7 +45,7 @@ def evaluate_together(spec: StratumSpec, share: int) -> Result:
 
 
 def together(spec: StratumSpec, share: int, work: Callable[[Messages], Result]) -> Result:
-    """Does work that needs all tasks; if it cannot be done here, the others are told."""
+    """Does work that needs all tasks; if this one cannot do its part, the others are told."""
     messages = _messages(spec, share)
     try:
         result = work(messages)
@@ -63,7 +63,7 @@ def together(spec: StratumSpec, share: int, work: Callable[[Messages], Result]) 
 
 
 def _messages(spec: StratumSpec, share: int) -> Messages:
-    """What the task of a share gives and takes by."""
+    """The messages of the task of a share, in the way that was chosen."""
     if spec.rounds is not None:
         return StagedMessages(spec.folder, share, spec.shares, spec.rounds)
     folder = attempt_folder(spec)
@@ -117,13 +117,13 @@ class ExchangingTask:
         self._relation_at = {copy.name: copy.relation for copy in spec.plan.copies} | {name: name for name in self.own}
 
     def make_heads(self, name: str) -> None:
-        """Makes the relation for the heads in a relation, empty."""
+        """Makes an empty relation for the derived heads of a relation."""
         self.relations[head_name(name)] = KernelRelation(head_name(name), self.widths[name], is_annotated=True)
 
     # --- facts, as tasks give them to each other ---------------------------------------------------------------------
 
     def agree(self) -> None:
-        """Before heads that were just derived are given to anybody: tasks agree on the numbers of new values."""
+        """Tasks agree on the numbers of new values, before they give the heads that were just derived to each other."""
         if self.spec.agrees:
             self.messages.exchange({}, self.consensus.news())
             self.consensus.agree(self.messages.notes)
@@ -133,7 +133,8 @@ class ExchangingTask:
         return self.consensus.outward(rows, self.spec.program.relations[name].bases)
 
     def given(self, name: str, rows: Matrix, routing: Routing | None, count: Vector | None = None) -> Outgoing:
-        """Rows that begin with a fact of a relation, for those who want such facts; None: all do."""
+        """Rows that begin with a fact of a relation, addressed to the tasks that want such facts; without a routing, to
+        all."""
         told = self.outward(name, rows)
         if routing is None:
             return Outgoing(told, np.full(len(rows), EVERYWHERE, np.int32), count)
@@ -154,7 +155,7 @@ class ExchangingTask:
         return found
 
     def note_values(self, result: Result) -> bool:
-        """Notes what all tasks have made, if that is anything, in the result of one of them."""
+        """Notes the values that all tasks have made in the result of the first one."""
         if not self.consensus.is_empty and not self.share:
             result.made = self.consensus.values
         return True
@@ -192,7 +193,7 @@ class ExchangingEvaluation(ExchangingTask):
                 heads.used = 0
 
     def restore(self, copy: Copy, saved: SavedState) -> None:
-        """A copy as it was saved in the stage before."""
+        """Restores a copy from the state that was saved in the stage before."""
         relation = self.relations[copy.name]
         facts = read_words((saved.files[copy.name],), self.spec.width(copy))
         if relation.is_annotated:
@@ -201,7 +202,7 @@ class ExchangingEvaluation(ExchangingTask):
             relation.load(facts.words)
 
     def save(self, iteration: int, start: Mapping[str, int]) -> SavedState:
-        """Writes the copies, from which another task goes on in the next stage."""
+        """Writes the copies, from which a task of the next stage goes on."""
         files = {}
         for copy in self.own_copies:
             relation = self.relations[copy.name]

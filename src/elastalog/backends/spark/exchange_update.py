@@ -133,7 +133,8 @@ class ExchangingUpdate(ExchangingTask):
         self.gain()
 
     def lose(self) -> None:
-        """Takes away the old derivations through deleted facts and what changed below, and so on to the end."""
+        """Takes away the old derivations through deleted facts and through what changed below, until nothing more is
+        lost."""
         delta = {**self.below, **self.deleted}
         self._mark(delta, DELTA, 0)
         is_first = True
@@ -154,8 +155,8 @@ class ExchangingUpdate(ExchangingTask):
             is_first = False
 
     def recover(self) -> None:
-        """Looks for the lost facts backwards, in what was there before the delta of gains. All tasks look for all of
-        them, each among the derivations that it can find."""
+        """Looks backwards for other derivations of the lost facts, among the facts that were there before the delta of
+        gains. All tasks look for all lost facts, each among the derivations that it can find."""
         self._mark(self.below, DELTA, LOST)
         for name, entries in self.inserted.items():
             bookkeeping.make_explicit(entries, self.relations[name].touched)
@@ -170,7 +171,7 @@ class ExchangingUpdate(ExchangingTask):
         self._offered(self._sent(found))
 
     def gain(self) -> None:
-        """Offers the derivations through what came to their heads, which settle level by level."""
+        """Offers the derivations through new facts to their heads, which settle level by level."""
         delta: Lists | None = {**self.below, **self.inserted}
         while delta is not None:
             self._offered(self._given_to_owners(delta, GAINS))
@@ -178,7 +179,7 @@ class ExchangingUpdate(ExchangingTask):
             delta = self._settled()
 
     def written(self) -> Iterator[FileWritten]:
-        """What has changed in the facts that this task owns."""
+        """Writes what has changed in the facts that this task owns."""
         for name in self.own:
             relation = self.relations[self.owner_copies[name]]
             transaction.changed_entries(relation, is_level_change=False)
@@ -237,7 +238,7 @@ class ExchangingUpdate(ExchangingTask):
                 self.waiting.setdefault(level, []).append((name, lowered[lowest[is_lower] == level]))
 
     def _settled(self) -> Lists | None:
-        """The facts that wait for the lowest level of all tasks get it, in all copies. None: none waits."""
+        """Facts that wait for the lowest level of all tasks get it, in all copies. None if no fact waits."""
         candidates: dict[str, list[Vector]] = {}
         level: int | None = None
         while self.waiting and not candidates:
@@ -331,13 +332,13 @@ class ExchangingUpdate(ExchangingTask):
         }
 
     def _told_to_copies(self, words: Mapping[str, Matrix]) -> Lists | None:
-        """Tells all copies of facts that were lost. Returns the entries of this task's copies, None if there was
-        nothing to tell anywhere."""
+        """Tells all copies of facts that were lost. Returns the entries of this task's copies; None if no task had any
+        to tell of."""
         messages = self.exchange(self._for_copies(words))
         return self._in_copies(messages, None) if messages else None
 
     def _in_copies(self, messages: Iterable[Message], level: int | None) -> Lists:
-        """The entries of facts that owners speak of, in the copies of this task; settled, if a level is given."""
+        """The entries of the facts that owners name, in the copies of this task; they settle if a level is given."""
         arrived: dict[str, list[Matrix]] = {}
         for message in messages:
             arrived.setdefault(message.address, []).append(message.rows)

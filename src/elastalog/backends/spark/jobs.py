@@ -1,5 +1,5 @@
-"""Spark jobs that can be given up, by a limit of the user, by Ctrl-C, or because a stratum's budget is spent; and what
-is told of them: their title, the rounds that they have reached, a line of the log when they have ended."""
+"""Spark jobs that can be cancelled: by a limit of the user, by Ctrl-C, or because the budget of a stratum is spent. And
+what is told of them: their title, the rounds that they have reached, and a line of the log at their end."""
 
 from __future__ import annotations
 
@@ -85,8 +85,8 @@ def run_tasks(
 
 @contextmanager
 def titled(spark: SparkSession, title: str) -> Iterator[None]:
-    """Spark's pages show jobs that this thread starts under a title, in the group `elastalog`; in that of the caller if
-    there is one, since the caller will cancel by it."""
+    """Jobs that this thread starts in the block have a title on Spark's pages, and the group `elastalog`; or the
+    caller's group, if there is one, since the caller will cancel by it."""
     context = spark.sparkContext
     names = ("spark.job.description", "spark.jobGroup.id")
     before = {name: context.getLocalProperty(name) for name in names}
@@ -146,7 +146,7 @@ def _is_cancelled(error: BaseException) -> bool:
 
 
 def _is_without_barrier(error: BaseException) -> bool:
-    """Whether Spark refused to start a stage in barrier mode: for want of slots, or since they come and go."""
+    """Whether Spark refused to start a stage in barrier mode: there are too few slots, or their number changes."""
     return (
         re.search(r"(?i)barrier execution mode does not|barrier stage that requires more slots", str(error)) is not None
     )
@@ -157,7 +157,7 @@ def _is_missing_package(error: BaseException) -> bool:
 
 
 def _reason(error: BaseException) -> str:
-    """The last line of the Python error in what Spark says, or how the last task ended, or its first line."""
+    """The last line of the Python error in what Spark says; otherwise how the last task ended, or the first line."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     told = [line for line in lines if re.match(r"[A-Za-z_.]*(Error|Exception): ", line) and not line.startswith("org.")]
     told += [line.rpartition("Exception: ")[2] for line in lines if "most recent failure: " in line]

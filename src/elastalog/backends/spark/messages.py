@@ -62,8 +62,7 @@ class Outgoing:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """The rows of one task for an address that are for this task, maybe none. `note`: what the sender says about
-    them."""
+    """The rows that one task gives this one for an address, if any. `note`: what the sender says about them."""
 
     address: str
     rows: np.ndarray
@@ -99,8 +98,8 @@ class Messages:
         self._is_far = is_address(folder)
 
     def exchange(self, outgoing: Mapping[str, Outgoing], note: Any = None) -> list[Message]:
-        """Gives and takes: all tasks must call it equally often. Returns the messages of all tasks, this one included;
-        none if no task gave any. Raises TaskFailed if a task has failed."""
+        """Gives rows to the other tasks and takes theirs. All tasks must call it equally often. Returns the messages of
+        all tasks, this one included; none if no task gave any. Raises TaskFailed if a task has failed."""
         self._round += 1
         packed = {address: self._packed(out) for address, out in outgoing.items() if len(out.rows)}
         self._write(packed, note)
@@ -118,8 +117,8 @@ class Messages:
         return messages
 
     def _forget(self) -> None:
-        """Removes the own file of the round before: a task that writes a file has read those of the round before. At an
-        address all go in the end, in one request."""
+        """Removes this task's file of the round before: a task that has written a file has read all those of the round
+        before. At an address all files go at the end, in one request."""
         if not self._is_far and self.shares > 1:
             remove([inside(self.folder, round_name(self.share, self._round - 1))])
 
@@ -150,7 +149,7 @@ class Messages:
         return _Packed(ordered, tuple(bounds.tolist()))
 
     def _write(self, packed: Mapping[str, _Packed] | None, note: Any) -> None:
-        """Writes the file of this round; None: this task has failed."""
+        """Writes the file of this round; None says that this task has failed."""
         if self.shares > 1:
             content = self._content(packed, note, self._others(self.share))
             self.sent += sum(memoryview(part).nbytes for part in content)
@@ -172,7 +171,7 @@ class Messages:
         return [share for share in range(self.shares + 1) if share != sender]
 
     def _read(self, read_into: ReadInto, readers: Sequence[int]) -> dict[str, np.ndarray]:
-        """What another task gives this one, by address; notes what it says. `readers`: whose rows there are."""
+        """What another task gives this one, by address; its note is kept. `readers`: whose rows the file has."""
         length = int.from_bytes(_bytes(read_into, 0, _LENGTH), "little")
         header = json.loads(_bytes(read_into, _LENGTH, length))
         if header["failed"]:
@@ -198,8 +197,8 @@ def round_name(share: int, number: int) -> str:
 
 
 def rounds_reached(folder: str) -> int:
-    """The latest round of the tasks whose attempts have their folders in one; 0 if there is none. For the driver, which
-    looks while they go on."""
+    """The latest round that tasks have reached, by the files below the folder of their stratum; 0 if there is none. The
+    driver asks while they run."""
     names = map(name_in, files_at(folder).listed(folder))
     return max((int(name.partition("-")[0]) for name in names if name.endswith(_ROUND)), default=0)
 
@@ -211,7 +210,7 @@ def _bytes(read_into: ReadInto, offset: int, number: int) -> bytearray:
 
 
 def _divided(words: np.ndarray, shapes: Iterable[tuple[int, int]]) -> Iterator[np.ndarray]:
-    """One after the other, the blocks of which `shapes` has the number of rows and the words per row."""
+    """The blocks that lie in `words` one after the other; `shapes` has the rows and the words per row of each."""
     start = 0
     for rows, width in shapes:
         yield words[start : start + rows * width].reshape(rows, width)
@@ -253,8 +252,8 @@ def distribute(rows, count, shares, ordered, bounds):
 
 @operator(types.void, MATRIX, MATRIX, TABLE, INT, WORDS, INT)
 def add_counts(block, rows, table, shift, count, first):
-    """Counts facts that were inserted once each, and whose number is in the last column of the block, as often as that
-    says: those from row `first` on."""
+    """Adds the counts in the last column of a block to its facts, which were inserted with a count of 1: to those from
+    row `first` on."""
     width = rows.shape[1]
     mask = uint64(table.shape[0] - 1)
     high = uint64(shift)
@@ -304,8 +303,8 @@ _TOLD = 512
 
 @contextmanager
 def opened_when_there(folder: str, name: str) -> Iterator[ReadInto]:
-    """A file of another task in the folder of the attempt, when it is there. If that task dies, Spark hears of it, and
-    then ends this one too."""
+    """Opens a file of another task in the folder of the attempt as soon as it is there. If that task dies, Spark hears
+    of it and ends this one too."""
     path, files = inside(folder, name), files_at(folder)
     is_far = is_address(folder)
     pause, longest = _PAUSES_AT_AN_ADDRESS if is_far else _PAUSES
@@ -331,6 +330,6 @@ def tell(folder: str, name: str, text: str) -> None:
 
 
 def told(folder: str, name: str) -> str:
-    """The text of a small file of another task, when it is there."""
+    """The text in a small file of another task, as soon as it is there."""
     with opened_when_there(folder, name) as read_into:
         return _bytes(read_into, 0, _TOLD).decode().rstrip()

@@ -1,5 +1,6 @@
-"""Where a stratum is evaluated, in the driver or by tasks, and why; by how many tasks, how they are run, and how values
-that many facts have are kept from giving one task most of the work. One line of the log for every stratum says so."""
+"""Where a stratum is evaluated, in the driver or by tasks, and why; by how many tasks, and how these run; and how
+values that many facts have are kept from giving one task most of the work. The log has a line about it for every
+stratum."""
 
 from __future__ import annotations
 
@@ -47,7 +48,7 @@ _TOO_MUCH = 1.5
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where, in words why, and the plan of tasks if there are any."""
+    """Where a stratum is evaluated, why in words, and the plan of the tasks if there are any."""
 
     where: Where
     why: str
@@ -110,8 +111,8 @@ def choose(
 
 
 def _why_whole(plan: SharePlan, annotation: Annotation, has_made_values: bool, is_hindered: bool) -> str | None:
-    """Why several tasks cannot do a stratum by their plan, which one can, by the kernel; None if they can.
-    `is_hindered`: by values that have been made."""
+    """Why one task has to evaluate a stratum by the kernel, and several cannot by their plan; None if they can.
+    `is_hindered`: by values that tasks have made."""
     if has_made_values and any(shows_numbers_of_texts(clause) for clause in plan.stratum.clauses):
         return "rules make texts that have no number yet, and look at their numbers"
     if plan.decomposes:
@@ -124,8 +125,8 @@ def _why_whole(plan: SharePlan, annotation: Annotation, has_made_values: bool, i
 
 
 def spared(placement: Placement, stratum: LogicalStratum, part: float, shares: int) -> Placement:
-    """The placement, or, where one value makes up too large a part of what it reads, exchanging tasks: in a stratum
-    that decomposes, facts with the same value stay together, and one task would have most of the work."""
+    """The placement; or exchanging tasks, where one value makes up too large a part of what the stratum reads. In a
+    stratum that decomposes, facts with the same value stay together, and one task would have most of the work."""
     if shares < _MANY_SHARES or part <= _TOO_MUCH / shares:
         return placement
     why = f"one value is in {part:.0%} of the facts of an input, too many for one of {shares} tasks"
@@ -133,8 +134,8 @@ def spared(placement: Placement, stratum: LogicalStratum, part: float, shares: i
 
 
 def working_set(program: LogicalProgram, stratum: LogicalStratum, sizes: Mapping[str, int]) -> int:
-    """An estimate of the bytes that evaluating a stratum takes: what it reads, and as much again for what follows from
-    that, eight times as much under recursion. A rule of thumb: the result is not known beforehand."""
+    """An estimate of the bytes that evaluating a stratum takes: what it reads, and as much again for what it derives,
+    eight times as much under recursion. This is a rule of thumb: the size of the result is not known before."""
     read = sum(size * (_BYTES_A_FACT + 4 * program.relations[name].width) for name, size in sizes.items())
     return read * (1 + (_GROWTH_OF_RECURSION if stratum.is_recursive else 1))
 
@@ -176,7 +177,7 @@ class Heavy:
 
 
 def heavy_words(read: Mapping[str, FiledRelation], shares: int) -> Heavy:
-    """The words that make up such a part of a column that the task that gets them has half as much again to do as
+    """The words that make up so much of a column that the task that gets them has half as much again to do as the
     others."""
     if shares < 2:
         return Heavy()
@@ -191,8 +192,8 @@ def heavy_words(read: Mapping[str, FiledRelation], shares: int) -> Heavy:
 
 
 def _parts(filed: FiledRelation, shares: int) -> dict[int, float]:
-    """For every heavy word of a relation, the part of a column that it makes up. Changes since the state was written
-    are left out: they are a small part of it."""
+    """How large a part of a column every heavy word of a relation makes up. Changes since the state was written are
+    left out, since they are a small part of it."""
     total = sum(file.rows for file in filed.base)
     least = max(SETTINGS.spark_skew_from, total / (2 * shares))
     with ExitStack() as opened:
@@ -243,8 +244,8 @@ def routings(plan: SharePlan, shares: int, heavy: tuple[int, ...]) -> dict[str, 
 
 
 def treatments(plan: SharePlan) -> dict[str, Treatment] | None:
-    """For every shared copy, whether facts with a heavy word are spread or everywhere: of the atoms of a clause that
-    hold its pivot exactly one is spread, and none that is negated. None if there is no such choice, or if the stratum
+    """For every shared copy, whether facts with a heavy word are spread or everywhere: among the atoms of a clause with
+    its pivot exactly one is spread, and no negated one is. None if there is no such choice, or if the stratum
     decomposes and facts must stay together."""
     copies = [copy.name for copy in plan.copies if copy.column is not None]
     if plan.decomposes or len(copies) > _MOST_COPIES:
@@ -303,7 +304,7 @@ _WAYS: tuple[Way, ...] = ("network", "files", "stages")
 
 @dataclass(slots=True)
 class Ways:
-    """Which way a session of Spark takes; the log tells when that is one stage per round."""
+    """The way in which the tasks of a Spark session exchange; the log tells if that is one stage per round."""
 
     spark: SparkSession
     _found: Way | None = None
@@ -314,7 +315,7 @@ class Ways:
         return self._found
 
     def no_barrier(self, why: str) -> None:
-        """Tasks could not be run together, so they are not, from now on."""
+        """From now on tasks are not run at the same time, since they could not be."""
         self._found = "stages"
         log.info("tasks that exchange run one stage a round: %s", why)
 

@@ -38,7 +38,7 @@ S = TypeVar("S")
 
 
 class SparkRelations:
-    """The relations of a kernel that has some of them evicted, and the files of relations, in a folder."""
+    """The relations of a backend: some are in the kernel, others evicted from it and in files."""
 
     def __init__(self, kernel: KernelBackend, annotation: Annotation, folder: str) -> None:
         self.files = RelationFiles()
@@ -121,7 +121,8 @@ class SparkRelations:
         return Fetched(before.facts, before.changes, pending.read(self._width(name)))
 
     def before(self, name: str, routing: Routing | None = None) -> FiledRelation:
-        """A relation in files as it was before the update under way; they are shared as given, if there were none."""
+        """The files of a relation as it was before the update under way. If there are none they are written, shared by
+        the routing."""
         filed = self.files.current.get(name)
         if filed is None:
             filed = write_shares(self.folder, name, self._kernel.states.before(name), routing, self.annotation)
@@ -129,7 +130,7 @@ class SparkRelations:
         return filed
 
     def pending(self, name: str) -> Pending | None:
-        """What the update under way has changed in a relation, in files. None: nothing."""
+        """The files of what the update under way has changed in a relation; None if it has changed nothing."""
         pending, kernel = self.files.pending.get(name), self._kernel
         if pending is None and (kernel.is_changed(name) or kernel.is_replaced(name)):
             changes = kernel.states.changed_in(name)
@@ -145,8 +146,8 @@ class SparkRelations:
         return self.before(name) if pending is None else pending.after
 
     def take(self, name: str, pending: Pending, *, is_read_here: bool) -> None:
-        """What tasks have made of a relation becomes a part of the update under way. It stays in the driver's memory
-        only if strata are evaluated there that read it."""
+        """Makes what tasks have done to a relation a part of the update under way. The relation stays in the driver's
+        memory only if strata that read it are evaluated there."""
         self.files.pending[name] = pending
         if name not in self._kernel.evicted:
             if self.annotation.is_kept and is_read_here:
@@ -155,8 +156,8 @@ class SparkRelations:
                 self._kernel.evict(name)
 
     def take_given(self, name: str, deleted: Matrix, inserted: Matrix) -> None:
-        """Explicit facts come to a relation that is in files only, and go: all that the update under way changes in it,
-        where its facts have levels."""
+        """Explicit facts of a relation that is in files only are deleted and inserted. Nothing else changes in it
+        during the update, and its facts have levels."""
         here, gone = np.zeros(len(inserted), np.int32), np.full(len(deleted), GONE, np.int32)
         changes = StateChanges(
             np.concatenate((inserted, deleted)),
@@ -220,8 +221,8 @@ class FilesOfTasks:
         return self._relations.filed(relation)
 
     def each(self, function: Callable[[S], T], items: Iterable[S]) -> list[T]:
-        """What a function makes of every item, each in a task; in the driver, if executors may see nothing but an
-        address."""
+        """What a function returns for every item. A task calls it for each; the driver does if executors may see
+        nothing but an address."""
         given = list(items)
         if is_address(self._relations.folder):
             return [function(item) for item in given]

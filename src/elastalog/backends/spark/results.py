@@ -85,7 +85,8 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class TaskCosts:
-    """What the tasks of a stratum took: the longest, the longest wait, the most memory of any, the bytes of all."""
+    """What the tasks of a stratum took: the time of the longest, the longest wait, the most rounds, the most memory of
+    any, and the bytes that all exchanged."""
 
     seconds: float = 0.0
     waited: float = 0.0

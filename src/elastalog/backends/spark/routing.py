@@ -24,8 +24,8 @@ Treatment = Literal["dealt", "spread", "everywhere", "first"]
 
 @dataclass(frozen=True, slots=True)
 class Routing:
-    """Facts go to one of `shares` tasks by their word in `column`; those with a heavy word there as `treatment` says.
-    `column` None: all tasks hold all facts, or the `first` one."""
+    """Facts go to one of `shares` tasks by their word in `column`; those with a heavy word there go as `treatment`
+    says. Without a `column` all tasks hold all facts, or only the `first` one does."""
 
     column: int | None
     shares: int
@@ -52,7 +52,7 @@ class Routing:
 
     @property
     def of_owners(self) -> Routing:
-        """This routing for owners alone: of what several tasks hold, only the owner has it."""
+        """This routing for owners alone: a fact that several tasks hold goes to the one that owns it."""
         if self.column is None:
             return replace(self, treatment="first")
         return replace(self, treatment="dealt") if self.treatment == "everywhere" else self

@@ -52,8 +52,8 @@ _SECONDS_BETWEEN_LOOKS = 1.0
 
 
 class StratumJobs:
-    """Runs the jobs of a backend. `value_makers`: the strata of which several tasks have made new values, and could not
-    go on; `is_hindered`: those of the last job, by that alone."""
+    """Runs the jobs of a backend. `value_makers`: strata of which several tasks have made new values, and could not go
+    on; `is_hindered`: whether the last job failed for that reason alone."""
 
     def __init__(
         self,
@@ -86,8 +86,8 @@ class StratumJobs:
         self.is_hindered = False
 
     def routings(self, plan: SharePlan) -> Mapping[str, Routing]:
-        """How tasks share every copy: as in the last evaluation of the stratum, if there was one. Tasks that exchange
-        must not be more than there are slots now."""
+        """How tasks share every copy: as in the last evaluation of the stratum, if there was one. There must not be
+        more exchanging tasks than there are slots now."""
         known = self._routings.get(plan.stratum.number)
         if known is None or known.keys() != {copy.name for copy in plan.copies}:
             return routings(plan, self.shares(plan), ())
@@ -97,7 +97,7 @@ class StratumJobs:
         return known
 
     def share_as(self, plan: SharePlan, name: str, filed: FiledRelation | None) -> None:
-        """Tasks will share copies in the way in which the files of an own relation are shared, if they are."""
+        """Makes tasks share the copies in the way in which the files of an own relation are shared, if they are."""
         routing = None if filed is None else filed.routing
         if routing is not None and routing != self.owners(plan, name):
             found = routings(plan, routing.shares, routing.heavy)
@@ -109,8 +109,8 @@ class StratumJobs:
         return self.routings(plan)[plan.owner(relation).name].of_owners
 
     def can_agree(self, stratum: int) -> bool:
-        """Whether tasks that exchange may agree on the numbers of values that they are known to make: not where each
-        round is a stage, in which they begin anew."""
+        """Whether exchanging tasks may agree on the numbers of values that they are known to make. They cannot where
+        each round is a stage, in which they begin anew."""
         return stratum in self.value_makers and self._ways.way() != "stages"
 
     def shares(self, plan: SharePlan) -> int:
@@ -254,7 +254,7 @@ class StratumJobs:
     def _results(
         self, spec: StratumSpec, work: Work, shares: tuple[int, ...], look: Callable[[], None], news: StratumNews
     ) -> list[Result]:
-        """What tasks have to say in the end."""
+        """The results of the tasks, after all rounds."""
 
         def run(given: StratumSpec, are_together: bool) -> list[Result]:
             task = partial(work, given)
@@ -284,7 +284,7 @@ class StratumJobs:
 
 
 class _Budget:
-    """Whether a task has said that the budget is spent; at an address it is asked for now and then only."""
+    """Looks whether a task has said that the budget is spent; at an address only now and then."""
 
     def __init__(self, folder: str) -> None:
         self._location = inside(folder, OVER_BUDGET)

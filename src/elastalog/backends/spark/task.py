@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 
 def nothing_more(maintenance: Any) -> None:
-    """The procedure where nothing is left to a strategy: aggregates are folded again in one way only."""
+    """The procedure where a strategy has nothing to decide: aggregates are folded again in one way only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +148,8 @@ class StratumSpec:
         return gone, come
 
     def start(self, copy: Copy, share: int) -> Matrix:
-        """The facts of an own relation that a task starts from: those that are explicit. Those of an aggregate never
-        are, though that of an empty group may have level 0; but facts that were numbered keep their numbers."""
+        """The facts of an own relation that a task starts from: the explicit ones. Those of an aggregate are never
+        explicit, though that of an empty group may have level 0; but facts that were numbered keep their numbers."""
         aggregate = self.plan.stratum.aggregate
         if aggregate is None:
             return self._explicit(copy, share)
@@ -210,8 +210,9 @@ def evaluate_alone(spec: StratumSpec, share: int) -> Result:
 
 
 def note_values(spec: StratumSpec, dictionary: Dictionary, result: Result) -> bool:
-    """Notes the values that a task has made. False if they hinder it: they do not if no other task needs them, and if
-    nothing was computed with their numbers, or no other task makes any: the driver gives them the same."""
+    """Notes the values that a task has made. Returns False if it cannot go on with them: another task needs them, or
+    rules have computed with their numbers while other tasks make values too. Otherwise the driver gives them its own
+    numbers."""
     if spec.values.is_outgrown_by(dictionary):
         made = spec.values.made_in(dictionary)
         is_shown = made.texts and any(shows_numbers_of_texts(shared.clause) for shared in spec.plan.clauses)
@@ -223,7 +224,7 @@ def note_values(spec: StratumSpec, dictionary: Dictionary, result: Result) -> bo
 
 
 def written_facts(spec: StratumSpec, share: int, name: str, facts: FactWords) -> Iterator[FileWritten]:
-    """Writes the state of a relation, and what is different in it from the state before, if that is wanted."""
+    """Writes the state of a relation and, if that is wanted, how it differs from the state before."""
     yield FileWritten(name, write_words(spec.folder, name, facts, spec.annotation))
     if spec.is_rebuilt:
         old, _ = snapshot.restored(name, facts.words.shape[1], True, *spec.owned(name, share))
@@ -288,7 +289,8 @@ def maintained(
     written: Callable[[], Iterator[FileWritten]],
     give_up: Callable[[], None] = lambda: None,
 ) -> Result:
-    """What the procedure of a strategy returns, and what it has made and changed; or why it could not."""
+    """Has the procedure of a strategy maintain the stratum, and tells what it returned and what has changed, or why it
+    could not."""
     result = Result(share)
     try:
         returned = perform()
@@ -333,8 +335,8 @@ def groups_concerned(
     explicit: Mapping[str, np.ndarray],
     dictionary: Dictionary,
 ) -> np.ndarray | None:
-    """The words of the groups that an update may concern; None: any. By copy: what is `held`, what changed `below`, and
-    the `explicit` facts of own relations that go or come."""
+    """The words of the groups that an update may concern; None if it may concern any. By copy: the facts `held`, the
+    changes `below`, and the `explicit` facts of own relations that are deleted or inserted."""
     columns = {copy.name: copy.column for copy in plan.copies}
     found = [words[:, column] for name, words in explicit.items() if (column := columns[name]) is not None]
     for name, changes in below.items():

@@ -38,14 +38,14 @@ from elastalog.folders.local import ReadInto
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """The rounds that are over: of each, the file of every share; none of those that states have already. `states`:
-    what the tasks of the last stage have saved, by share; None if they save nothing."""
+    """The rounds that are over: the file of every share for each, none for rounds that the saved states contain
+    already. `states`: what the tasks of the last stage have saved, by share; None if they save nothing."""
 
     files: tuple[tuple[str, ...], ...] = ()
     states: tuple[SavedState | None, ...] = ()
 
     def followed_by(self, results: Iterable[Result]) -> Rounds:
-        """One more stage is over."""
+        """These rounds and that of one more stage."""
         ordered = sorted(results, key=lambda result: result.share)
         is_saved = all(result.state is not None for result in ordered)
         earlier: tuple[tuple[str, ...], ...] = ((),) * len(self.files) if is_saved else self.files
@@ -59,7 +59,7 @@ class Rounds:
 
 
 class RoundEnded(Exception):
-    """The task has given what it has to give in this round; where, says `location`. `state`: what it has saved."""
+    """The task has written what it gives in this round, to `location`. `state`: what it has saved."""
 
     def __init__(self, location: str) -> None:
         super().__init__(location)
@@ -68,7 +68,7 @@ class RoundEnded(Exception):
 
 
 class StagedMessages(Messages):
-    """The rounds of one task within a stage, in which it knows nothing of those before."""
+    """The rounds of one task within a stage. It knows nothing of earlier stages but what they have written."""
 
     remembers = False
 
@@ -82,7 +82,7 @@ class StagedMessages(Messages):
         return self.rounds.states[self.share] if self.rounds.states else None
 
     def go_on(self) -> None:
-        """The state, from which the task goes on, has all rounds but the last."""
+        """The task goes on from a state that contains all rounds but the last."""
         self._round = len(self.rounds.files) - 1
 
     def _write(self, packed: Any, note: Any) -> None:
@@ -193,8 +193,8 @@ def linked(folder: str, share: int, shares: int, token: str, host: str) -> dict[
 
 
 def _links(listening: socket.socket, places: Mapping[int, str], share: int, secret: bytes) -> dict[int, Link]:
-    """Connects with the tasks before this one, and takes the connections of those behind it, in a thread, since all do
-    both. What cannot be had is left out."""
+    """Connects to the tasks before this one and, in a thread, accepts the connections of those behind it: all tasks do
+    both at once. Links that cannot be made are left out."""
     links: dict[int, Link] = {}
     awaited = {other for other in places if other > share}
     accepting = threading.Thread(target=_accept, args=(listening, awaited, secret, links), daemon=True)

@@ -103,8 +103,8 @@ class MadeValues:
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """The part of a dictionary that tasks are given: its texts, or files of them, if they need any. `functions`: those
-    of the user that they apply, pickled."""
+    """The part of a dictionary that tasks are given: texts, or files of them, if tasks need any. `functions`: the
+    functors of the user that they apply, pickled."""
 
     texts: tuple[str, ...]
     patterns: bytes
@@ -116,8 +116,8 @@ class Values:
     def of(
         dictionary: Dictionary, clauses: tuple[Clause, ...], files: TextFiles, *, are_needed: bool = False
     ) -> Values:
-        """All wide numbers, and the texts if they are needed, or if a clause looks into them. The constants of the
-        clauses are among them."""
+        """All wide numbers; and the texts, if they are needed or a clause looks into them. The constants of the clauses
+        are among them."""
         for clause in clauses:
             for constant in _constants(clause):
                 dictionary.encode_value(constant.base, constant.value)
@@ -164,8 +164,8 @@ class Values:
 
 
 def orders_texts(stratum: LogicalStratum, program: LogicalProgram) -> bool:
-    """Whether facts of a stratum are put in the order of their values, and texts are among these: choice domains,
-    subsumption and the numbers of facts do so."""
+    """Whether facts of a stratum are sorted by their values, and texts are among these: choice domains, subsumption and
+    the numbering of facts sort them."""
     ordered = [name for name in stratum.relations if stratum.dominance or program.relations[name].choices]
     if (rule := stratum.numbering) is not None:
         ordered.append(rule.members)
@@ -173,8 +173,8 @@ def orders_texts(stratum: LogicalStratum, program: LogicalProgram) -> bool:
 
 
 def may_agree(stratum: LogicalStratum) -> bool:
-    """Whether tasks may agree on the numbers of values that the clauses of a stratum make: not of records, whose
-    numbers are made of numbers."""
+    """Whether tasks may agree on the numbers of the values that the clauses of a stratum make. They cannot for records,
+    whose numbers are made of numbers."""
     return not any(is_constructor(apply.functor) for clause in stratum.clauses for apply in clause.applications)
 
 
@@ -234,7 +234,8 @@ def functors_in(clauses: Iterable[Clause]) -> set[str]:
 
 
 def stays_here(clauses: Iterable[Clause], functions: Functions) -> str | None:
-    """The functor that cannot go to tasks, None if all can: one of a large library, and one that cannot be pickled."""
+    """The functor that cannot be sent to tasks, since its library is too large or it cannot be pickled; None if all
+    can."""
     names = sorted(name for name in functors_in(clauses) if name in functions)
     for name in names:
         function = functions[name]

@@ -86,7 +86,7 @@ def read_changes(
 
 
 def write_anew(path: str, folder: str, name: str, change: Callable[[Matrix], Matrix]) -> str:
-    """Writes a file with other words, and all else as it was, under another name."""
+    """Writes a copy of a file under another name, with its words changed by a function."""
     table = _table(path)
     annotations = [column for column in table.column_names if column in _ANNOTATIONS]
     width = table.num_columns - len(annotations)
@@ -124,7 +124,7 @@ def _words(table: pa.Table, width: int) -> Matrix:
 def _parts(
     files: Sequence[WordFile], width: int, routing: Routing | None, share: int
 ) -> Iterator[dict[str, np.ndarray]]:
-    """What files hold of a share, by file: words and annotations."""
+    """The words and annotations that each file has for a share."""
     for file in files:
         is_routed_so = routing is not None and file.routing == routing
         if not file.rows or (is_routed_so and file.share != share):
@@ -163,13 +163,13 @@ class FiledRelation:
 
     @property
     def is_worn(self) -> bool:
-        """Whether there are enough changes, or files of changes, to make writing the state anew pay."""
+        """Whether there are so many changes, or files of changes, that writing the state anew pays."""
         changed, known = (sum(file.rows for file in files) for files in (self.changes, self.base))
         return changed > known // 4 + SETTINGS.spark_few_filed or len(self.changes) > _MOST_FILES
 
     @property
     def routing(self) -> Routing | None:
-        """How all files are shared; None if they are not, or differently."""
+        """How all files are shared; None if they are not, or not all in the same way."""
         routings = {file.routing for file in self.files}
         return routings.pop() if len(routings) == 1 else None
 
@@ -187,7 +187,7 @@ class FiledRelation:
         )
 
     def is_worn_in(self, routing: Routing, share: int) -> bool:
-        """Whether writing one share anew pays. Never if a file holds facts of several."""
+        """Whether writing one share anew pays. It never does while a file holds facts of several shares."""
         if self.routing != routing:
             return False
         base, changes = (tuple(f for f in files if f.share == share) for files in (self.base, self.changes))
@@ -203,8 +203,8 @@ _MOST_FILES = 32
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """What the update under way makes of a relation: its files `after` it, and the files of what `changes`. `number`:
-    how many facts strata above must hear of."""
+    """What the update under way makes of a relation: all its files `after` the update, and those of the `changes`
+    alone. `number`: how many changed facts the strata above must hear of."""
 
     after: FiledRelation
     changes: tuple[WordFile, ...]
@@ -231,7 +231,7 @@ class RelationFiles:
         self._swap({name: filed})
 
     def commit(self, stale: Iterable[str]) -> None:
-        """What was pending is current. Files of `stale` relations, which changed elsewhere, are of no use any more."""
+        """The pending files become current. Files of `stale` relations, which were changed elsewhere, are removed."""
         self._swap({name: pending.after for name, pending in self.pending.items()})
         kept = _paths(self.current)
         for pending in self.pending.values():

@@ -222,8 +222,8 @@ def _with_op(schema: Schema) -> Schema:
 def _by_op(
     schema: Schema, table: pa.Table, bad: list[BadRow], lines: Iterable[int], keep_bad: bool, place: str
 ) -> Diff:
-    """The changes that rows with a first column `op` are; those with another one than `+` and `-` are bad, too.
-    `lines`: those of all rows, the bad ones among them."""
+    """The changes in rows whose first column is `op`; rows with another operation than `+` and `-` are bad, too.
+    `lines`: those of all rows, bad ones included."""
     relation, ops = schema.name, table.column(OPERATION)
     is_insertion, is_deletion = pc.equal(ops, "+"), pc.equal(ops, "-")
     if wrong := pc.indices_nonzero(pc.invert(pc.or_(is_insertion, is_deletion))).to_pylist():
@@ -309,7 +309,7 @@ _COMMA = re.compile(r"\s*,")
 
 
 class BadLineError(Exception):
-    """A line is no change: why, and what to do about it."""
+    """A line is not a change: why, and what to do about it."""
 
     def __init__(self, reason: str, code: str = faults.CHANGE, advice: str | None = None) -> None:
         self.fault = Fault(code, reason, advice or faults.helps(faults.CHANGE))

@@ -145,8 +145,8 @@ def plain_file(schema: Schema, path: Path, form: Format) -> PlainFile | None:
 
 
 def _fill(file: FileIO, data: NDArray[np.uint8], used: int, offset: int) -> int:
-    """Reads on into bytes of which some are there, whose first is at an offset of the file; returns how many there are
-    then. Room for padding is left."""
+    """Reads more bytes of a file behind those that are there; the first of them is at an offset of the file. Returns
+    how many bytes there are then. Room for padding is left."""
     from elastalog.relations.blocks_of_lines import PADDING
 
     view = data.data[: len(data) - PADDING]
@@ -374,7 +374,7 @@ def _encoded(name: str, table: pa.Table, encode: Encode) -> Iterator[Words]:
 def _assembled(
     source: Source, parts: Iterator[_Read], policy: BadRows, dictionary: Dictionary, encode: Encode
 ) -> Loaded:
-    """The facts of a file of plain lines, of which the next parts are the blocks."""
+    """The facts of a file of plain lines, whose blocks are the next parts."""
     assert source.file is not None
     schema, words, bad, before = source.file.schema, list[Words](), list[BadRow](), 0
     for _ in source.file.blocks():

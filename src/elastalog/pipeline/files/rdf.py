@@ -109,7 +109,7 @@ def format_of(name: str, given: str | None = None) -> str:
 
 
 def read_rdf(schema: Schema, path: Path, parameters: Mapping[str, str]) -> tuple[pa.Table, list[BadRow]]:
-    """The triples of a file as facts, and what is none."""
+    """The triples of a file as facts, and the bad rows."""
     _require_terms(schema)
     form = format_of(path.name, parameters.get("format"))
     found = read_triples(path, form, base=parameters.get("base"), has_graphs=schema.arity == 4)
@@ -119,7 +119,7 @@ def read_rdf(schema: Schema, path: Path, parameters: Mapping[str, str]) -> tuple
 
 
 def read_triples(path: Path, form: str, **options: Any) -> Triples:
-    """The triples of a file, with options as for `parse_triples`. What is no triple is among the bad rows."""
+    """The triples of a file, with options as for `parse_triples`. Whatever is not a triple is among the bad rows."""
     return parse_triples(file_bytes(path, is_packed(path)).removeprefix(b"\xef\xbb\xbf"), str(path), form, **options)
 
 

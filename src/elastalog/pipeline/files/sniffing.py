@@ -62,7 +62,7 @@ def sniffed(schema: Schema, data: bytes, file: str, said: Mapping[str, str] | No
 
 
 def _likeliest(schema: Schema, sample: bytes, file: str) -> Format:
-    """How a file is probably meant that cannot be read as a whole: its faults are those of this form."""
+    """How a file is probably meant that cannot be read as a whole: its bad rows are told as in this form."""
     form, first = _by_name(file), first_record(sample, _by_name(file))
     for other in _forms(sample, file):
         fields = first_record(sample, other)

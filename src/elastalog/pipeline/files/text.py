@@ -295,7 +295,7 @@ def _read_exactly(
 
 
 def _chosen(fields: list[str], columns: tuple[int, ...]) -> list[str] | Fault:
-    """The fields of a line that are those of the relation, in its order."""
+    """The fields of a line that belong to the relation, in its order."""
     if (last := max(columns)) < len(fields):
         return [fields[column] for column in columns]
     if columns == tuple(range(len(columns))):

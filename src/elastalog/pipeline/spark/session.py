@@ -57,7 +57,7 @@ def spark_session(
 
 
 def java_options() -> str:
-    """The options of the Java that there is."""
+    """The options for the Java that Spark will start."""
     return f"{JAVA_OPTIONS} {archive_options(provide_java())}".rstrip()
 
 
@@ -86,7 +86,7 @@ def local_settings(cores: int, memory: str) -> dict[str, str]:
 
 
 def silence_streams(spark: SparkSession) -> None:
-    """Spark does not log errors of streams any more: for who waits for the streams, and tells them."""
+    """Keeps Spark from logging errors of streams: for a caller that waits for the streams and reports errors itself."""
     log4j: Any = spark._jvm.org.apache.logging.log4j  # type: ignore[union-attr]
     log4j.core.config.Configurator.setLevel("org.apache.spark.sql.execution.streaming", log4j.Level.OFF)
 

@@ -191,8 +191,8 @@ def facts_of_frame(schema: Schema, frame: DataFrame, place: str, into: Destinati
 
 
 def _frame_of_files(spark: SparkSession, schema: Schema, source: Source, place: str) -> DataFrame:
-    """The rows of columnar files. Spark takes names of folders, `code=007`, for numbers and dates where they may be
-    some: those of symbols are texts."""
+    """The rows of columnar files. Where names of folders may be numbers or dates, `code=007`, Spark takes them for
+    such; those of symbols stay texts."""
     from pyspark.sql.types import StringType, StructField, StructType
 
     reader = spark.read.options(**source.options).format(source.kind)

@@ -103,7 +103,7 @@ class Objects:
         return self._asked(ask)
 
     def remove(self, *names: str) -> None:
-        """Removes those of some objects that exist."""
+        """Removes objects, as far as they exist."""
         import obstore
 
         for name in names:

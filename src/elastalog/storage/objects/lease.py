@@ -42,7 +42,7 @@ class Lease:
         self._thread.start()
 
     def release(self) -> None:
-        """Lets others write; again is no error."""
+        """Lets others write. Calling it again is no error."""
         if not self._end.is_set():
             self._end.set()
             self._thread.join()

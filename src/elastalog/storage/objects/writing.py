@@ -147,8 +147,8 @@ def writable_copy(address: str) -> ObjectFiles:
 
 
 def _remove_left(objects: Objects, lease: Lease, manifest: Manifest | None) -> None:
-    """Removes what writers before have left behind, which would be in the way of files of the same name; of one that
-    has not made its store, all. Raises ElastalogError if there is no store, but something else is."""
+    """Removes what earlier writers have left behind, which would be in the way of files of the same name; everything of
+    a writer that has not made its store. Raises ElastalogError if something other than a store is there."""
     found = [name for name in objects.names() if not name.startswith(LEASE)]
     if manifest is None:
         if POINTER in found:  # one wrong answer must not cost a store
