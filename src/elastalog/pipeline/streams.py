@@ -183,7 +183,7 @@ def read_changes(
 
 
 def _by_place(place: str, rows: pa.Table, schema: Schema) -> pa.Table:
-    """Rows with columns `a1`, `a2`, … with the names of the relation's attributes."""
+    """The rows of columns `a1`, `a2`, …, which get the names of the relation's attributes."""
     names = [OPERATION, *(f"a{i + 1}" for i in range(schema.arity))]
     places = places_by_name(names, rows.column_names)
     for name, found in zip(names, places, strict=True):
@@ -196,7 +196,7 @@ def _by_place(place: str, rows: pa.Table, schema: Schema) -> pa.Table:
 
 
 def fault(place: str, message: str, advice: str) -> ElastalogError:
-    """What is wrong with rows of changes."""
+    """The error that rows of changes are malformed."""
     return error("E0904", location=place, message=message, advice=advice)
 
 

@@ -23,7 +23,7 @@ BYTES_AHEAD = 32 << 20
 
 
 class Part(NamedTuple, Generic[T_co]):
-    """What makes a part, and how many bytes that may be; None: unknown."""
+    """A function that makes a part, and how many bytes the part may have; None if that is unknown."""
 
     make: Callable[[], T_co]
     size: int | None = None
@@ -70,7 +70,7 @@ class Ahead(Generic[T]):
         return first.result()
 
     def close(self) -> None:
-        """Nothing more is begun; what is being made comes to its end."""
+        """Begins nothing more, and waits for the parts that are being made."""
         self._next = None
         for turn in self._begun:
             turn.free.acquire(blocking=False)
@@ -98,7 +98,7 @@ class Ahead(Generic[T]):
 
 
 class _Turn(Generic[T]):
-    """A part. `free`: held by who makes it, a thread or the consumer."""
+    """A part. Its `free` lock is held by the thread, or the consumer, that makes it."""
 
     def __init__(self, make: Callable[[], T], size: int) -> None:
         self._make = make

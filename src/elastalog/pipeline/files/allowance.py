@@ -134,7 +134,7 @@ def read_stream(stream: BinaryIO) -> bytes:
 
 
 def _gathered(pieces: Iterator[bytes], packed: tuple[str, int] | None = None) -> bytes:
-    """Pieces as one, while the limits hold. `packed`: the file that they were packed in, and its size."""
+    """Joins pieces, while the limits hold. `packed`: the file that they were packed in, and its size."""
     allowed = allowance()
     found: list[bytes] = []
     total = 0

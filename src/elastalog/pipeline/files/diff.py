@@ -193,7 +193,8 @@ def changes_of_table(
 
 
 def _values(column: Column, array: pa.ChunkedArray, unread: dict[int, Fault]) -> pa.ChunkedArray:
-    """A column whose texts are values of the column's type, null where a text is none; and numbers texts of symbols."""
+    """A column whose texts are read as values of the column's type, null where a text is not one; numbers become texts
+    in a column of symbols."""
     kind = value_type(array.type)
     if column.base is Base.SYMBOL:
         return array.cast(pa.string()) if pa.types.is_integer(kind) else array
@@ -242,7 +243,8 @@ def _by_op(
 def _bad_ops(
     place: str, lines: Iterable[int], table: pa.Table, wrong: list[int], bad: list[BadRow]
 ) -> Iterator[BadRow]:
-    """Rows whose `op` is neither, placed in the file: between them rows are bad for other reasons."""
+    """Rows whose `op` is neither `+` nor `-`, with their lines in the file; rows between them may be bad for other
+    reasons."""
     taken = {row.line for row in bad}
     numbers = list(islice((line for line in lines if line not in taken), table.num_rows))
     for row in wrong:
@@ -316,12 +318,12 @@ class BadLineError(Exception):
 
 
 def is_blank(line: str) -> bool:
-    """Whether a line says nothing, a comment aside."""
+    """Whether a line is empty, apart from a comment."""
     return _BLANK.fullmatch(line) is not None
 
 
 def rule_in(line: str) -> tuple[str, str] | None:
-    """The sign and the text of a rule that comes or goes; None for any other line."""
+    """The sign and the text of a rule that is added or removed; None for any other line."""
     found = _RULE.fullmatch(line)
     return None if found is None or is_blank(found[2]) else (found[1], found[2].strip())
 
@@ -358,13 +360,13 @@ def change(line: str, schemas: Mapping[str, Schema]) -> tuple[str, str, list[Any
 
 
 def relation_of(line: str, schemas: Mapping[str, Schema]) -> str:
-    """The relation that a bad line is about, if it tells."""
+    """The relation that a bad line is about, or `LINES` if it does not say."""
     start = _CHANGE.match(line)
     return start[2] if start is not None and start[2] in schemas else LINES
 
 
 def _no_value(line: str, position: int, sign: str, schema: Schema, index: int) -> BadLineError:
-    """The error that something else stands where a value of a column should."""
+    """The error that there is no value where a column needs one."""
     wanted = "`)`"
     if index < schema.arity:
         column = schema.columns[index]

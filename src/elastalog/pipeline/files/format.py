@@ -78,7 +78,7 @@ class Format:
 
     @property
     def parameters(self) -> str:
-        """The parameters of a directive that say that a file is written so."""
+        """The parameters of a directive for files that are written so."""
         others = [f"IO={value}" if key == "IO" else f'{key}="{value}"' for key, value in self.others]
         is_usual = self.delimiter == ("," if self.is_rfc4180 else "\t")
         parts = ["rfc4180=true"] if self.is_rfc4180 else []
@@ -88,7 +88,7 @@ class Format:
         return ", ".join(others + (parts or ['delimiter="\t"'])).replace("\t", "\\t")
 
     def is_packed_at(self, path: Path) -> bool:
-        """Whether a file is gzip, by what is said of it or by its first bytes."""
+        """Whether a file is gzip, by its format or by its first bytes."""
         return self.kind is not Kind.PARQUET and (self.is_gzip or is_packed(path))
 
 
@@ -118,6 +118,16 @@ def _bad_parameter(name: str, value: str, advice: str) -> ElastalogError:
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
+
+def whole_lines(data: bytes, size: int) -> Iterator[tuple[int, int]]:
+    """Where blocks of whole lines begin and end, each of them as long as `size`, or a line longer."""
+    start = 0
+    while start < len(data):
+        end = data.find(b"\n", start + size) + 1 or len(data)
+        yield start, end
+        start = end
+
+
 Record: TypeAlias = tuple[int, bytes, list[str] | Fault]
 """The line that it begins on, from 0; its bytes, without line end; its fields, or why there are none."""
 
@@ -138,15 +148,15 @@ def are_names(schema: Schema, fields: Sequence[str]) -> bool:
 
 
 def reads_as_header(schema: Schema, fields: Sequence[str]) -> bool:
-    """Whether fields of a line that is not a fact are names: those of the columns, or one of them is and none of the
-    fields is a number."""
+    """Whether the fields of a line that is not a fact are names: they are those of the columns; or one of them is, and
+    no field is a number."""
     if schema.is_of_texts and len(fields) == schema.arity:
         return are_names(schema, fields)
     return goes_by_name(schema.names, bare(fields)) and not has_numbers(fields)
 
 
 def has_numbers(fields: Sequence[str]) -> bool:
-    """Whether any field is a number: nobody calls a column `30`."""
+    """Whether any field is a number: no column is called `30`."""
     return any(INTEGER.fullmatch(field) or FLOAT.fullmatch(field) or faults.for_separators(field) for field in fields)
 
 
@@ -160,7 +170,8 @@ def _plain_records(data: bytes, delimiter: str) -> Iterator[Record]:
 
 
 def _quoted_records(data: bytes, delimiter: str) -> Iterator[Record]:
-    """Records of RFC 4180 with the line they begin on, from 0. After a fault reading goes on at the next line."""
+    """Records of RFC 4180, each with the line that it begins on, from 0. After a fault, reading goes on at the next
+    line."""
     mark = re.escape(delimiter.encode())
     # Possessive, so that an unclosed quote costs one scan and no backtracking.
     quoted_or_plain = rb'(?:"((?:[^"]|"")*+)"|((?!")(?:(?!' + mark + rb"|\r?\n|\r?\Z).)*))"
@@ -299,8 +310,8 @@ def first_record(data: bytes, form: Format) -> list[str]:
 
 
 def doubt_about(data: bytes, schema: Schema, form: Format) -> str | None:
-    """The message about the first line of a text if it is probably not what it is read as: names of columns in the
-    place of a fact, a fact in the place of these, or names that say nothing of the relation's columns."""
+    """The key of a warning about the first line of a text that is probably not what it is read as: names of columns in
+    the place of a fact, a fact in the place of names, or names that have nothing to do with the relation's columns."""
     first = first_record(data, form)
     if form.has_header:
         if is_like_a_fact(schema, first):
@@ -363,8 +374,8 @@ def with_name(form: Format, schema: Schema, file: str) -> Format:
 
 
 def has_blanks(data: bytes, form: Format) -> bool:
-    """Whether a blank stands behind a delimiter: those before a number do not count, those before a text are part of
-    it."""
+    """Whether there is a blank behind a delimiter. Before a number it does not count; before a text it is a part of the
+    text."""
     return not form.delimiter[-1].isspace() and form.delimiter.encode() + b" " in data
 
 
@@ -392,5 +403,5 @@ def warn_of_blanks(schema: Schema, data: bytes, table: pa.Table, file: str, form
 
 
 def warn_of_empty(schema: Schema, file: object) -> None:
-    """Warns of a file that was to hold facts, and has no byte."""
+    """Warns of a file of facts that is empty."""
     warn_of(finding("E0510.nothing", severity="warning", location=file, path=file, relation=schema.name))

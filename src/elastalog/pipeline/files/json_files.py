@@ -45,7 +45,7 @@ def read_json_list(schema: Schema, data: bytes, file: str) -> tuple[pa.Table, li
 def _read(
     schema: Schema, found: Iterable[tuple[int, Any | Fault, bytes | str]], file: str, unit: str = ""
 ) -> tuple[pa.Table, list[BadRow]]:
-    """The good and the bad ones of values with their numbers and texts."""
+    """The good and the bad rows among values, which come with their numbers and texts."""
     rows, numbers, texts, bad = list[list[Any]](), list[int](), list[bytes | str](), list[BadRow]()
     left_out: dict[str, object] = {}
     for number, value, text in found:
@@ -65,8 +65,8 @@ def _read(
 def table_of_rows(
     schema: Schema, rows: list[list[Any]], bad: list[BadRow], bad_row: Callable[[int, Fault], BadRow]
 ) -> tuple[pa.Table, list[BadRow]]:
-    """Rows of the right length as a table; those with values that do not fit are left out and join the bad ones, as
-    `bad_row` has them by index."""
+    """Rows of the right length as a table. Those with values that do not fit are left out and join the bad rows, which
+    `bad_row` makes of an index and a fault."""
     count, columns, found = columns_of_good_rows(schema, rows)
     if found:
         bad = sorted([*bad, *(bad_row(i - 1, fault) for i, fault, _ in found)], key=lambda row: row.line)
@@ -105,7 +105,7 @@ def _value_in(raw: bytes, values: JsonValues) -> Any | Fault:
 
 
 def row_of_json(schema: Schema, value: Any, left_out: dict[str, object]) -> list[Any] | Fault:
-    """The row that a JSON object or array is; of a fault, that. `left_out` as in `values_by_name`."""
+    """The row that a JSON object or array is; a fault stays one. `left_out` as in `values_by_name`."""
     if isinstance(value, Fault):
         return value
     if isinstance(value, dict):
@@ -123,7 +123,7 @@ _WHITE = re.compile(r"[ \t\n\r]*")
 
 
 def _elements(data: bytes, file: str) -> Iterator[tuple[Any | Fault, str]]:
-    """The elements of a list with their texts, one by one, so that limits hold meanwhile."""
+    """The elements of a list with their texts, read one by one, so that limits are checked meanwhile."""
     try:
         text = data.decode("utf-8-sig")
         values = JsonValues(data)
@@ -151,7 +151,7 @@ def _elements(data: bytes, file: str) -> Iterator[tuple[Any | Fault, str]]:
 
 
 def _skip(text: str, at: int) -> int:
-    """Where what is not white begins."""
+    """The place of the first character that is not white space."""
     found = _WHITE.match(text, at)
     assert found is not None
     return found.end()
@@ -173,7 +173,7 @@ def json_list_bytes(schema: Schema, table: pa.Table, form: str) -> bytes:
 
 
 def _structured(record: RecordType, name: str, value: Any, is_object: bool) -> Any:
-    """A record as JSON, which is read as the same again; a branch, and what is inside, as its text."""
+    """A record as JSON that is read as the same record; a branch, and what is inside of it, as its text."""
     if value is NIL or isinstance(value, Branch):
         return None if value is NIL else plain_text(value)
     fields = record.types[name].branches["[]"]

@@ -88,7 +88,7 @@ class PlainFile:
             raise ElastalogError([unreadable(self.path, error)]) from None
 
     def _bytes(self, start: int) -> tuple[NDArray[np.uint8], int, int]:
-        """Bytes of the file, and between which two places of them the lines of the block are."""
+        """Bytes of the file, and the two places between which the lines of the block are."""
         from elastalog.relations.blocks_of_lines import PADDING
 
         before = min(start, 1)  # the byte that says whether a line begins here
@@ -125,7 +125,7 @@ class Lines:
 
 
 def plain_file(schema: Schema, path: Path, form: Format) -> PlainFile | None:
-    """The file if it can be read as one of plain lines; not one whose first line looks like names of columns."""
+    """The file, if it can be read as one of plain lines. It cannot if its first line looks like names of columns."""
     is_plain = form.kind is Kind.TEXT and not (form.has_header or form.is_rfc4180 or form.is_gzip or form.columns)
     if not is_plain or len(form.delimiter) != 1 or not form.delimiter.isascii():
         return None
@@ -157,7 +157,7 @@ def _fill(file: FileIO, data: NDArray[np.uint8], used: int, offset: int) -> int:
 
 
 def _after_line_end(data: NDArray[np.uint8], start: int, stop: int) -> int:
-    """The place behind the first line end from a place on, -1 if there is none."""
+    """The place behind the first line end from `start` on, -1 if there is none."""
     step = _MORE
     while start < stop:
         found = data[start : min(start + step, stop)].tobytes().find(_LINE_END)
@@ -193,7 +193,7 @@ def inputs_of(program: CheckedProgram) -> list[Relation]:
 
 
 def is_missing(relation: Relation, root: str) -> bool:
-    """Whether a file that a relation is to be read from is not in a folder of this machine."""
+    """Whether a relation is to be read from a file that is not in a folder of this machine."""
     if "://" in root:
         return False
     for directive in relation.inputs:
@@ -317,7 +317,7 @@ class InputFiles:
             self._ahead.close()
 
     def facts(self, dictionary: Dictionary, encode: Encode) -> Iterator[tuple[str, Loaded]]:
-        """The facts of the relations, in order, once."""
+        """The facts of the relations, in order. They can be gone through once."""
         files = [source.file for source in self._sources if source.file is not None]
         texts = sum(f.size for f in files if any(column.base is Base.SYMBOL for column in f.schema.columns))
         if texts >= SETTINGS.read_in_threads_from:
@@ -350,7 +350,7 @@ def _plain_input(relation: Relation, root: Path) -> PlainFile | None:
 
 
 def _plain_path(schema: Schema, path: Path, said: Mapping[str, str] | None) -> PlainFile | None:
-    """The file at a path if it looks as if it were of plain lines."""
+    """The file at a path, if it seems to be one of plain lines."""
     from elastalog.pipeline.files.sniffing import ENOUGH, sniffed
 
     try:

@@ -126,8 +126,8 @@ def _in_batches(opened: ParquetFile, size: int, file: str) -> pa.Table:
 
 
 def _with_instants(table: pa.Table, opened: ParquetFile) -> pa.Table:
-    """The table of a file, in which timestamps of 96 bits are times in UTC: so Spark and Hive mean them, though nothing
-    in the file says so."""
+    """The table of a file, in which timestamps of 96 bits are times in UTC. Spark and Hive mean them so, though nothing
+    in the file says it."""
     for column in map(opened.schema.column, range(len(opened.schema))):
         if column.physical_type == "INT96" and column.path in table.column_names:
             place = table.column_names.index(column.path)
@@ -171,8 +171,8 @@ _NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
 def parts_of(folder: Path) -> list[Path]:
-    """The Parquet files in a folder and those below it, in natural order, but for what is hidden by `_` or `.`. No link
-    may lead out. Raises ElastalogError if there is none."""
+    """The Parquet files in a folder and below it, in natural order; names that begin with `_` or `.` are hidden. No
+    link may lead out. Raises ElastalogError if there is none."""
     below = (path.relative_to(folder) for path in folder.rglob("*.parquet") if path.is_file())
     found = [resolve_under(folder, str(part)) for part in below if not any(map(_is_hidden, part.parts))]
     if not found:
@@ -185,7 +185,7 @@ def _is_hidden(name: str) -> bool:
 
 
 def with_columns_of_folders(schema: Schema, table: pa.Table, folder: Path, part: Path) -> pa.Table:
-    """The table of a part, and those columns of the relation whose values the folders on the way to it tell."""
+    """The table of a part, with columns of the relation whose values are in the names of the folders around it."""
     for name in part.relative_to(folder).parent.parts:
         key, mark, text = name.partition("=")
         column = next((column for column in schema.columns if column.name.casefold() == unquote(key).casefold()), None)
@@ -199,7 +199,7 @@ def with_columns_of_folders(schema: Schema, table: pa.Table, folder: Path, part:
 
 
 def _numbers(texts: pa.Array, kind: pa.DataType) -> pa.Array:
-    """The numbers that texts tell; the texts where they tell none, which are refused as such."""
+    """The numbers that texts are; the texts themselves if one is not a number, and they are refused later."""
     try:
         return texts.cast(kind)
     except pa.ArrowInvalid:

@@ -56,7 +56,7 @@ def find_facts(root: Path | str, relation: str, *, for_spark: bool = False) -> P
 
 
 def require_file(root: Path | str, relation: str, relative: str, *, is_confined: bool = True) -> Path:
-    """The fact file, or folder of Parquet files, that a program names, which must exist, see `resolve_under`."""
+    """The fact file, or folder of Parquet files, that a program names; it must exist. See `resolve_under`."""
     path = resolve_under(root, relative, is_confined=is_confined)
     if not _has_facts(path):
         raise _missing(root, relation, [relative])
@@ -99,8 +99,8 @@ def _outside(root: Path | str, relative: str, why: str) -> ElastalogError:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file to write that takes the place of `path` when the block ends well, and leaves no trace when it does not.
-    Folders on the way are made."""
+    """A file to write. It takes the place of `path` if the block ends well, and leaves no trace otherwise. Folders on
+    the way are made."""
     temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -50,7 +50,7 @@ FAIL = BadRows()
 
 
 def as_bad_rows(given: Mode | BadRows | None) -> BadRows:
-    """How to handle bad rows, as it may be given."""
+    """The policy for bad rows, from any form in which a user may give it."""
     if given is None or given == "fail":
         return FAIL
     policy = given if isinstance(given, BadRows) else BadRows(given)
@@ -72,7 +72,7 @@ class BadRow:
     unit: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        """It as a quarantine holds it, and as a service reports it."""
+        """The row as a quarantine holds it, and as a service reports it."""
         fault = self.fault
         return {"file": self.file, "line": self.line, "code": fault.code, "reason": fault.reason, "text": self.text}
 
@@ -85,8 +85,8 @@ class BadRow:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What reading the facts of one relation came to. `converted`: values of tables that were given in another type
-    than the declared one, and say the same in it."""
+    """How reading the facts of one relation went. `converted`: values of tables that were given in another type than
+    the declared one, in which they are the same."""
 
     relation: str
     files: tuple[str, ...]
@@ -145,7 +145,7 @@ def report_of(
 
 
 def bad_row_diagnostic(heading: str, row: BadRow, more: int = 0) -> Diagnostic:
-    """The diagnostic of one bad row, which may speak for others."""
+    """The diagnostic of one bad row, which may stand for others."""
     notes = [f"the row is {shown(row.text)}"] if row.text else []
     if more:
         notes.append(f"{more:,} more row{' is' if more == 1 else 's are'} bad")
@@ -154,7 +154,7 @@ def bad_row_diagnostic(heading: str, row: BadRow, more: int = 0) -> Diagnostic:
 
 
 def warn_of_lost(reports: Iterable[Report]) -> None:
-    """Warns of every relation that lost rows: how many, and which is the first."""
+    """Warns of every relation that lost rows: how many they are, and which is the first."""
     for report in reports:
         if report.bad:
             first = bad_row_diagnostic(f"bad row for `{report.relation}`", report.first_bad[0])
@@ -204,7 +204,7 @@ class BadChanges:
         self._given: dict[str, tuple[dict[str, None], int, list[BadRow], int]] = {}
 
     def add(self, relation: str, files: Iterable[str], loaded: int, bad: list[BadRow], converted: int = 0) -> None:
-        """Takes note of rows of a relation. Raises ElastalogError if the policy does not let the bad ones pass."""
+        """Notes what was read of a relation. Raises ElastalogError if the policy does not let the bad rows pass."""
         files_before, loaded_before, bad_before, converted_before = self._given.get(relation, ({}, 0, [], 0))
         gathered = [*bad_before, *bad]
         refuse(self.policy, relation, gathered)
@@ -212,12 +212,12 @@ class BadChanges:
         self._given[relation] = every, loaded_before + loaded, gathered, converted_before + converted
 
     def add_of_diff(self, relation: str, bad: Sequence[BadRow]) -> None:
-        """Takes note of rows of diff files that are not facts."""
+        """Notes bad rows of diff files."""
         self.add(relation, dict.fromkeys(row.file for row in bad), 0, list(bad))
 
     def set_aside(self) -> None:
-        """Warns of bad rows, and appends them to the quarantine, if that is the policy: a service has many updates, and
-        the rows of all of them are kept. Done before the commit, so that none is lost whatever happens then."""
+        """Warns of bad rows, and appends them to the quarantine if that is the policy: a service has many updates, and
+        the rows of all of them are kept. This is done before the commit, so that none is lost whatever happens then."""
         warn_of_lost(self.reports)
         for relation, (_, _, bad, _) in self._given.items():
             if bad and self.policy.policy == "quarantine":
@@ -230,5 +230,5 @@ class BadChanges:
 
     @property
     def reports(self) -> tuple[Report, ...]:
-        """What reading the update came to, by relation."""
+        """How reading the update went, by relation."""
         return tuple(report_of(self.policy, name, *given) for name, given in self._given.items())

@@ -8,7 +8,7 @@ out otherwise, or with an invalid term, goes through the parser line by line, wh
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
@@ -22,6 +22,7 @@ from elastalog.diagnostics.arguments import require_package
 from elastalog.diagnostics.diagnostic import ElastalogError, error
 from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import allowance, file_bytes, is_packed
+from elastalog.pipeline.files.format import whole_lines
 from elastalog.pipeline.files.paths import replacing
 from elastalog.pipeline.files.policy import BadRow
 from elastalog.relations import faults
@@ -78,7 +79,7 @@ class Triples:
 
 
 def joined_triples(parts: list[Triples]) -> Triples:
-    """The triples of several files, their blank nodes being of different names. Terms of the largest come first."""
+    """The triples of several files, whose blank nodes have different names. Terms of the largest file come first."""
     if len(parts) == 1:
         return parts[0]
     at = max(range(len(parts)), key=lambda place: len(parts[place].terms))
@@ -97,7 +98,7 @@ def joined_triples(parts: list[Triples]) -> Triples:
 
 
 def format_of(name: str, given: str | None = None) -> str:
-    """The format that a parameter or the name of a file says."""
+    """The format that a parameter names, or else the name of the file."""
     if given is not None and given in FORMATS:
         return given
     ending = name.lower().removesuffix(".gz")
@@ -149,7 +150,7 @@ def parse_triples(
 
 
 def _expanded_size(data: bytes) -> int:
-    """The bytes of a document of XML with its entities written out, which may stand for any number of others."""
+    """The bytes of an XML document with its entities written out: each may stand for any number of others."""
     sizes: dict[bytes, int] = {}
     for name, _, value in re.findall(rb"""<!ENTITY\s+(\S+)\s+(["'])(.*?)\2""", data, re.DOTALL):
         sizes[name] = len(value) + sum(sizes.get(inner, 0) for inner in _ENTITY.findall(value))
@@ -196,22 +197,13 @@ def _columns_of_lines(rdf: Any, data: bytes, jobs: int) -> tuple[pa.Array, np.nd
     the usual layout and nothing is wrong with them."""
     try:
         with ThreadPoolExecutor(max(jobs, 1)) as threads:  # Arrow lets go of Python meanwhile
-            parts = list(threads.map(lambda block: _terms_of_block(rdf, block), _blocks(data)))
+            blocks = (memoryview(data)[start:end] for start, end in whole_lines(data, _BLOCK))
+            parts = list(threads.map(lambda block: _terms_of_block(rdf, block), blocks))
     except (pa.ArrowInvalid, UnicodeDecodeError):
         return None
     known = [part for part in parts if part is not None] or [(pa.array([], pa.large_string()), np.empty(0, np.int32))]
     terms, codes = _united(known)
     return None if None in parts else (terms, codes.reshape(-1, 3))
-
-
-def _blocks(data: bytes) -> Iterator[memoryview]:
-    """Blocks of whole lines of a text, each of at most `_BLOCK` bytes or of one line."""
-    start, whole = 0, memoryview(data)
-    while start < len(data):
-        end = data.rfind(b"\n", start, start + _BLOCK) + 1 if start + _BLOCK < len(data) else len(data)
-        end = end or data.find(b"\n", start) + 1 or len(data)
-        yield whole[start:end]
-        start = end
 
 
 def _terms_of_block(rdf: Any, block: memoryview) -> tuple[pa.Array, np.ndarray] | None:
@@ -269,7 +261,8 @@ def _united(parts: list[tuple[pa.Array, np.ndarray]]) -> tuple[pa.Array, np.ndar
 
 
 def _judged(rdf: Any, terms: pa.Array) -> pa.Array | None:
-    """Texts as the parser writes the terms that they are; None if one is none. It need not look at plain ones."""
+    """Texts as the parser writes the terms that they are; None if one is not a term. The parser need not look at plain
+    ones."""
     is_other = pc.invert(pc.match_substring_regex(terms, PLAIN))
     others = terms.filter(is_other)
     document = "".join([f"<x:x> <x:x> {term} .\n" for term in others.to_pylist()]).encode()
@@ -287,7 +280,7 @@ def _judged(rdf: Any, terms: pa.Array) -> pa.Array | None:
 def _one_by_one(
     rdf: Any, parser: Any, data: bytes, has_graphs: bool, file: str, bad: list[BadRow]
 ) -> tuple[pa.Array, np.ndarray]:
-    """What the parser finds, its errors among the bad rows."""
+    """The triples that the parser finds; its errors join the bad rows."""
     numbers: dict[str, int] = {}
     codes: list[int] = []
     while True:

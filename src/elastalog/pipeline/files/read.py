@@ -64,7 +64,7 @@ def read_input(relation: Relation, root: Path | str, policy: BadRows | None = No
 
 
 def file_of(relation: Relation, directive: Directive, root: Path | str, usual: str | None = None) -> Path:
-    """The file that a directive names, or that it is without a name. Raises ElastalogError if it is not there."""
+    """The file that a directive names, or the usual one. Raises ElastalogError if it is not there."""
     named = directive.parameters.get("filename", usual)
     if named is None:
         return find_facts(root, relation.name)
@@ -72,7 +72,7 @@ def file_of(relation: Relation, directive: Directive, root: Path | str, usual: s
 
 
 def _read_directive(schema: Schema, relation: Relation, directive: Directive, root: Path | str) -> tuple[_Read, str]:
-    """What one `.input` directive names, and where it is."""
+    """The facts that one `.input` directive names, and where they are."""
     name, parameters = relation.name, directive.parameters
     match medium(parameters, ("file", "stdin", "json", "jsonfile", "sqlite", "rdf")):
         case "sqlite":
@@ -126,7 +126,7 @@ def _read_parquet_folder(schema: Schema, folder: Path) -> _Read:
 
 
 def _together(schema: Schema, parts: Iterable[_Read]) -> _Read:
-    """What was read of a relation in parts."""
+    """Joins what was read of a relation in parts."""
     tables: list[pa.Table] = []
     bad: list[BadRow] = []
     converted = 0
@@ -168,7 +168,7 @@ def _read_bytes(schema: Schema, data: bytes, file: str, form: Format) -> _Read:
 
 
 def _with_hints(schema: Schema, data: bytes, file: str, form: Format, bad: list[BadRow]) -> list[BadRow]:
-    """Bad rows that say which setting makes the file readable, if one does."""
+    """The bad rows, with advice on the setting that makes the file readable, if there is one."""
     from elastalog.pipeline.files.sniffing import setting_for
 
     advice = setting_for(schema, data, file, form)
@@ -194,7 +194,7 @@ def said_of_text(program: CheckedProgram, name: str) -> Mapping[str, str] | None
 
 
 def tell_of_form(relation: str, files: Sequence[str], understood: str) -> None:
-    """Says on the log how files are written, as was found out by looking at them."""
+    """Logs how files are written, where that was found out by looking at them."""
     log.info("facts of `%s` from %s: %s", relation, ", ".join(files[:3]), understood)
 
 
@@ -238,7 +238,7 @@ def _files_at(relation: str, path: Path) -> list[Path]:
 
 
 def place_of(schema: Schema) -> str:
-    """What stands for a file where rows were given."""
+    """The text that stands for a file where rows were given."""
     return f"<{schema.name}>"
 
 

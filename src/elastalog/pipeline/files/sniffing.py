@@ -75,7 +75,7 @@ def _likeliest(schema: Schema, sample: bytes, file: str) -> Format:
 
 
 def setting_for(schema: Schema, data: bytes, file: str, form: Format) -> str:
-    """The directive that makes a file readable which is not so in a form; nothing if none is known."""
+    """The directive that makes a file readable that is not readable in a form; empty if none is known."""
     if data.lstrip(b" \r\n\t" + BYTE_ORDER_MARK)[:1] in (b"[", b"{") and not any(readings(schema, data, file)):
         kind = "IO=json, " if data.lstrip(BYTE_ORDER_MARK).lstrip()[:1] == b"[" else ""
         name = file.rpartition("/")[2]
@@ -124,7 +124,7 @@ def _sample(data: bytes) -> bytes:
 
 
 def _by_name(file: str) -> Format:
-    """What the name of a file says."""
+    """The format that the name of a file suggests."""
     form = Format.of({}, file)
     name = file.lower().removesuffix(".gz")
     return replace(form, delimiter=",", is_rfc4180=True) if name.endswith(".csv") else form
@@ -169,7 +169,7 @@ def _with_and_without_header(schema: Schema, sample: bytes, form: Format) -> Ite
 
 
 def _reading(schema: Schema, sample: bytes, form: Format) -> Reading | None:
-    """None unless every line is a fact, and there is one."""
+    """A way to read a sample; None unless it has lines and all of them are facts."""
     try:
         table, bad = read_text(schema, sample, "", form)
     except ElastalogError:  # a header without one of the columns

@@ -83,7 +83,7 @@ def _within_limits(database: Any) -> Iterator[None]:
 
 
 def write_sqlite(schema: Schema, table: pa.Table, path: Path, name: str) -> None:
-    """Puts a table in the place of one with its name, in a database that is made if need be."""
+    """Writes a table, in the place of one with its name; the database is made if there is none."""
     columns = ", ".join(f"{_quoted(c.name)} {_TYPES[c.base]}" for c in schema.columns) or '"()" INTEGER'
     places = ", ".join("?" * max(schema.arity, 1))
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -104,7 +104,8 @@ def _rows(schema: Schema, table: pa.Table) -> Iterator[tuple[Any, ...]]:
 
 
 def _written(column: Column, array: pa.Array) -> Iterable[Any]:
-    """What SQLite gets of a column: records as they are printed, large unsigned numbers as those with the same bits."""
+    """The values of a column for SQLite: records as they are printed, large unsigned numbers as signed ones with the
+    same bits."""
     if column.record is not None:
         array = record_texts(column.record, pa.chunked_array([array]))
     values = array.to_pylist()

@@ -30,6 +30,7 @@ from elastalog.pipeline.files.format import (
     reads_as_header,
     records_of,
     warn_of_blanks,
+    whole_lines,
 )
 from elastalog.pipeline.files.policy import BadRow
 from elastalog.relations import faults
@@ -68,8 +69,8 @@ def read_text(
 
 
 def _named_in_header(data: bytes, schema: Schema, form: Format) -> Format:
-    """The first columns are chosen where others are to be ignored: if the header has the names of all attributes, they
-    say which columns are meant."""
+    """The format with the columns that a header names. The first columns are chosen where all others are to be ignored;
+    but if the header has the names of all attributes, these say which columns are meant."""
     if not form.has_header or form.columns != tuple(range(schema.arity)):
         return form
     places = places_by_name(schema.names, _names_in(data.partition(b"\n")[0], form))
@@ -83,13 +84,15 @@ def _names_in(header: bytes, form: Format) -> list[str]:
 
 
 def read_lines(schema: Schema, data: bytes, file: str, form: Format, first_line: int) -> tuple[pa.Table, list[BadRow]]:
-    """The good and the bad rows of the lines of a file from one on, without header and byte order mark."""
+    """The good and the bad rows among the lines of a file, counted from `first_line`, without header and byte order
+    mark."""
     table = _read_fast(schema, data, form)
     return _read_in_blocks(schema, data, file, form, first_line) if table is None else (table, [])
 
 
 def _in_order_of(header: bytes, schema: Schema, form: Format, file: str, apart: Sequence[str], sample: bytes) -> Schema:
-    """The columns of the file, those that the relation does not have as texts. `sample`: its first rows."""
+    """The columns in the order of the file; columns that the relation does not have are texts. `sample`: the first
+    rows."""
 
     def values(place: int) -> Iterator[str]:
         rows = (fields for _, _, fields in records_of(sample, form) if not isinstance(fields, Fault))
@@ -111,7 +114,7 @@ def _in_order_of(header: bytes, schema: Schema, form: Format, file: str, apart: 
 
 
 def _read_fast(schema: Schema, data: bytes, form: Format) -> pa.Table | None:
-    """None unless Arrow reads the whole file as `_read_exactly` would."""
+    """The table as Arrow reads it; None unless `_read_exactly` would read the same."""
     if (
         schema.arity == 0
         or len(set(form.columns)) < len(form.columns)
@@ -153,12 +156,9 @@ def _pieces(data: bytes, has_quotes: bool) -> Iterator[pa.Buffer]:
     """Pieces of a file, of whole lines, between which the limits are checked. Fields in quotes may contain line breaks:
     where there are any quotes, the file is one piece."""
     whole = pa.py_buffer(data)
-    position = 0
-    while position < len(data):
+    for start, end in whole_lines(data, len(data) if has_quotes else PIECE):
         allowance().check()
-        end = 0 if has_quotes else data.find(b"\n", position + PIECE) + 1
-        yield whole.slice(position, (end or len(data)) - position)
-        position = end or len(data)
+        yield whole.slice(start, end - start)
 
 
 def _parsed(
@@ -215,7 +215,7 @@ def _is_exact(base: Base, array: pa.ChunkedArray, data: bytes) -> bool:
 
 
 def _is_quoted_strictly(data: bytes, delimiter: str) -> bool:
-    """Whether every quote opens or closes a field or is doubled inside one. Arrow lets more pass."""
+    """Whether every quote opens or closes a field or is doubled inside one. Arrow accepts more."""
     text = np.frombuffer(data, np.uint8)
     quotes = np.flatnonzero(text == ord('"'))
     if len(quotes) % 2:
@@ -236,22 +236,19 @@ def _is_quoted_strictly(data: bytes, delimiter: str) -> bool:
 def _read_in_blocks(
     schema: Schema, data: bytes, file: str, form: Format, first_line: int
 ) -> tuple[pa.Table, list[BadRow]]:
-    """Only the blocks that hold something unusual are read row by row."""
+    """Reads block by block; only blocks with something unusual are read row by row."""
     if form.is_rfc4180 or len(data) <= SETTINGS.bytes_of_a_block:
         return _read_exactly(schema, data, file, form, first_line)
     tables: list[pa.Table] = []
     bad: list[BadRow] = []
-    position = 0
-    while position < len(data):
-        end = data.find(b"\n", position + SETTINGS.bytes_of_a_block) + 1 or len(data)
-        block = data[position:end]
+    for start, end in whole_lines(data, SETTINGS.bytes_of_a_block):
+        block = data[start:end]
         table = _read_fast(schema, block, form)
         if table is None:
             table, bad_here = _read_exactly(schema, block, file, form, first_line)
             bad += bad_here
         tables.append(table)
         first_line += block.count(b"\n")
-        position = end
     return joined(tables), bad
 
 
@@ -320,7 +317,7 @@ def _row(schema: Schema, fields: list[str], parsers: list[Callable[[str], Value 
 
 
 def _with_whole_records(fields: list[str], delimiter: str) -> list[str]:
-    """Fields that were parted inside of brackets put together again, as Soufflé reads them."""
+    """Puts fields together again that were split inside of brackets, as Soufflé reads them."""
     whole: list[str] = []
     depth = 0
     for field in fields:
@@ -333,7 +330,7 @@ def _with_whole_records(fields: list[str], delimiter: str) -> list[str]:
 
 
 def _likely_need(schema: Schema, fields: list[str], parsers: list[Callable[[str], Value | Fault]], form: Format) -> str:
-    """What a file may need, one of whose rows is not a fact: its first line has names, or its columns another order."""
+    """Advice for a row that is not a fact: the first line may have names, or the columns another order."""
     if reads_as_header(schema, fields):
         return _header_is_meant(schema, form)
     if order := _suitable_order(fields, parsers):
@@ -350,7 +347,7 @@ def _header_is_meant(schema: Schema, form: Format) -> str:
 
 
 def _suitable_order(fields: list[str], parsers: list[Callable[[str], Value | Fault]]) -> list[int]:
-    """Which field could be the value of each column; nothing if one of them suits no field."""
+    """Which field could be the value of each column; empty if no field suits one of them."""
     places, left = [0] * len(fields), list(range(len(fields)))
     for column in sorted(left, key=lambda column: parsers[column] is str):  # every field suits a symbol
         parse = parsers[column]
@@ -368,7 +365,7 @@ _LEFT_OUT = (
 
 
 def _quotes_are_meant(schema: Schema, form: Format) -> str:
-    """What to do where a text may hold the delimiter; nothing if there are no texts, or tabs between them."""
+    """Advice where a text may hold the delimiter; empty if there are no texts, or tabs between them."""
     if form.delimiter == "\t" or all(column.base is not Base.SYMBOL for column in schema.columns):
         return ""
     advice = f'if a text holds `{form.delimiter}`, write it between quotes, `"a{form.delimiter} b"`'
@@ -380,8 +377,8 @@ def _quotes_are_meant(schema: Schema, form: Format) -> str:
 
 
 def _wrong_number(schema: Schema, fault: Fault, fields: list[str], form: Format, is_alone: bool) -> Fault:
-    """The fault of a row with another number of fields than columns, and what its text is likely to need. `is_alone`:
-    most other rows are facts, so that it is this one that is to be changed."""
+    """The fault of a row with too many or too few fields, with advice. `is_alone`: most other rows are facts, so it is
+    this row that has to change."""
     if fields == [""]:
         return replace(fault, reason="a blank line is no row", advice=f"delete the line; {_LEFT_OUT}")
     if not form.has_header and not is_alone and reads_as_header(schema, fields):

@@ -73,7 +73,7 @@ def write_facts(
 
 
 def write_output(relation: Relation, table: pa.Table, root: Path | str, doubt: Doubt = None) -> list[Path]:
-    """Obeys the `.output` and `.printsize` directives of a relation, under `root`; returns the files written."""
+    """Carries out the `.output` and `.printsize` directives of a relation, under `root`; returns the files written."""
     schema = Schema.of(relation)
     written: list[Path] = []
     for directive in relation.directives:
@@ -153,9 +153,9 @@ def write_lines(
 def _write_in_threads(
     file: BinaryIO, words: Words, kinds: Integers, delimiter: int, dictionary: Dictionary, threads: int
 ) -> bool:
-    """Writes the lines of rows to a file that is empty, by several threads at once: each knows where its part begins
-    before the parts in front of it are written. False if some of them cannot be written so: then what the file
-    holds is of no use."""
+    """Writes the lines of rows to an empty file, by several threads at once: each knows where its part begins before
+    the parts in front of it are written. Returns False if some lines cannot be written so; then the content of the file
+    is of no use."""
     from elastalog.relations.blocks_of_lines import size_of_lines
 
     parts = [words[start : start + ROWS_OF_A_PART] for start in range(0, len(words), ROWS_OF_A_PART)]
@@ -343,8 +343,8 @@ def _tell(doubt: Doubt, found: Diagnostic) -> None:
 def _without_quotes(
     schema: Schema, column: Column, texts: pa.ChunkedArray, bare: pa.ChunkedArray, doubt: Callable[[Diagnostic], None]
 ) -> pa.ChunkedArray:
-    """Records as Soufflé writes them, the texts inside as they are. Where that is not how they would be read, the doubt
-    is told."""
+    """Records as Soufflé writes them, without quotes around the texts inside. The doubt is told where they would be
+    read as something else."""
     differs = pc.not_equal(texts, bare)
     if pc.any(differs).as_py():
         doubt(_not_plain(schema, column, bare.filter(differs)[0].as_py(), "texts without quotes"))
@@ -362,7 +362,8 @@ def _float_texts(array: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _holds(data: pa.Buffer, characters: bytes) -> bool:
-    """Whether bytes are among others. Looking for patterns text by text takes longer than all the rest of writing."""
+    """Whether any of some characters is among the bytes. Looking for patterns text by text takes longer than all the
+    rest of writing."""
     if not data.size:
         return False
     known = np.frombuffer(data, np.uint8)
