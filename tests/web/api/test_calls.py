@@ -32,7 +32,7 @@ from tests.storage.scripted import write_snapshot
 from tests.web.api.conftest import FACTS, PROGRAM, READ_TOKEN, TOKEN, Running
 
 AS_WRITER = {"Authorization": f"Bearer {TOKEN}"}
-ABOUT_SESSIONS = ("E0604", "E0607", "E0620", "E0641", "E0642", "E0670", "E0705")
+ABOUT_SESSIONS = ("E0604", "E0607", "E0620", "E0626", "E0641", "E0642", "E0670", "E0705")
 """What no request over HTTP can be at fault for."""
 AS_READER = {"Authorization": f"Bearer {READ_TOKEN}"}
 
@@ -153,11 +153,6 @@ def test_pages_that_there_are_not_are_refused(http: httpx.Client) -> None:
     refused(http.get("/relations/path", params={"where": "from >"}), 422, "E0110")
 
 
-def test_epochs_that_are_still_to_come_are_not_there(http: httpx.Client) -> None:
-    for path in ("/at/7/relations", "/relations/path?epoch=7", "/changes?since=7", "/diff?from=1&to=7"):
-        refused(http.get(path), 404, "E0813")
-
-
 def test_epochs_that_are_not_kept_are_gone(start: Callable[..., Running], tmp_path: Path) -> None:
     path = tmp_path / "short.store"
     with elastalog.open(PROGRAM, FACTS, store=path) as db:
@@ -180,10 +175,11 @@ def test_what_is_no_epoch_is_said(http: httpx.Client) -> None:
     assert http.get("/diff?from=x&to=2").json()["detail"] == "`query.from`: a whole number is expected, not `x`"
 
 
-def test_without_a_store_the_past_is_gone(start: Callable[..., Running]) -> None:
+@pytest.mark.parametrize("call", ["relations", "uses?fact=edge(1,2)"])
+def test_without_a_store_the_past_is_gone(start: Callable[..., Running], call: str) -> None:
     running = start(store=None)
     running.service.writing.apply({"edge": [(4, 5)]})
-    refused(httpx.get(f"{running.url}/api/v1/at/1/relations", headers=AS_READER), 410, "E0815")
+    refused(httpx.get(f"{running.url}/api/v1/at/1/{call}", headers=AS_READER), 410, "E0815")
 
 
 def test_queries_bind_parameters_and_are_refused_with_a_place(http: httpx.Client) -> None:
@@ -576,9 +572,12 @@ def test_values_in_objects_are_read_as_those_in_lists(start: Callable[..., Runni
     assert answer["relations"]["at"]["inserted"] == [["NaN", [1, "inf"], "nan"]]
 
 
-@pytest.mark.parametrize("path", ["/at/9/relations", "/relations?epoch=9", "/diff?from=1&to=9", "/changes?since=9"])
+@pytest.mark.parametrize(
+    "path",
+    ["/at/9/relations", "/relations?epoch=9", "/relations/path?epoch=9", "/diff?from=1&to=9", "/changes?since=9"],
+)
 def test_an_epoch_that_is_still_to_come_is_told_as_such(http: httpx.Client, path: str) -> None:
-    found = http.get(path).json()
+    found = refused(http.get(path), 404, "E0813")
     assert found["detail"] == "there is no epoch 9: the store keeps epochs 1 to 1"
     assert found["help"] == "epoch 9 is still to come; see `GET /epochs`"
 
@@ -776,21 +775,21 @@ def test_hostile_values_go_through_every_form_unharmed(http: httpx.Client) -> No
     assert http.get("/proof", params={"fact": fact}).json()["fact"]["values"] == [0, HOSTILE[0]]
 
 
-@pytest.fixture
-def past(running: Running) -> elastalog.Client:
-    """A client of the second epoch of four."""
+@pytest.fixture(params=["client", "session"])
+def past(request: pytest.FixtureRequest, running: Running) -> Any:
+    """The second epoch of four, over HTTP and in Python."""
     running.service.writing.apply({"edge": [(4, 5)]})  # 2
     running.service.writing.apply(deleted={"edge": [(1, 2), (4, 5)]})  # 3
     running.service.writing.apply({"edge": [(5, 6)]})  # 4
-    return running.connect().at(2)
+    return (running.connect() if request.param == "client" else running.session).at(2)
 
 
-def test_uses_and_what_would_go(past: elastalog.Client) -> None:
+def test_uses_and_what_would_go(past: Any) -> None:
     assert sorted(map(str, past.uses("edge(4, 5)"))) == ["path(4, 5)"]
     assert sorted(map(str, past.uses("edge(4, 5)", all=True))) == [f"path({x}, 5)" for x in (1, 2, 3, 4)]
 
 
-def test_a_preview_is_of_the_facts_of_then(past: elastalog.Client) -> None:
+def test_a_preview_is_of_the_facts_of_then(past: Any) -> None:
     changes = past.preview({"edge": [(5, 6)]})
     assert sorted(changes["path"].inserted) == [(x, 6) for x in range(1, 6)]
     assert past.epoch == 2
@@ -798,7 +797,7 @@ def test_a_preview_is_of_the_facts_of_then(past: elastalog.Client) -> None:
         past.apply({"edge": [(5, 6)]})
 
 
-def test_who_did_it_and_what_to_undo(past: elastalog.Client) -> None:
+def test_who_did_it_and_what_to_undo(past: Any) -> None:
     assert past.blame("path(1, 5)").epoch == 2
     found = past.suggest(unwanted=["path(1, 5)"])
     assert [str(one) for one in found.elements] == ["+edge(4, 5)"]
@@ -808,14 +807,14 @@ def test_who_did_it_and_what_to_undo(past: elastalog.Client) -> None:
     assert [str(one) for one in past.localise(unwanted=["path(1, 5)"]).elements] == ["+edge(4, 5)"]
 
 
-def test_a_repair_of_the_past_is_not_done_to_the_present(running: Running, past: elastalog.Client) -> None:
+def test_a_repair_of_the_past_is_not_done_to_the_present(running: Running, past: Any) -> None:
     asked = {"unwanted": ["path(1, 5)"]}
     told = httpx.post(f"{running.url}/api/v1/at/2/suggest", json=asked, headers=AS_WRITER).json()
     refused = httpx.post(f"{running.url}/api/v1/updates", json=told["undo"], headers=AS_WRITER)
     assert (refused.status_code, refused.json()["code"]) == (409, "E0938")
 
 
-def test_patterns_can_be_asked_why_not(running: Running, past: elastalog.Client) -> None:
+def test_patterns_can_be_asked_why_not(running: Running, past: Any) -> None:
     found = past.why_not("path(1, X)")
     assert (found.pattern, found.present) == ("path(1, X)", 4)
     now = running.connect().why_not("path(1, X)")
@@ -823,30 +822,17 @@ def test_patterns_can_be_asked_why_not(running: Running, past: elastalog.Client)
     assert str(now) == str(running.session.why_not("path(1, X)"))
 
 
-@pytest.mark.parametrize("path", ["/uses?fact=edge(4,5)", "/why-not?fact=path(1,X)", "/relations"])
+FAULT = {"unwanted": ["path(1, 2)"]}
+
+
 @pytest.mark.parametrize(("epoch", "status"), [(9, 404), (0, 410), (-5, 410)])
-def test_an_epoch_that_is_gone_is_gone_for_these_too(running: Running, path: str, epoch: int, status: int) -> None:
-    answer = httpx.get(f"{running.url}/api/v1/at/{epoch}{path}", headers=AS_WRITER)
-    assert (answer.status_code, answer.json()["code"]) == (status, "E0813")
-
-
-@pytest.mark.parametrize("call", ["blame", "suggest", "localise", "updates/preview"])
-def test_so_for_what_is_sent(running: Running, call: str) -> None:
-    body = {"blame": {"fact": "path(1, 2)"}, "updates/preview": {}}.get(call, {"unwanted": ["path(1, 2)"]})
-    answer = httpx.post(f"{running.url}/api/v1/at/9/{call}", json=body, headers=AS_WRITER)
-    assert (answer.status_code, answer.json()["code"]) == (404, "E0813")
-
-
-def test_without_a_store_there_is_no_past_to_ask(start: Callable[..., Running]) -> None:
-    running = start(store=None)
-    running.service.writing.apply({"edge": [(4, 5)]})
-    answer = httpx.get(f"{running.url}/api/v1/at/1/uses?fact=edge(1,2)", headers=AS_WRITER)
-    assert (answer.status_code, answer.json()["code"]) == (410, "E0815")
-
-
-def test_python_asks_the_past_by_a_session_of_it(running: Running, past: elastalog.Client) -> None:
-    then = running.session.at(2)
-    assert sorted(map(str, then.uses("edge(4, 5)", all=True))) == [f"path({x}, 5)" for x in (1, 2, 3, 4)]
-    assert then.blame("path(1, 5)").epoch == 2
-    assert [str(one) for one in then.suggest(unwanted=["path(1, 5)"]).elements] == ["+edge(4, 5)"]
-    assert then.preview(deleted={"edge": [(4, 5)]}).impact == 5
+@pytest.mark.parametrize(
+    ("call", "body"),
+    [
+        ("uses?fact=edge(4,5)", None), ("why-not?fact=path(1,X)", None), ("relations", None),
+        ("blame", {"fact": "path(1, 2)"}), ("suggest", FAULT), ("localise", FAULT), ("updates/preview", {}),
+    ],
+)  # fmt: skip
+def test_an_epoch_that_is_gone_is_so_for_all(http: httpx.Client, epoch: int, status: int, call: str, body: Any) -> None:
+    answer = http.get(f"/at/{epoch}/{call}") if body is None else http.post(f"/at/{epoch}/{call}", json=body)
+    refused(answer, status, "E0813")

@@ -389,21 +389,6 @@ def test_a_relation_without_columns(start) -> None:
     assert list(db["yes"]) == [()]
 
 
-@pytest.mark.parametrize("token", ["wrong", ""])
-def test_a_wrong_token_is_refused_at_once(running: Running, token: str) -> None:
-    with pytest.raises(ElastalogError, match="E0923"):
-        running.connect(token)
-
-
-def test_a_reader_may_ask_but_not_update(running: Running) -> None:
-    db = running.connect(READ_TOKEN)
-    assert len(db["path"]) == 6
-    assert db.preview({"edge": [(4, 5)]}).impact == 5
-    for update in (lambda: db.apply({"edge": [(4, 5)]}), lambda: db.change_rules("path(x, x) :- edge(x, _).")):
-        with pytest.raises(ElastalogError, match="E0924"):
-            update()
-
-
 def test_errors_carry_the_diagnostics(running: Running) -> None:
     db = running.connect()
     with refused("E0110"):
@@ -412,8 +397,8 @@ def test_errors_carry_the_diagnostics(running: Running) -> None:
         db["paths"]
     with pytest.raises(ElastalogError, match="E0701"):
         db.explain("path(4, 1)")
-    with pytest.raises(ElastalogError, match="E0502"):
-        db.apply({"edge": [("a", 1)]})
+    with refused("E0924"):
+        running.connect(READ_TOKEN).apply({"edge": [(4, 5)]})
 
 
 def test_nobody_at_the_address_is_said() -> None:
