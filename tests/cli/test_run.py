@@ -226,14 +226,6 @@ def test_statistics_never_overwrite_what_is_no_json(folder: Path) -> None:
 # --- what is at fault
 
 
-def test_an_error_of_the_program_is_1_and_writes_nothing(folder: Path) -> None:
-    (folder / "p.dl").write_text(PROGRAM + "path(x, y) :- egde(x, y).\n")
-    result = run(folder, "-D", str(folder / "out"))
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr.startswith("error[E0204]")
-    assert not (folder / "out").exists()
-
-
 def test_an_input_that_no_output_needs_may_have_no_file(folder: Path) -> None:
     program = PROGRAM + ".decl other(x: number)\n.input other\n.decl more(x: number)\nmore(x) :- other(x).\n"
     (folder / "p.dl").write_text(program)
@@ -304,12 +296,6 @@ def test_a_program_of_a_store_names_files_below_its_folders(folder: Path) -> Non
         write.write_output(program.checked.relations["path"], db["path"].to_arrow(), folder / "out")
 
 
-def test_a_missing_fact_file_is_1(folder: Path) -> None:
-    (folder / "facts" / "edge.facts").unlink()
-    result = run(folder)
-    assert (result.exit_code, result.stderr.splitlines()[0]) == (1, "error[E0510]: no facts for input relation `edge`")
-
-
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -335,38 +321,44 @@ def test_a_program_is_needed() -> None:
     assert (result.exit_code, "Missing argument 'PROGRAM'" in result.stderr) == (2, True)
 
 
-def test_bad_rows_fail_by_default(folder: Path) -> None:
-    (folder / "facts" / "edge.facts").write_text("1\t2\nx\t3\n")
-    result = run(folder, "-D", str(folder / "out"))
-    assert (result.exit_code, "edge.facts:2" in result.stderr) == (1, True)
+BAD_ROWS = {"facts/edge.facts": "1\t2\nx\t3\n"}
+
+
+@pytest.mark.parametrize(
+    ("files", "options", "code", "told"),
+    [
+        ({"p.dl": PROGRAM + "path(x, y) :- egde(x, y).\n"}, [], 1, ["error[E0204]"]),
+        ({"facts/edge.facts": None}, [], 1, ["error[E0510]: no facts for input relation `edge`\n"]),
+        ({}, ["-D", __file__], 1, ["error[E0517]"]),
+        (BAD_ROWS, [], 1, ["error[E0502]", "edge.facts:2"]),
+        (BAD_ROWS, ["--bad-rows", "skip", "--max-bad-rows", "0"], 3, ["error[E0513]"]),
+        ({"p.dl": SQUARE}, ["--max-memory", "1M"], 3, ["error[E0604]"]),
+    ],
+)
+def test_what_goes_wrong_is_told_and_writes_nothing(
+    folder: Path, files: dict[str, str | None], options: list[str], code: int, told: list[str]
+) -> None:
+    for name, text in files.items():
+        (folder / name).unlink() if text is None else (folder / name).write_text(text)
+    result = run(folder, "-D", str(folder / "out"), *options)
+    assert (result.exit_code, result.stdout) == (code, "")
+    assert result.stderr.startswith(told[0])
+    assert told[-1] in result.stderr
     assert not (folder / "out").exists()
 
 
-def test_bad_rows_are_skipped_with_a_warning(folder: Path) -> None:
-    (folder / "facts" / "edge.facts").write_text("1\t2\nx\t3\n")
-    result = run(folder, "-D", str(folder / "out"), "--bad-rows", "skip")
+@pytest.mark.parametrize("policy", ["skip", "quarantine"])
+def test_bad_rows_are_skipped_or_set_aside_beside_the_outputs(folder: Path, policy: str) -> None:
+    (folder / "facts" / "edge.facts").write_text(BAD_ROWS["facts/edge.facts"])
+    result = run(folder, "-D", str(folder / "out"), "--bad-rows", policy, "--format", "json")
     assert (result.exit_code, lines(folder / "out" / "path.csv")) == (0, ["1\t2"])
-    assert result.stderr.startswith("warning[E0502]: 1 bad row of `edge` skipped\n")
-    assert "edge.facts:2" in result.stderr
-
-
-def test_too_many_bad_rows_are_a_limit(folder: Path) -> None:
-    (folder / "facts" / "edge.facts").write_text("1\t2\nx\t3\n")
-    result = run(folder, "-D", str(folder / "out"), "--bad-rows", "skip", "--max-bad-rows", "0")
-    assert (result.exit_code, result.stderr[:12]) == (3, "error[E0513]")
-
-
-def test_bad_rows_are_set_aside_beside_the_outputs(folder: Path) -> None:
-    (folder / "facts" / "edge.facts").write_text("1\t2\nx\t3\n")
-    result = run(folder, "-D", str(folder / "out"), "--bad-rows", "quarantine", "--format", "json")
-    assert (result.exit_code, lines(folder / "out" / "path.csv")) == (0, ["1\t2"])
-    assert json.loads((folder / "out" / "edge.bad.jsonl").read_text())["line"] == 2
-    assert [found["severity"] for found in json.loads(result.stderr)] == ["warning"]
-
-
-def test_an_output_folder_that_can_not_be_is_1(folder: Path) -> None:
-    result = run(folder, "-D", str(folder / "p.dl"))
-    assert (result.exit_code, result.stderr[:12]) == (1, "error[E0517]")
+    warning = json.loads(result.stderr)[0]
+    assert (warning["severity"], warning["code"]) == ("warning", "E0502")
+    if policy == "skip":
+        assert warning["message"] == "1 bad row of `edge` skipped"
+        assert "edge.facts:2" in result.stderr
+    else:
+        assert json.loads((folder / "out" / "edge.bad.jsonl").read_text())["line"] == 2
 
 
 # --- limits, interruption, broken pipes
@@ -379,12 +371,6 @@ def test_the_time_limit_is_3(folder: Path) -> None:
     assert (result.exit_code, result.stderr[:12]) == (3, "error[E0603]")
     assert time.process_time() - began < 20
     assert not (folder / "out").exists()
-
-
-def test_the_memory_limit_is_3(folder: Path) -> None:
-    (folder / "p.dl").write_text(SQUARE)
-    result = run(folder, "-D", str(folder / "out"), "--max-memory", "1M")
-    assert (result.exit_code, result.stderr[:12]) == (3, "error[E0604]")
 
 
 def process(folder: Path, *arguments: str) -> subprocess.Popen[str]:
@@ -458,15 +444,9 @@ def test_what_is_only_told_can_not_be_written_either(folder: Path, command: str)
 def test_an_output_that_can_not_be_written_is_1(folder: Path, command: str) -> None:
     with open("/dev/full", "w") as full:
         result = subprocess.run(
-            [sys.executable, "-m", "elastalog", *command.split()],
-            cwd=folder,
-            env=_environment(),
-            input="dump\n",
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-        )
+            [sys.executable, "-m", "elastalog", *command.split()], cwd=folder, env=_environment(), input="dump\n",
+            stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
     first, *_ = result.stderr.splitlines()
     assert (result.returncode, first) == (1, "error[E0517]: cannot write the output: No space left on device")
     assert "Traceback" not in result.stderr

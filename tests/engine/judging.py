@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import pytest
@@ -50,6 +50,13 @@ def facts_of(db: Session) -> Facts:
     return found
 
 
+def distinct(facts: Iterable[tuple[Any, ...]]) -> set[tuple[Any, ...]]:
+    """Facts none of which is there twice."""
+    found = list(map(comparable, facts))
+    assert len(found) == len(set(found))
+    return set(found)
+
+
 def levels_of(db: Session) -> Levels:
     """Level and count of every fact of a session."""
     found: Levels = {}
@@ -83,6 +90,81 @@ def rules_text(program: GeneratedProgram) -> str:
     return "".join(line for line in program.text.splitlines(keepends=True) if ":-" in line or line.startswith("."))
 
 
+def state_of(db: Session) -> Any:
+    """The facts of a session, with their levels and counts if it keeps these."""
+    return levels_of(db) if db._epochs.strategy.annotation.has_levels else facts_of(db)
+
+
+def is_as_anew(db: Session, text: str, explicit: Mapping[str, Any], **options: Any) -> None:
+    """A session is what one of the same facts is that is opened now, its levels and counts too if it keeps any."""
+    with elastalog.open(text, explicit, **options) as fresh:
+        assert state_of(db) == state_of(fresh)
+
+
+def how(db: Session, relation: str) -> set[str]:
+    """How the last epoch came to the facts of a relation: nothing if it did not touch its stratum."""
+    return {work.how for work in db.log()[-1].strata if relation in work.relations}
+
+
+@dataclass
+class Followed:
+    """A session that goes through updates, and its explicit facts. Each update changes what it says that it changes;
+    after it, and at first, `look` finds the session as it should be, or else nobody looks."""
+
+    db: Session
+    explicit: Facts
+    look: Callable[[Session, Facts], None] | None
+
+    def apply(self, inserted: Mapping[str, Any] = {}, deleted: Mapping[str, Any] = {}) -> elastalog.Changes:
+        before = facts_of(self.db) if self.look else {}
+        changes = self.db.apply(inserted, deleted)
+        self.explicit = Update(dict(deleted), dict(inserted)).apply_to(self.explicit)
+        if self.look:
+            after = facts_of(self.db)
+            told = {name: (distinct(changes[name].inserted), distinct(changes[name].deleted)) for name in changes}
+            assert told == {n: (after[n] - before[n], before[n] - after[n]) for n in after if after[n] != before[n]}
+            self.look(self.db, self.explicit)
+        return changes
+
+    def how(self, relation: str) -> set[str]:
+        return how(self.db, relation)
+
+    def prove(self, *relations: str, most: int | None = None) -> None:
+        """Facts have proofs that the checker accepts, and evaluation in another way finds the same ones."""
+        assert self.db.verify().is_exact
+        require_proofs(self.db, self.explicit, *relations, most=most)
+
+
+@contextmanager
+def followed(
+    text: str,
+    facts: Mapping[str, Any],
+    by: Literal["reference", "anew", "nobody"] = "reference",
+    explicit: Facts | None = None,
+    is_annotated: bool | None = None,
+    **options: Any,
+) -> Iterator[Followed]:
+    """A session of a program whose epochs are judged, by the reference or by a session that is opened anew of the same
+    facts; `explicit` is what `facts` and the text give, if the text gives any. The reference knows the levels of all
+    programs without subsumption: `is_annotated` says whether they are those of the session."""
+    tree, numbers = parse_accepted(text), dict[Any, int]()
+    is_annotated = options.get("strategy", "elastic") == "elastic" if is_annotated is None else is_annotated
+    alike = {name: options[name] for name in ("strategy", "levels", "engine", "functors") if name in options}
+
+    def by_reference(db: Session, explicit: Facts) -> None:
+        judge(db, tree, explicit, options.get("levels", "local"), is_annotated, numbers)
+
+    def anew(db: Session, explicit: Facts) -> None:
+        is_as_anew(db, text, explicit, **alike)
+
+    look = {"reference": by_reference, "anew": anew, "nobody": None}[by]
+    with elastalog.open(text, facts, **options) as db:
+        result = Followed(db, explicit or {name: set(map(tuple, rows)) for name, rows in facts.items()}, look)
+        if look:
+            look(db, result.explicit)
+        yield result
+
+
 def follow(
     program: GeneratedProgram,
     updates: list[Update],
@@ -95,16 +177,16 @@ def follow(
 ) -> None:
     """A session that goes through updates is what the judges say: at first and after each, or only in the end, so that
     nobody looks at it before. Then so many facts of every relation have proofs that the checker accepts."""
-    tree, explicit, numbers = parse_accepted(program.text), program.explicit, dict[Any, int]()
-    with elastalog.open(program.text, facts=program.facts, levels=levels, **options) as db:
-        for update in [None, *updates]:
-            if update is not None:
-                db.apply(update.inserted, update.deleted)
-                explicit = update.apply_to(explicit)
-            if is_judged_often or update is updates[-1]:
-                judge(db, tree, explicit, levels, is_annotated, numbers)
+    by: Literal["reference", "nobody"] = "reference" if is_judged_often else "nobody"
+    with followed(
+        program.text, program.facts, by, program.explicit, is_annotated=is_annotated, levels=levels, **options
+    ) as session:
+        for update in updates:
+            session.apply(update.inserted, update.deleted)
+        if not is_judged_often:
+            judge(session.db, parse_accepted(program.text), session.explicit, levels, is_annotated)
         if proofs:
-            require_proofs(db, explicit, most=proofs)
+            require_proofs(session.db, session.explicit, most=proofs)
 
 
 HIGHEST = 2**63 - 1

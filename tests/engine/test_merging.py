@@ -16,7 +16,7 @@ from elastalog.planning.lower import lower
 from elastalog.planning.order import NoStatistics
 from elastalog.program import Program
 from tests.commands import run
-from tests.engine.judging import facts_of, judge, rules_text
+from tests.engine.judging import facts_of, follow, followed
 from tests.generators.construction import Features, GeneratedProgram
 from tests.generators.seeded import seeded_case, seeded_program
 from tests.provenance.databases import verdict
@@ -60,28 +60,14 @@ STRATEGIES = ("elastic", "recompute", "dred", "dredc", "bf", "bfc", "dense")
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_all_that_the_judge_says_after_every_update(name: str, strategy: str) -> None:
-    text = PROGRAMS[name]
-    tree = parse_accepted(text)
     for seed in range(2):
         random = Random(seed)
         explicit: Facts = {"edge": some(random, 5), "next": some(random, 9), "same": some(random, 3)}
-        db = elastalog.open(text, facts=explicit, strategy=strategy, jobs=1 + seed)
-        assert "same" in db._backend.program.merged
-        for _ in range(3):
-            judge(db, tree, explicit, is_annotated=strategy == "elastic")
-            inserted, deleted = ({name: some(random, most) for name in explicit} for most in (3, 30))
-            before = facts_of(db)
-            changes = db.apply(inserted, deleted)
-            explicit = {name: explicit[name] - deleted[name] | inserted[name] for name in explicit}
-            after = facts_of(db)
-            assert {name: (set(found.inserted), set(found.deleted)) for name, found in changes.items()} == {
-                name: (after[name] - before[name], before[name] - after[name])
-                for name in after
-                if after[name] != before[name]
-            }
-            assert db.verify().is_exact
-            for fact in sorted(after["same"])[:3]:
-                assert verdict(db.explain(("same", fact)), db, explicit)
+        with followed(PROGRAMS[name], explicit, strategy=strategy, jobs=1 + seed) as session:
+            assert "same" in session.db._backend.program.merged
+            for _ in range(3):
+                session.apply(*({name: some(random, most) for name in explicit} for most in (3, 30)))
+                session.prove("same", most=3)
 
 
 @pytest.mark.parametrize("strategy", ["elastic", "recompute", "dred"])
@@ -215,19 +201,8 @@ def test_random_programs_have_equivalences_in_recursion() -> None:
 def test_random_programs_with_equivalences_in_recursion(seeds: range) -> None:
     for seed in seeds:
         program, updates = seeded_case(seed, RANDOM, most_updates=2)
-        if not is_merged(program):
-            continue
-        tree = parse_accepted(rules_text(program))
-        for strategy in ("elastic", "bfc"):
-            with elastalog.open(rules_text(program), program.explicit, strategy=strategy) as db:
-                explicit = {name: set(program.explicit.get(name, ())) for name in program.schemas}
-                for update in updates:
-                    judge(db, tree, explicit, is_annotated=strategy == "elastic")
-                    db.apply(update.inserted, update.deleted)
-                    for name in explicit:
-                        explicit[name] -= set(update.deleted.get(name, ()))
-                        explicit[name] |= set(update.inserted.get(name, ()))
-                judge(db, tree, explicit, is_annotated=strategy == "elastic")
+        for strategy in ("elastic", "bfc") if is_merged(program) else ():
+            follow(program, updates, strategy=strategy, is_annotated=strategy == "elastic")
 
 
 def test_the_command_line_runs_it_as_classes(tmp_path: Path) -> None:

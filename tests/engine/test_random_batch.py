@@ -37,11 +37,3 @@ def test_seeded_programs(kind: Kind) -> None:
 def test_aggregates_whose_groups_are_only_tested(kind: Kind) -> None:
     for seed in range(1000, 1030):
         judge_bootstrap(seeded_program(seed, Features(tested_groups=True)), STRATEGIES[seed % 2], kind)
-
-
-@pytest.mark.slow
-@pytest.mark.long
-@pytest.mark.parametrize("kind", LEVEL_KINDS)
-def test_many_seeded_programs(kind: Kind) -> None:
-    for seed in range(10_000, 10_800):
-        judge_bootstrap(seeded_program(seed), STRATEGIES[seed % 2], kind)

@@ -119,11 +119,8 @@ def test_a_store_keeps_records(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_a_value_of_another_type_is_a_located_fault(relation: str, value: object) -> None:
-    with elastalog.open(TYPES) as db:
-        with refused("E0502") as raised:
-            db.apply({relation: [(value,)]})
-        (diagnostic,) = raised.value.diagnostics
-        assert f"`{relation}`" in diagnostic.message
+    with elastalog.open(TYPES) as db, refused("E0502", told=f"`{relation}`"):
+        db.apply({relation: [(value,)]})
 
 
 def test_unbounded_construction_is_stopped_by_a_limit_that_names_the_rule() -> None:

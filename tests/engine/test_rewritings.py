@@ -119,9 +119,10 @@ def with_inline(program: GeneratedProgram, chosen: set[str]) -> str:
     return "\n".join(f"{line} inline" if declared.match(line) else line for line in kept) + "\n"
 
 
-def test_inline_relations_at_random() -> None:
+@pytest.mark.parametrize("number", [60, pytest.param(150, marks=pytest.mark.long)])
+def test_inline_relations_at_random(number: int) -> None:
     accepted = 0
-    for seed in range(150):
+    for seed in range(number):
         choice = Random(seed)
         program, steps = seeded_case(seed, NEGATIONS if seed % 2 else MORE)
         derived = [name for name in program.schemas if name not in program.inputs]
@@ -148,7 +149,7 @@ def test_inline_relations_at_random() -> None:
                 assert facts_of(inlined) == wanted_by(text, own), seed
                 expected = facts_of(plain)
                 assert facts_of(inlined) == {name: expected[name] for name in expected if name not in chosen}, seed
-    assert accepted > 25
+    assert accepted > number / 6
 
 
 INLINE = {
@@ -214,7 +215,7 @@ def test_components_at_random() -> None:
 def test_demand_at_random() -> None:
     """Facts with some value in the first place: those that follow from what was written."""
     compared = 0
-    for seed in range(60):
+    for seed in range(30):
         program = seeded_program(seed, NEGATIONS if seed % 2 else EVERYTHING)
         wanted = wanted_by(program.text, program.explicit)
         derived = [name for name in program.schemas if program.schemas[name] and name not in program.inputs]
@@ -232,7 +233,7 @@ def test_demand_at_random() -> None:
             with elastalog.open(restricted, facts=program.facts) as db:
                 assert set(map(comparable, db["asked"])) == {f for f in wanted[name] if f[0] == value}, (seed, name)
             compared += 1
-    assert compared > 80
+    assert compared > 40
 
 
 def test_existence_at_random() -> None:

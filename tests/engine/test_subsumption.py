@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from heapq import heappop, heappush
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -14,9 +15,10 @@ from elastalog.planning.ranked import comparison_of
 from elastalog.provenance.check import check_proof
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.proof import Proof
-from tests.engine.judging import follow, judge
+from tests.engine.judging import follow, followed, judge
 from tests.generators.construction import Features
 from tests.generators.seeded import seeded_case
+from tests.provenance.databases import require_proofs
 from tests.reference.cases import parse_accepted
 from tests.refusals import refused
 
@@ -53,15 +55,13 @@ def test_shortest_paths_end_although_there_are_cycles() -> None:
 @pytest.mark.parametrize("strategy", ["elastic", "recompute"])
 def test_updates_leave_the_shortest_paths_of_what_is_left(strategy: str) -> None:
     random = Random(7)
-    edges = set(EDGES)
-    with elastalog.open(PATHS, facts={"edge": edges}, strategy=strategy) as db:
+    explicit: dict[str, set[Any]] = {"edge": EDGES, "far": {(0, 0)}}
+    with followed(PATHS, {"edge": EDGES}, explicit=explicit, strategy=strategy, is_annotated=False) as session:
         for _ in range(8):
-            gone = set(random.sample(sorted(edges), 2))
+            gone = random.sample(sorted(session.explicit["edge"]), 2)
             came = {(random.randrange(6), random.randrange(6), random.randrange(1, 9)) for _ in range(2)}
-            db.apply({"edge": came}, {"edge": gone})
-            edges = (edges - gone) | came
-            assert set(db["far"]) == shortest(edges)
-            judge(db, parse_accepted(PATHS), {"edge": edges, "far": {(0, 0)}}, is_annotated=False)
+            session.apply({"edge": came}, {"edge": gone})
+            assert set(session.db["far"]) == shortest(session.explicit["edge"])
 
 
 def weighted(nodes: int, edges: int, seed: int) -> set[tuple[int, int, int]]:
@@ -165,11 +165,7 @@ def test_rules_that_join_the_relation_with_itself_do_not_see_what_has_left() -> 
 
 def test_what_stays_has_proofs() -> None:
     with elastalog.open(PATHS, facts={"edge": EDGES}) as db:
-        facts = {name: set(db[name]) for name in db}
-        for name in db:
-            for values in facts[name]:
-                proof = db.explain((name, values))
-                assert check_proof(proof, db.program.checked, {"edge": EDGES, "far": {(0, 0)}}, facts)
+        require_proofs(db, {"edge": EDGES, "far": {(0, 0)}})
 
 
 def test_of_two_that_dominate_each_other_the_lesser_stays() -> None:

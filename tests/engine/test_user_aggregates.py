@@ -89,10 +89,8 @@ def test_functors_take_and_give_records(strategy: str) -> None:
 
 def test_what_is_no_value_of_the_record_is_an_error_with_the_arguments() -> None:
     wrong = {**OF_RECORDS, "hull": lambda a, b: (1, 2, 3)}
-    with refused("E0640") as raised:
+    with refused("E0640", message="`@hull([1, 2], [1, 2])` raised NotOfType: `Interval` has 2 fields, not 3"):
         elastalog.open(RECORDS, facts={"given": [(1, (1, 2))]}, functors=wrong)
-    (found,) = raised.value.diagnostics
-    assert found.message == "`@hull([1, 2], [1, 2])` raised NotOfType: `Interval` has 2 fields, not 3"
 
 
 def test_functions_over_arrays_do_not_take_records() -> None:
@@ -151,9 +149,8 @@ def test_a_store_keeps_them(tmp_path: Path) -> None:
 
 
 def test_a_function_that_folds_to_nothing_is_an_error() -> None:
-    with refused("E0640") as raised:
+    with refused("E0640", message='`@join("", "b")` gave no value'):
         elastalog.open(FOLDS, facts={"text": [(1, "b")]}, functors={**OF_FOLDS, "join": lambda a, b: None})
-    assert raised.value.diagnostics[0].message == '`@join("", "b")` gave no value'
 
 
 HEAD = (

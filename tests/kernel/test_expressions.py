@@ -402,10 +402,8 @@ def test_range_of_rows_without_limits_is_empty() -> None:
     [(NUMBER, LEAST, MOST), (FLOAT, 0.0, math.inf), (FLOAT, 1e300, 2e300), (FLOAT, math.inf, 0.0)],
 )
 def test_endless_range_is_a_diagnostic(base: Base, start: Value, end: Value) -> None:
-    with refused("E0614") as raised:
+    with refused("E0614", message=f"the range from {start!r} to {end!r} has too many values"):
         generated(app("range", var("x", base), var("y", base), base=base), (base, base), [(start, end)])
-    (diagnostic,) = raised.value.diagnostics
-    assert diagnostic.message == f"the range from {start!r} to {end!r} has too many values"
 
 
 def test_membership_in_a_range_too_long_to_generate() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import elastalog
 from elastalog.settings import SETTINGS
-from tests.engine.judging import levels_of
+from tests.engine.judging import followed, levels_of
 from tests.kernel import plans_of
 
 BELOW = """
@@ -48,21 +48,17 @@ def test_levels_and_counts(levels: str, strategy: str, seed: int, monkeypatch: p
         return {tuple(number() for _ in range(width)) for _ in range(size)}
 
     widths = {"below": 2, "both": 3, "barred": 1}
-    explicit = {"below": some(40, 2), "both": some(60, 3), "barred": some(3, 1)}
+    facts = {"below": some(40, 2), "both": some(60, 3), "barred": some(3, 1)}
     options: dict[str, Any] = {"engine": "local", "levels": levels, "strategy": strategy}
     only: dict[str, Any] = {"budget": None} if strategy == "elastic" else {}
-    with elastalog.open(BELOW, explicit, **options, **only) as db:
-        for epoch in range(8):  # without `prepare`: indexes are missing at first
+    with followed(BELOW, facts, "anew", **options, **only) as session:
+        for _ in range(8):  # without `prepare`: indexes are missing at first
             gone = {
-                name: set(choice.sample(sorted(facts), choice.randrange(len(facts) // 2 + 1)))
-                for name, facts in explicit.items()
+                name: set(choice.sample(sorted(known), choice.randrange(len(known) // 2 + 1)))
+                for name, known in session.explicit.items()
             }
-            come = {name: some(choice.randrange(12), width) for name, width in widths.items()}
-            db.apply(come, gone)
-            explicit = {name: (facts - gone[name]) | come[name] for name, facts in explicit.items()}
-            with elastalog.open(BELOW, explicit, **options) as fresh:
-                assert levels_of(db) == levels_of(fresh), epoch
-        assert forks_of(db) > 3
+            session.apply({name: some(choice.randrange(12), width) for name, width in widths.items()}, gone)
+        assert forks_of(session.db) > 3
 
 
 def test_a_popular_end_is_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,7 +28,7 @@ from elastalog.evaluation.epochs import Trial
 from elastalog.evaluation.rewriting import evaluate_anew
 from elastalog.jit.building import all_operators
 from elastalog.session import Session
-from tests.engine.judging import facts_of, levels_of
+from tests.engine.judging import is_as_anew, levels_of, state_of
 from tests.interrupting import interrupted_at
 
 PROGRAM = """
@@ -45,10 +45,6 @@ STRATEGIES = ("elastic", "dense", "dred", "dredc", "bf")
 
 def edges() -> list[tuple[int, int]]:
     return sorted({(int(x), int(y)) for x, y in np.random.default_rng(4).integers(0, 25, (45, 2))})
-
-
-def state_of(db: Session, strategy: str) -> Any:
-    return levels_of(db) if strategy in ("elastic", "dense") else facts_of(db)
 
 
 class CtrlC:
@@ -85,11 +81,11 @@ def test_ctrl_c_after_any_operator(strategy: str, budget: Budget, monkeypatch: p
     with elastalog.open(
         PROGRAM, facts={"edge": present, "path": less}, strategy=strategy, engine="local", **options
     ) as db:
-        before = state_of(db, strategy)
+        before = state_of(db)
         db.apply(**change)
-        after = state_of(db, strategy)
+        after = state_of(db)
         db.apply(**inverse)
-        assert state_of(db, strategy) == before
+        assert state_of(db) == before
         ctrl_c = CtrlC(monkeypatch)
         db.apply(**change)
         number = ctrl_c.run
@@ -101,12 +97,12 @@ def test_ctrl_c_after_any_operator(strategy: str, budget: Budget, monkeypatch: p
                 db.apply(**change)
             except KeyboardInterrupt:
                 interrupted += 1
-                assert state_of(db, strategy) == before, place
+                assert state_of(db) == before, place
                 db.apply(**change)
             ctrl_c.left = -1
-            assert state_of(db, strategy) == after, place
+            assert state_of(db) == after, place
             db.apply(**inverse)
-            assert state_of(db, strategy) == before, place
+            assert state_of(db) == before, place
         assert interrupted > 10
 
 
@@ -149,8 +145,7 @@ def test_no_memory_in_a_rollback(monkeypatch: pytest.MonkeyPatch) -> None:
                 db.apply(**changes)
         assert levels_of(db) == before
         db.apply(**changes)
-        with elastalog.open(PROGRAM, facts={"edge": edges()[4:]}, engine="local") as fresh:
-            assert levels_of(db) == levels_of(fresh)
+        is_as_anew(db, PROGRAM, {"edge": edges()[4:]}, engine="local")
 
 
 @pytest.mark.parametrize("budget", [None, "auto"])
@@ -179,8 +174,7 @@ def test_ctrl_c_while_a_drive_is_given_explicit_facts(
                 db.apply(**changes)
             assert levels_of(db) == before
         db.apply(**changes)
-        with elastalog.open(PROGRAM, facts={"edge": edges()[4:], "path": explicit}, engine="local") as fresh:
-            assert levels_of(db) == levels_of(fresh)
+        is_as_anew(db, PROGRAM, {"edge": edges()[4:], "path": explicit}, engine="local")
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

@@ -17,7 +17,7 @@ from elastalog.backends.kernel.store.index import Index
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.evaluation.costs import Budget
 from elastalog.settings import SETTINGS
-from tests.engine.judging import Kind, follow, levels_of
+from tests.engine.judging import Kind, follow, followed, is_as_anew, levels_of
 from tests.generators.seeded import seeded_case
 
 CLOSURE = """
@@ -70,19 +70,9 @@ def reasons(monkeypatch: pytest.MonkeyPatch) -> Reasons:
 
 
 def judge(program: str, facts: dict[str, Any], updates: list[dict[str, Any]], levels: str = "local") -> None:
-    """After every update the session equals a new one of the same facts, annotations included."""
-    explicit = {name: set(map(tuple, rows)) for name, rows in facts.items()}
-    with elastalog.open(program, facts=facts, budget=None, levels=levels, engine="local") as db:
+    with followed(program, facts, "anew", budget=None, levels=levels, engine="local") as session:
         for change in updates:
-            db.apply(**change)
-            for name, rows in change.get("deleted", {}).items():
-                explicit[name] -= set(map(tuple, rows))
-            for name, rows in change.get("inserted", {}).items():
-                explicit[name] |= set(map(tuple, rows))
-            with elastalog.open(
-                program, facts={name: sorted(rows) for name, rows in explicit.items()}, levels=levels, engine="local"
-            ) as fresh:
-                assert levels_of(db) == levels_of(fresh)
+            session.apply(**change)
 
 
 @pytest.mark.parametrize("levels", ["local", "global"])
@@ -165,7 +155,7 @@ def test_numbers_that_are_their_own_words_and_others(reasons: Reasons, strategy:
     given: set[tuple[int, int]] = set()
     m = [(y, x - y) for x in (*narrow, *others) for y in (*narrow, *others)]
 
-    def expected(name: str) -> set[tuple[int, ...]]:
+    def expected() -> dict[str, set[tuple[int, ...]]]:
         return {
             "total": {(x, y, x + y) for x, y in given}, "rest": {(x, y, x - y) for x, y in given},
             "less": {(x, y) for x, y in given if x < y}, "most": {(x, y) for x, y in given if x <= y},
@@ -177,7 +167,7 @@ def test_numbers_that_are_their_own_words_and_others(reasons: Reasons, strategy:
             "next": {(x, y + 1) for x, y in given}, "after": {(x, 7 + y) for x, y in given},
             "before": {(x, y - wide + 1) for x, y in given}, "from": {(x, 7 - y) for x, y in given},
             "turned": {(x, x - y) for x, y in given if x - y > y},
-        }[name]  # fmt: skip
+        }  # fmt: skip
 
     steps = (
         [(x, y) for x in narrow for y in narrow],
@@ -185,18 +175,10 @@ def test_numbers_that_are_their_own_words_and_others(reasons: Reasons, strategy:
         [(x, y) for x in others for y in (*narrow, *others)],
     )
     with elastalog.open(ARITHMETIC, facts={"m": m}, budget=None, engine="local", strategy=strategy) as db:
-        for rows in steps:
-            db.apply({"n": rows})
-            given |= set(rows)
-            assert {name: set(db[name]) for name in db if name not in "nm"} == {
-                name: expected(name) for name in db if name not in "nm"
-            }
-        for rows in steps:
-            db.apply(deleted={"n": rows[::2]})
-            given -= set(rows[::2])
-            assert {name: set(db[name]) for name in db if name not in "nm"} == {
-                name: expected(name) for name in db if name not in "nm"
-            }
+        for come, gone in [*((rows, []) for rows in steps), *(([], rows[::2]) for rows in steps)]:
+            db.apply({"n": come}, {"n": gone})
+            given = given - set(gone) | set(come)
+            assert {name: set(db[name]) for name in db if name not in "nm"} == expected()
 
 
 PRODUCTS = """
@@ -239,13 +221,9 @@ def test_products_and_quotients_towards_zero(reasons: Reasons, strategy: str) ->
         [(x, y) for x in (*narrow, *others) for y in others],
     )
     with elastalog.open(PRODUCTS, budget=None, engine="local", strategy=strategy) as db:
-        for rows in steps:
-            db.apply({"n": rows})
-            given |= set(rows)
-            assert {name: set(db[name]) for name in db if name != "n"} == expected()
-        for rows in steps:
-            db.apply(deleted={"n": rows[::2]})
-            given -= set(rows[::2])
+        for come, gone in [*((rows, []) for rows in steps), *(([], rows[::2]) for rows in steps)]:
+            db.apply({"n": come}, {"n": gone})
+            given = given - set(gone) | set(come)
             assert {name: set(db[name]) for name in db if name != "n"} == expected()
         assert strategy != "elastic" or reasons.seen[layout.ACTIONS]
         reasons.seen.clear()
@@ -442,5 +420,4 @@ def test_limits_are_looked_at_and_nothing_is_left_of_an_interrupted_update(
         assert interrupted > 3
         assert reasons.seen[layout.CHECK] > interrupted
         explicit = set(edges[:300]) - set(edges[:30]) | set(edges[300:])
-        with elastalog.open(CLOSURE, facts={"edge": sorted(explicit)}, engine="local") as fresh:
-            assert levels_of(db) == levels_of(fresh)
+        is_as_anew(db, CLOSURE, {"edge": explicit})

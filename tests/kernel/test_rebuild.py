@@ -19,8 +19,8 @@ from elastalog.backends.kernel.maintenance import KernelReach
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.evaluation import costs
 from elastalog.planning.logical import LogicalStratum
-from elastalog.session import Session
 from elastalog.settings import SETTINGS
+from tests.engine.judging import followed, state_of
 from tests.kernel import plans_of
 
 PROGRAM = """
@@ -33,19 +33,12 @@ near(x) :- path(0, x), !far(x).
 """
 STRATEGIES = ("elastic", "recompute", "dense", "dred", "dredc", "bf", "bfc")
 Edges = set[tuple[int, int]]
-State = dict[str, set[tuple[Any, ...]]]
 
 
 @pytest.fixture
 def always_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every affected stratum is evaluated anew, whatever the strategy."""
     monkeypatch.setattr(KernelReach, "must_rebuild", lambda reach, stratum: True)
-
-
-def state(db: Session, is_annotated: bool) -> State:
-    return {
-        name: set(map(tuple, db[name].to_arrow(annotations=is_annotated).to_pandas().values.tolist())) for name in db
-    }
 
 
 def updates(seed: int, number: int) -> Iterator[tuple[Edges, Edges, Edges, Edges]]:
@@ -67,25 +60,9 @@ def updates(seed: int, number: int) -> Iterator[tuple[Edges, Edges, Edges, Edges
 @pytest.mark.usefixtures("always_anew")
 @pytest.mark.parametrize(("strategy", "levels"), [("elastic", "global"), *((name, "local") for name in STRATEGIES)])
 def test_a_rebuilt_stratum_equals_a_bootstrap_and_its_changes_are_exact(strategy: str, levels: Any) -> None:
-    is_annotated = strategy == "elastic"
-    edges: Edges = set()
-    paths: Edges = set()
-    with elastalog.open(PROGRAM, strategy=strategy, levels=levels) as db:
+    with followed(PROGRAM, {}, "anew", strategy=strategy, levels=levels) as session:
         for less, more, fewer, others in updates(5, 15):
-            before = state(db, is_annotated=False)
-            made = db.apply(
-                deleted={"edge": list(less), "path": list(fewer)}, inserted={"edge": list(more), "path": list(others)}
-            )
-            edges = (edges - less) | more
-            paths = (paths - fewer) | others
-            with elastalog.open(
-                PROGRAM, facts={"edge": list(edges), "path": list(paths)}, strategy=strategy, levels=levels
-            ) as fresh:
-                assert state(db, is_annotated) == state(fresh, is_annotated)
-            after = state(db, is_annotated=False)
-            for name in before:
-                assert set(made[name].inserted) == after[name] - before[name]
-                assert set(made[name].deleted) == before[name] - after[name]
+            session.apply({"edge": more, "path": others}, {"edge": less, "path": fewer})
 
 
 @pytest.mark.usefixtures("always_anew")
@@ -97,17 +74,16 @@ def test_a_rebuilt_stratum_can_be_taken_back(strategy: str, monkeypatch: pytest.
             patch.setattr(db._epochs, "make_durable", _refuse)
             yield
 
-    is_annotated = strategy == "elastic"
     with elastalog.open(PROGRAM, facts={"edge": [(i, i + 1) for i in range(9)]}, strategy=strategy) as db:
         for less, more, fewer, others in updates(6, 12):
             update = {
                 "deleted": {"edge": list(less), "path": list(fewer)},
                 "inserted": {"edge": list(more), "path": list(others)},
             }
-            before = state(db, is_annotated)
+            before = state_of(db)
             with refused(), pytest.raises(RuntimeError):
                 db.apply(**update)
-            assert state(db, is_annotated) == before
+            assert state_of(db) == before
             db.apply(**update)
 
 
@@ -131,7 +107,7 @@ def test_an_update_after_a_rebuild_uses_what_the_update_before_it_planned(monkey
         assert db._backend.evaluation.variants[stratum.number] is variants
         db.apply(inserted={"edge": [(59, 60)]})
         with elastalog.open(PROGRAM, facts={"edge": [edge for edge in chain if edge != (30, 31)]}) as fresh:
-            assert state(db, is_annotated=True) == state(fresh, is_annotated=True)
+            assert state_of(db) == state_of(fresh)
             # What a rule has derived is what it derived in this evaluation, not in all of them together.
             derived = [rule.derivations for rule in db.statistics().rules if rule.relation == "path"]
             assert sum(derived) <= sum(r.derivations for r in fresh.statistics().rules if r.relation == "path")
@@ -184,11 +160,11 @@ def test_what_is_left_of_a_relation_is_kept_in_the_old_one_and_can_be_taken_back
     chain = [(i, i + 1) for i in range(60)]
     program = PROGRAM + ".decl given(x: number)\n.decl square(x: number)\nsquare(x * x) :- given(x), !path(x, x).\n"
     with elastalog.open(program, {"edge": chain, "given": [(2,)]}, budget=0.0) as db:
-        before = state(db, True)
+        before = state_of(db)
         with pytest.raises(elastalog.ElastalogError, match="E0601"):
             db.apply({"given": [(2**62,)]}, {"edge": chain[3:]})
         assert "path" in shrunk
-        assert state(db, True) == before
+        assert state_of(db) == before
         assert db.verify().is_exact
         shrunk.clear()
         db.apply(deleted={"edge": chain[3:]})
@@ -196,7 +172,7 @@ def test_what_is_left_of_a_relation_is_kept_in_the_old_one_and_can_be_taken_back
         assert set(db["path"]) == {(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)}
         assert db.verify().is_exact
         db.apply({"edge": chain[3:]})
-        assert state(db, True) == before
+        assert state_of(db) == before
 
 
 def test_an_update_that_has_begun_is_not_mixed_with_what_is_left(

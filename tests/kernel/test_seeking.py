@@ -10,7 +10,7 @@ import pytest
 
 import elastalog
 from elastalog.settings import SETTINGS
-from tests.engine.judging import levels_of
+from tests.engine.judging import followed, is_as_anew
 from tests.kernel import plans_of
 
 PAIRED = """
@@ -54,20 +54,19 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_levels_and_counts(levels: str, seed: int) -> None:
     choice = random.Random(seed)
     edges = sorted({(choice.randrange(30), choice.randrange(30)) for _ in range(70)})
-    blocked = [(x,) for x in range(3)]
-    explicit = {"edge": set(edges), "blocked": set(blocked)}
-    with elastalog.open(PAIRED, explicit, engine="local", levels=levels, budget=None) as db:
+    facts = {"edge": set(edges), "blocked": {(x,) for x in range(3)}}
+    with followed(
+        PAIRED, facts, "anew", {**facts, "far": {(0, 0)}}, engine="local", levels=levels, budget=None
+    ) as session:
         for _ in range(8):
-            gone = set(choice.sample(sorted(explicit["edge"]), choice.randrange(1, 12)))
+            gone = set(choice.sample(sorted(session.explicit["edge"]), choice.randrange(1, 12)))
             come = {(choice.randrange(30), choice.randrange(30)) for _ in range(choice.randrange(10))}
             other = {(choice.randrange(30),) for _ in range(2)}
-            db.apply({"edge": come, "blocked": other}, {"edge": gone, "blocked": explicit["blocked"] - other})
-            explicit = {"edge": (explicit["edge"] - gone) | come, "blocked": other}
-            with elastalog.open(PAIRED, explicit, engine="local", levels=levels) as fresh:
-                assert levels_of(db) == levels_of(fresh)
-        learnt = [rows for rows, left in whole_of(db) if rows > 1 and left == 0]
+            blocked = session.explicit["blocked"] - other
+            session.apply({"edge": come, "blocked": other}, {"edge": gone, "blocked": blocked})
+        learnt = [rows for rows, left in whole_of(session.db) if rows > 1 and left == 0]
         assert learnt, "nothing was left to enumeration"
-        plans = plans_of(db).values()
+        plans = plans_of(session.db).values()
         assert any(v.grouped for plan in plans for v in plan.machine.code.variants), "no start was read in groups"
 
 
@@ -87,8 +86,7 @@ def test_a_search_that_is_hopeless_ends(monkeypatch: pytest.MonkeyPatch) -> None
             before = db._backend.watch.rows
             db.apply({}, {"start": [(1,), (2,)]})
             efforts.append(db._backend.watch.rows - before)
-            with elastalog.open(HOPELESS, {**facts, "start": [(0,), (3,)]}, engine="local") as fresh:
-                assert levels_of(db) == levels_of(fresh)
+            is_as_anew(db, HOPELESS, {**facts, "start": [(0,), (3,)]}, engine="local")
     assert efforts[1] <= efforts[0]
 
 

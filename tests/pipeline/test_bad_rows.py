@@ -114,9 +114,8 @@ def test_a_comma_in_a_text_is_to_be_quoted(tmp_path, data, parameters, advice):
     schema = Schema("dep", (Column("name", Base.SYMBOL), Column("years", Base.NUMBER)))
     path = tmp_path / "dep.facts"
     path.write_text(data)
-    with pytest.raises(ElastalogError) as error:
+    with refused(help=advice):
         read_facts(schema, path, parameters)
-    assert error.value.diagnostics[0].help == advice
     path.write_text(data.replace("Smith, John", '"Smith, John"'))
     assert read_facts(schema, path, {"rfc4180": "true"}).table["name"].to_pylist()[0] == "Smith, John"
 
@@ -158,9 +157,8 @@ AGE = Schema("age", (Column("name", Base.SYMBOL), Column("city", Base.SYMBOL), C
 def test_the_help_says_in_which_order_the_columns_would_suit(tmp_path, row, advice):
     path = tmp_path / "age.facts"
     path.write_bytes(row)
-    with pytest.raises(ElastalogError) as error:
+    with refused(help=advice):
         read_facts(AGE, path, {})
-    assert error.value.diagnostics[0].help == advice
     if "another order" in advice:
         order = advice.partition('columns="')[2][:5]
         assert read_facts(AGE, path, {"columns": order}).table.to_pylist() == [
@@ -315,10 +313,8 @@ def test_five_bad_rows_are_shown_and_the_rest_counted(tmp_path):
 def test_long_text_is_cut_in_messages(tmp_path):
     path = tmp_path / "pair.facts"
     path.write_bytes(b"1\t" + b"9" * 100_000 + b"\n")
-    with pytest.raises(ElastalogError) as error:
+    with refused(message=f"bad row for `pair`: `{'9' * 60}…` (100,000 characters) does not fit number `y`"):
         read_facts(PAIR, path)
-    (diagnostic,) = error.value.diagnostics
-    assert diagnostic.message == f"bad row for `pair`: `{'9' * 60}…` (100,000 characters) does not fit number `y`"
 
 
 def test_a_quarantine_of_an_earlier_run_is_removed(tmp_path):
@@ -357,9 +353,8 @@ def test_a_number_with_separators_in_a_row_of_python():
         (Base.NUMBER, "1_000", "write `1000`, in Python `int('1_000')`"),
         (Base.NUMBER, "far", "convert the values first, or declare the attribute with another type"),
     ):
-        with pytest.raises(ElastalogError) as error:
+        with refused(help=advice):
             columns_of_rows(one(base), [(text,)])
-        assert error.value.diagnostics[0].help == advice
 
 
 def test_a_number_with_separators_is_no_name_of_a_column(tmp_path):

@@ -54,9 +54,8 @@ def test_nothing_is_an_empty_update(text):
 
 @pytest.mark.parametrize("text", ["+edge(1, 2).", "-edge(1, 2).\n" * 1000])
 def test_changes_in_the_place_of_a_path_are_told_from_one(text):
-    with pytest.raises(ElastalogError, match=r"edge\(1, 2\).* is a change, not the path of a file") as error:
+    with refused(match=r"edge\(1, 2\).* is a change, not the path of a file", told='`db.apply({"edge": [(1, 2)]})`'):
         read_diff(text, SCHEMAS)
-    assert '`db.apply({"edge": [(1, 2)]})`' in error.value.diagnostics[0].help
 
 
 def test_windows_line_ends():
@@ -119,9 +118,8 @@ def test_bad_lines_are_located(line, code, message):
 
 
 def test_an_unknown_relation_offers_the_nearest():
-    with pytest.raises(ElastalogError) as error:
+    with refused(help="did you mean `edge`?"):
         parse_diff("+edgs(1, 2).", "u.diff", SCHEMAS)
-    assert error.value.diagnostics[0].help == "did you mean `edge`?"
 
 
 def test_all_bad_lines_are_reported_up_to_five():
@@ -160,10 +158,8 @@ def test_tables_as_spreadsheets_write_them(tmp_path, content):
 
 def test_bytes_that_are_no_text(tmp_path):
     (tmp_path / "u.diff").write_bytes(b'+edge(1, "a").\n+edge(2, "\xff").\n')
-    with pytest.raises(ElastalogError) as error:
+    with refused("E0505", location=f"{tmp_path / 'u.diff'}:2"):
         read_diff(tmp_path / "u.diff", SCHEMAS)
-    (diagnostic,) = error.value.diagnostics
-    assert (diagnostic.code, diagnostic.location) == ("E0505", f"{tmp_path / 'u.diff'}:2")
 
 
 def test_a_missing_file(tmp_path):
@@ -209,10 +205,8 @@ def test_tables_of_nullary_changes(tmp_path):
 )
 def test_bad_tables_of_changes(tmp_path, name, content, code, message, place):
     (tmp_path / name).write_text(content)
-    with pytest.raises(ElastalogError) as error:
+    with refused(code, message=message, location=f"{tmp_path / name}{place}"):
         read_diff(tmp_path / name, SCHEMAS)
-    (diagnostic,) = error.value.diagnostics
-    assert (diagnostic.code, diagnostic.message, diagnostic.location) == (code, message, f"{tmp_path / name}{place}")
 
 
 @pytest.mark.parametrize(
@@ -224,9 +218,8 @@ def test_bad_tables_of_changes(tmp_path, name, content, code, message, place):
 )
 def test_a_file_of_changes_that_is_called_otherwise_is_told_how(tmp_path, name, advice):
     (tmp_path / name).write_text("op,x,y\n")
-    with refused("E0521") as told:
+    with refused("E0521", help=advice):
         read_diff(tmp_path / name, SCHEMAS)
-    assert told.value.diagnostics[0].help == advice
 
 
 @pytest.mark.parametrize("mark", ",;|\t")

@@ -383,9 +383,8 @@ def test_the_columns_that_a_program_says_hold_for_paths(
 def test_what_cannot_be_read_is_told_as_the_program_says_it(tmp_path: Path) -> None:
     path = tmp_path / "road.csv"
     path.write_text("Ulm,Bonn,x\nUlm,Hof,4\n")
-    with pytest.raises(ElastalogError, match=r"E0502.*`x` is not a number") as told:
+    with refused(match=r"E0502.*`x` is not a number", location=f"{path}:1"):
         elastalog.open(ROAD + ".input road(headers=false)", {"road": path})
-    assert told.value.diagnostics[0].location == f"{path}:1"
     path.write_text("Ulm,Bonn,3,x\nUlm,Hof\n")
     with pytest.raises(ElastalogError, match=r"E0501.*2 fields for 3 columns"):
         elastalog.open(ROAD + '.pragma "extra-fields" "ignore"', {"road": path})

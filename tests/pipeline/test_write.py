@@ -187,10 +187,8 @@ def test_an_interrupted_run_leaves_the_old_file_and_no_other(tmp_path):
 def test_a_folder_that_cannot_be_is_a_diagnostic(tmp_path):
     (tmp_path / "taken").write_text("a file")
     path = tmp_path / "taken" / "edge.csv"
-    with pytest.raises(ElastalogError) as error:
+    with refused("E0517", message=f"cannot write `{path}`: File exists"):
         write_facts(EDGE, table(EDGE, []), path)
-    (diagnostic,) = error.value.diagnostics
-    assert (diagnostic.code, diagnostic.message) == ("E0517", f"cannot write `{path}`: File exists")
 
 
 # --- the outputs of a relation -------------------------------------------------------------------------------------
@@ -249,9 +247,8 @@ def test_symbolic_links_may_not_lead_out(tmp_path):
     (root / "inside").symlink_to(root / "real")
     (root / "loop").symlink_to(root / "loop")
     for relative in ("edge.facts", "up/outside.facts"):
-        with pytest.raises(ElastalogError) as error:
+        with refused(notes=("a symbolic link leads out of the folder",)):
             resolve_under(root, relative)
-        assert error.value.diagnostics[0].notes == ("a symbolic link leads out of the folder",)
     assert resolve_under(root, "inside/x") == root / "inside/x"
     with pytest.raises(ElastalogError):
         resolve_under(root, "loop/x")

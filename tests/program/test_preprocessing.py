@@ -286,17 +286,15 @@ DOUBLING = "#define A0 x, x\n" + "".join(f"#define A{n + 1} A{n}, A{n}\n" for n 
 def test_macros_that_double_again_and_again_are_refused(use: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(macros, "MOST_TOKENS", 20_000)
     text = f"{DOUBLING}#define T(a) a, a\n.decl e(x: number)\n.decl p()\np() :- e({use}).\n"
-    with refused("E0128") as raised:
+    with refused("E0128", told="become more than 20,000 tokens"):
         Program.parse(text)
-    assert "become more than 20,000 tokens" in raised.value.diagnostics[0].message
 
 
 def test_macros_that_are_used_too_often_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(macros, "MOST_CHARACTERS", 1000)
     text = "#define LONG 1111111111\n.decl e(x: number)\n" + "e(LONG).\n" * 101
-    with refused("E0128") as raised:
+    with refused("E0128", told="become more than 1,000 characters"):
         Program.parse(text)
-    assert "become more than 1,000 characters" in raised.value.diagnostics[0].message
     Program.parse("#define LONG 1111111111\n.decl e(x: number)\n" + "e(LONG).\n" * 100)
 
 

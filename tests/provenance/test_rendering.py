@@ -6,11 +6,10 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 import elastalog
-from elastalog.cli.main import cli
 from elastalog.provenance.proof import Proof
+from tests.commands import run
 from tests.provenance.databases import open_case
 
 TEXT = """
@@ -169,7 +168,7 @@ def test_a_page_is_whole_and_a_piece_is_not() -> None:
 def test_the_command_writes_a_page(tmp_path: Path) -> None:
     (tmp_path / "p.dl").write_text(SHARED + "edge(1, 2).\n", encoding="utf-8")
     arguments = ["explain", str(tmp_path / "p.dl"), "path(1, 2)", "--format", "html", "-F", str(tmp_path)]
-    result = CliRunner().invoke(cli, arguments, catch_exceptions=False)
+    result = run(*arguments)
     assert result.exit_code == 0
     assert result.stdout.startswith("<!DOCTYPE html>")
     assert "p.dl:6" in result.stdout

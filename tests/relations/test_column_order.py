@@ -93,9 +93,8 @@ def test_one_known_name_requires_them_all(names):
     ],
 )
 def test_only_a_column_that_is_called_much_alike_is_to_be_renamed(names, advice):
-    with refused("E0518") as raised:
+    with refused("E0518", told=advice):
         column_order(EDGE, names)
-    assert raised.value.diagnostics[0].help.startswith(advice)
 
 
 @pytest.mark.parametrize(
@@ -123,9 +122,8 @@ def test_columns_apart_are_not_told_as_taken_by_position():
 
 
 def test_a_column_that_is_there_twice():
-    with pytest.raises(ElastalogError, match="the table has column `from` more than once") as raised:
+    with refused(match="the table has column `from` more than once", help="give every column a name of its own"):
         column_order(EDGE, ("from", "from"))
-    assert raised.value.diagnostics[0].help == "give every column a name of its own"
 
 
 def test_another_number_of_columns_lists_both_sides():
@@ -293,9 +291,8 @@ def test_files_go_by_name_or_not_at_all(tmp_path):
     for path in (written("g.csv", "to\tsrc\n2\t1\n"), tmp_path / "f.parquet"):
         with refused("E0518"):
             rows(path, headers="true")
-    with pytest.raises(ElastalogError) as error:
+    with refused(message="bad row for `edge`: the row has no value for `from`"):
         rows(written("h.jsonl", json.dumps({"to": 2, "src": 1})))
-    assert error.value.diagnostics[0].message == "bad row for `edge`: the row has no value for `from`"
 
 
 @pytest.mark.parametrize(("header", "row"), [("op,to,from", (1, 2)), ("source,OP,target".lower(), None)])
@@ -321,6 +318,5 @@ def test_a_table_of_changes_with_one_unknown_name_is_refused(tmp_path):
     ],
 )
 def test_too_few_columns_and_too_many(names, advice):
-    with pytest.raises(ElastalogError) as told:
+    with refused("E0501", help=advice):
         to_words(EDGE, pa.table([[1]] * len(names), names=names), Dictionary())
-    assert (told.value.diagnostics[0].code, told.value.diagnostics[0].help) == ("E0501", advice)

@@ -137,9 +137,8 @@ def test_timestamps_that_are_all_midnights_are_warned_of_and_can_come_back_as_da
 def test_a_value_of_another_type_is_refused_with_what_to_write(row, advice):
     db = elastalog.open(".decl stock(name: symbol, number: number)")
     for rows in ([row], [dict(zip(("name", "number"), row, strict=True))]):
-        with pytest.raises(ElastalogError) as told:
+        with refused(told=advice):
             db.apply({"stock": rows})
-        assert advice in told.value.diagnostics[0].help
 
 
 FRAME = pd.DataFrame({"x": ["a"], "y": ["b"]})
@@ -164,9 +163,8 @@ LATE = '.decl late(c: symbol, n: number)\nlate("x", 7).\nlate("x", 8).\n.decl ed
     ],
 )
 def test_a_habit_of_elsewhere_is_told_what_to_write_here(call, code, advice):
-    with elastalog.open(LATE) as db, refused(code) as told:
+    with elastalog.open(LATE) as db, refused(code, told=advice):
         call(db)
-    assert advice in told.value.diagnostics[0].help
 
 
 @pytest.mark.parametrize("name", ["columns", "to_list", "to_dicts", "to_csv"])

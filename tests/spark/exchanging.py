@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import elastalog
 from elastalog.backends.spark.placement import EXCHANGE_SETTING
-from tests.engine.judging import follow, levels_of
+from tests.engine.judging import follow
 from tests.generators.seeded import seeded_case
+from tests.spark.following import both
 
 EDGES = ".decl edge(x: number, y: number)\n.decl path(x: number, y: number)\n"
 DOUBLING = EDGES + "path(x, y) :- edge(x, y).\npath(x, z) :- path(x, y), path(y, z).\n"
@@ -37,12 +37,7 @@ def follow_random_updates(session: Any, seed: int, most_updates: int = 3) -> Non
 def follow_a_chain(session: Any) -> None:
     """A closure that does not decompose has the levels and counts of one process, after updates too, and stays in
     files."""
-    with (
-        elastalog.open(DOUBLING, CHAIN, budget=None, engine="spark", spark=session) as db,
-        elastalog.open(DOUBLING, CHAIN, budget=None) as local,
-    ):
+    with both(DOUBLING, CHAIN, session, budget=None) as sessions:
         for inserted, deleted in UPDATES:
-            for each in (db, local):
-                each.apply({"edge": inserted}, {"edge": deleted})
-            assert db._backend.kernel.evicted == {"path"}
-        assert levels_of(db) == levels_of(local)
+            sessions.apply({"edge": inserted}, {"edge": deleted})
+            assert sessions.db._backend.kernel.evicted == {"path"}

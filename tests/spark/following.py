@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 import elastalog
-from tests.engine.judging import facts_of, levels_of
+from tests.engine.judging import state_of
 
 Node = TypeVar("Node", int, str)
 
@@ -19,10 +22,46 @@ def placed(db: elastalog.Session) -> dict[str, str]:
     return {strata[number]: f"{found.where}: {found.why}" for number, found in backend.placements.items()}
 
 
+def files_known(db: elastalog.Session) -> set[str]:
+    """The files that hold the present facts of its relations."""
+    return {file.path for filed in db._backend.relations.files.current.values() for file in filed.files}
+
+
+def files_in(folder: Path) -> set[str]:
+    return {str(path) for path in folder.rglob("*.parquet")}
+
+
 def are_same(db: elastalog.Session, local: elastalog.Session) -> None:
     """The same facts, and the same levels and counts where there are any."""
-    read = levels_of if db._backend.annotation.has_levels else facts_of
-    assert read(db) == read(local)
+    assert state_of(db) == state_of(local)
+
+
+@dataclass(frozen=True)
+class Both:
+    """A session on Spark, `db`, and one of the kernel."""
+
+    db: elastalog.Session
+    local: elastalog.Session
+
+    def apply(self, inserted: Mapping[str, Any] = {}, deleted: Mapping[str, Any] = {}) -> elastalog.Changes:
+        """Updates both, which changes the same; nobody looks at what they hold."""
+        changes, wanted = (one.apply(inserted, deleted) for one in (self.db, self.local))
+        for name in self.local:
+            assert set(changes[name].inserted) == set(wanted[name].inserted)
+            assert set(changes[name].deleted) == set(wanted[name].deleted)
+        return changes
+
+
+@contextmanager
+def both(text: str | Path, facts: Any, session: Any, *, frames: Any = None, **options: Any) -> Iterator[Both]:
+    """Two sessions that are the same in the end of the block; `frames` are the facts for the one on Spark if they are
+    others."""
+    with (
+        elastalog.open(text, facts if frames is None else frames, engine="spark", spark=session, **options) as db,
+        elastalog.open(text, facts, **options) as local,
+    ):
+        yield Both(db, local)
+        are_same(db, local)
 
 
 def follow_edges(
@@ -37,20 +76,12 @@ def follow_edges(
         return {(chance.choice(nodes), chance.choice(nodes)) for _ in range(number)}
 
     edges = random_edges(first)
-    given = {"edge": sorted(edges)}
-    with (
-        elastalog.open(text, given, engine="spark", spark=session, **options) as db,
-        elastalog.open(text, given, **options) as local,
-    ):
+    with both(text, {"edge": sorted(edges)}, session, **options) as sessions:
         for number in range(updates):
             if (number + seed) % 2:
-                are_same(db, local)
+                are_same(sessions.db, sessions.local)
             gone = set(chance.sample(sorted(edges), min(each, len(edges))))
             come = random_edges(each) - edges
             edges = (edges - gone) | come
-            changes, wanted = (one.apply({"edge": sorted(come)}, {"edge": sorted(gone)}) for one in (db, local))
-            for name in local:
-                assert set(changes[name].inserted) == set(wanted[name].inserted)
-                assert set(changes[name].deleted) == set(wanted[name].deleted)
-        are_same(db, local)
-        return placed(db)
+            sessions.apply({"edge": sorted(come)}, {"edge": sorted(gone)})
+        return placed(sessions.db)

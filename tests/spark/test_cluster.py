@@ -31,7 +31,7 @@ PATIENCE = 600
 killed is noticed at once, by its connections."""
 
 SUITE = (
-    "aggregates", "filed_facts", "links", "new_values", "placement", "programs", "results", "skew", "stages", "texts",
+    "aggregates", "consensus", "filed_facts", "placement", "programs", "results", "stages", "texts",
     "update_programs", "updates",
 )  # fmt: skip
 """The modules about what is evaluated; the others are about what Spark's Java side reads and writes."""
@@ -48,6 +48,9 @@ UPDATES = [
     ({"edge": [(SIZE, f"n{SIZE + 1}")]}, {"edge": [(0, "n1")]}),
     ({"edge": [(0, "n1")]}, {"edge": [(30, "n31")]}),
 ]
+
+
+WORKER = ("--host", "127.0.0.1", "--cores", "1", "--memory", "700m", "--webui-port", "0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,19 +92,7 @@ def standalone(bucket: Bucket, tmp_path_factory: pytest.TempPathFactory) -> Iter
     start("master", "master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0")
     wait_for(port)
     for name in ("one", "other"):
-        start(
-            name,
-            "worker.Worker",
-            "--host",
-            "127.0.0.1",
-            "--cores",
-            "1",
-            "--memory",
-            "700m",
-            "--webui-port",
-            "0",
-            master,
-        )
+        start(name, "worker.Worker", *WORKER, master)
     try:
         yield Cluster(
             {

@@ -21,8 +21,8 @@ from elastalog.backends.watch import Watch
 from elastalog.relations.limits import WIDE
 from elastalog.relations.words import Dictionary
 from elastalog.settings import SETTINGS
-from tests.engine.judging import levels_of
-from tests.spark.following import follow_edges
+from tests.engine.judging import facts_of
+from tests.spark.following import both, follow_edges
 from tests.spark.without_spark import tasks_in_this_process
 
 EDGE = ".decl edge(x: number, y: number)\n"
@@ -76,14 +76,6 @@ def test_strata_evaluated_anew_agree_too(tmp_path: Path) -> None:
         follow(PROGRAMS["texts beside texts"], session, 2, 3, budget=0.0)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("seed", range(3, 30))
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_many_random_updates(tmp_path: Path, name: str, seed: int) -> None:
-    with tasks_in_this_process(tmp_path, shares=2 + seed % 4) as session:
-        follow(PROGRAMS[name], session, seed, 10, budget=None if seed % 2 else 0.2)
-
-
 def test_tasks_agree_on_spark(spark: Any) -> None:
     follow(PROGRAMS["texts"], spark, 4, 2, budget=None)
 
@@ -109,12 +101,8 @@ def test_what_the_driver_numbers_otherwise_is_evaluated_in_the_driver(
 
     monkeypatch.setattr(consensus, "Renumbering", taken)
     facts = {"edge": [(1, 2), (2, 3)]}
-    with (
-        tasks_in_this_process(tmp_path) as session,
-        elastalog.open(PROGRAMS["texts"], facts, engine="spark", spark=session) as db,
-    ):
-        assert {placed.where for placed in db._backend.placements.values()} == {"driver"}
-        assert levels_of(db) == levels_of(elastalog.open(PROGRAMS["texts"], facts))
+    with tasks_in_this_process(tmp_path) as session, both(PROGRAMS["texts"], facts, session) as sessions:
+        assert wheres(sessions.db) == {"driver"}
 
 
 def test_two_tasks_number_alike_what_they_made_differently() -> None:
@@ -158,10 +146,9 @@ def test_without_barrier_mode_one_task_makes_the_values(tmp_path: Path) -> None:
             return run_tasks(*arguments, **options)
 
         patch.setattr(strata, "run_tasks", refusing)
-        with elastalog.open(PROGRAMS["texts"], facts, engine="spark", spark=session) as db:
+        with both(PROGRAMS["texts"], facts, session) as sessions:
             assert together == [True, True, False]
-            assert [placed.where for placed in db._backend.placements.values()] == ["tasks"]
-            assert levels_of(db) == levels_of(elastalog.open(PROGRAMS["texts"], facts))
+            assert wheres(sessions.db) == {"tasks"}
 
 
 WORDS = """
@@ -241,48 +228,31 @@ def test_new_values_are_the_same_as_in_the_kernel(
     relation = next(iter(facts))
     if text is MADE:
         options = {**options, "functors": {"shout": shout, "third": third}}
-    with (
-        tasks_in_this_process(tmp_path) as session,
-        elastalog.open(text, facts, engine="spark", spark=session, **options) as db,
-        elastalog.open(text, facts, **options) as local,
-    ):
+    with tasks_in_this_process(tmp_path) as session, both(text, facts, session, **options) as sessions:
         for inserted, deleted in [([], []), *updates]:
-            changes = db.apply({relation: inserted}, {relation: deleted})
-            wanted = local.apply({relation: inserted}, {relation: deleted})
-            assert wheres(db) == {"tasks"}
-            for name in local:
-                assert set(changes[name].inserted) == set(wanted[name].inserted)
-                assert set(changes[name].deleted) == set(wanted[name].deleted)
-                assert set(db[name]) == set(local[name])
-        if "strategy" not in options:
-            assert levels_of(db) == levels_of(local)
+            sessions.apply({relation: inserted}, {relation: deleted})
+            assert wheres(sessions.db) == {"tasks"}
+            assert facts_of(sessions.db) == facts_of(sessions.local)
 
 
 def test_on_spark_tasks_that_give_one_number_to_two_texts_do_no_harm(spark: Any) -> None:
-    with elastalog.open(WORDS, PARTS, engine="spark", spark=spark) as db:
-        assert wheres(db) == {"tasks"}
-        assert levels_of(db) == levels_of(elastalog.open(WORDS, PARTS))
+    with both(WORDS, PARTS, spark) as sessions:
+        assert wheres(sessions.db) == {"tasks"}
 
 
 @pytest.mark.parametrize("text", [LISTS, MADE], ids=["records", "functors"])
 def test_records_and_functors_on_spark(spark: Any, text: str) -> None:
     """Functions of a module that workers cannot import, such as this one, travel with their code."""
     options: dict[str, Any] = {"functors": {"shout": shout, "third": third}} if text is MADE else {}
-    with elastalog.open(text, PARTS, engine="spark", spark=spark, **options) as db:
-        assert wheres(db) == {"tasks"}
-        assert levels_of(db) == levels_of(elastalog.open(text, PARTS, **options))
-        db.apply({"part": [("bob", "zz")]})
-        assert ("bob", "zz") in set(db["part"])
+    with both(text, PARTS, spark, **options) as sessions:
+        assert wheres(sessions.db) == {"tasks"}
+        sessions.apply({"part": [("bob", "zz")]})
 
 
 def test_arithmetic_that_wraps_around_is_done_by_tasks(tmp_path: Path) -> None:
     text = '.pragma "arithmetic" "wrap"\n' + POWERS.replace("y < 1000000000000", "y > 0")
-    with (
-        tasks_in_this_process(tmp_path) as session,
-        elastalog.open(text, STARTS, engine="spark", spark=session) as db,
-    ):
-        assert wheres(db) == {"tasks"}
-        assert levels_of(db) == levels_of(elastalog.open(text, STARTS))
+    with tasks_in_this_process(tmp_path) as session, both(text, STARTS, session) as sessions:
+        assert wheres(sessions.db) == {"tasks"}
 
 
 def test_what_cannot_be_sent_stays_in_the_driver(tmp_path: Path) -> None:
@@ -322,12 +292,11 @@ def test_new_values_where_tasks_exchange_are_agreed_on_or_made_by_one(tmp_path: 
     facts = {"edge": [(i, i + 1) for i in range(6)]}
     with (
         tasks_in_this_process(tmp_path, **{EXCHANGE_SETTING: way}) as session,
-        elastalog.open(EDGES + text, facts, budget=None, engine="spark", spark=session) as db,
-        elastalog.open(EDGES + text, facts, budget=None) as local,
+        both(EDGES + text, facts, session, budget=None) as sessions,
     ):
+        db = sessions.db
         for inserted, deleted in [([], []), ([(6, 7), (9, 9)], [(0, 1)]), ([(0, 3)], [(2, 3)])]:
-            for each in (db, local):
-                each.apply({"edge": inserted}, {"edge": deleted})
+            sessions.apply({"edge": inserted}, {"edge": deleted})
             assert wheres(db) == {"exchanging tasks" if agrees else "tasks"}
             assert db._backend.kernel.evicted
         (placement,) = db._backend.placements.values()
@@ -335,7 +304,6 @@ def test_new_values_where_tasks_exchange_are_agreed_on_or_made_by_one(tmp_path: 
             assert placement.why.endswith("; they agree on the numbers of new values")
         else:
             assert placement.why.startswith("one task: rules make values that have no number yet, and rule ")
-        assert levels_of(db) == levels_of(local)
 
 
 def test_an_update_that_makes_the_first_new_values(tmp_path: Path) -> None:
@@ -344,17 +312,11 @@ def test_an_update_that_makes_the_first_new_values(tmp_path: Path) -> None:
         "far(x, z) :- far(x, y), far(y, z).\nfar(y * 1000000, x) :- far(x, y), y > 5000, y < 10000.\n"
     )
     facts = {"edge": [(i, i + 1) for i in range(6)]}
-    with (
-        tasks_in_this_process(tmp_path) as session,
-        elastalog.open(text, facts, budget=None, engine="spark", spark=session) as db,
-        elastalog.open(text, facts, budget=None) as local,
-    ):
-        assert wheres(db) == {"exchanging tasks"}
-        for each in (db, local):
-            each.apply({"edge": [(6, 7000)]}, {"edge": [(2, 3)]})
-        assert db._backend.placements[1].why.endswith("; they agree on the numbers of new values")
-        assert db._backend.kernel.evicted == {"far"}
-        assert levels_of(db) == levels_of(local)
+    with tasks_in_this_process(tmp_path) as session, both(text, facts, session, budget=None) as sessions:
+        assert wheres(sessions.db) == {"exchanging tasks"}
+        sessions.apply({"edge": [(6, 7000)]}, {"edge": [(2, 3)]})
+        assert sessions.db._backend.placements[1].why.endswith("; they agree on the numbers of new values")
+        assert sessions.db._backend.kernel.evicted == {"far"}
 
 
 @pytest.mark.parametrize(("text", "facts"), [(WORDS, PARTS), (LISTS, PARTS)], ids=["texts", "records"])
@@ -363,18 +325,12 @@ def test_tasks_read_many_texts_from_files(
 ) -> None:
     monkeypatch.setattr(SETTINGS, "spark_few_texts", 0)
     monkeypatch.setattr(values, "MOST_IN_A_FILE", 3)
-    with (
-        tasks_in_this_process(tmp_path) as session,
-        elastalog.open(text, facts, engine="spark", spark=session) as db,
-        elastalog.open(text, facts) as local,
-    ):
+    with tasks_in_this_process(tmp_path) as session, both(text, facts, session) as sessions:
         for inserted in ([("bob", "zz")], [("new", "n"), ("newer", "m"), ("ann", "k")]):
-            for each in (db, local):
-                each.apply({"part": inserted})
-        assert wheres(db) == {"tasks"}
-        assert levels_of(db) == levels_of(local)
+            sessions.apply({"part": inserted})
+        assert wheres(sessions.db) == {"tasks"}
         # One that is not full is written anew: none but the last is.
-        number = len(db._dictionary.symbols)
+        number = len(sessions.db._dictionary.symbols)
         assert len(list(tmp_path.rglob("texts-*.parquet"))) <= number // 3 + 1
 
 

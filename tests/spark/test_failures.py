@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
-import textwrap
 import threading
 from pathlib import Path
 from typing import Any
@@ -17,7 +14,6 @@ import pytest
 import elastalog
 from elastalog.backends.spark import jobs, strata
 from tests.engine.judging import levels_of
-from tests.spark.conftest import environment_of_children
 
 EDGES = ".decl edge(x: number, y: number)\n.decl path(x: number, y: number)\n"
 PROGRAMS = {
@@ -127,96 +123,3 @@ def test_a_worker_killed_during_an_update(spark: Any, kind: str) -> None:
         assert set(changes["path"].inserted) == {(401, 402)}
     if not killed.is_set():
         pytest.skip("the update was over before a worker was found")
-
-
-def in_a_cluster(tmp_path: Path, body: str) -> list[str]:
-    """What a script prints that has a session `spark` with two executors, each a process of its own, which share
-    nothing with the driver but files."""
-    shared = tmp_path / "shared"
-    shared.mkdir()
-    script = tmp_path / "job.py"
-    beginning = f"""
-        import elastalog, elastalog.spark, os, signal, threading, time
-        settings = {{
-            "spark.master": "local-cluster[2,1,1024]",
-            "spark.elastalog.leastRows": "0",
-            "spark.elastalog.workplace": {str(shared)!r},
-        }}
-        spark = elastalog.spark.session(2, settings=settings)
-        PROGRAMS = {PROGRAMS!r}
-    """
-    script.write_text(
-        textwrap.dedent(beginning) + textwrap.dedent(body) + "\nspark.stop()\n",
-        encoding="utf-8",
-    )
-    done = subprocess.run(
-        [sys.executable, str(script)], env=environment_of_children(), capture_output=True, text=True, timeout=300,
-        check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-3000:]
-    return done.stdout.splitlines()
-
-
-@pytest.mark.slow
-@pytest.mark.long
-def test_executors_in_processes_of_their_own(tmp_path: Path) -> None:
-    printed = in_a_cluster(
-        tmp_path,
-        """
-        for text in PROGRAMS.values():
-            edges = [(i, i + 1) for i in range(60)]
-            with elastalog.open(text, facts={"edge": edges}, engine="spark", spark=spark) as db:
-                where = [placement.where for placement in db._backend.placements.values()]
-                print(len(db["path"]), where)
-                db.apply({"edge": [(60, 61)]}, {"edge": [(0, 1)]})
-                print(len(db["path"]), db._backend.kernel.evicted)
-        """,
-    )
-    # The paths of a chain of 61 nodes, before and after it has moved by one.
-    assert printed == ["1830 ['tasks']", "1830 {'path'}", "1830 ['exchanging tasks']", "1830 {'path'}"]
-
-
-@pytest.mark.long
-def test_an_executor_killed_during_an_epoch(tmp_path: Path) -> None:
-    """The result is right, or the epoch fails and the one before stands."""
-    printed = in_a_cluster(
-        tmp_path,
-        """
-        import psutil
-
-        def executors():
-            found = []
-            for process in psutil.Process().children(recursive=True):
-                try:
-                    if "CoarseGrainedExecutorBackend" in " ".join(process.cmdline()):
-                        found.append(process)
-                except psutil.Error:
-                    pass
-            return found
-
-        for kind, text in PROGRAMS.items():
-            edges = [(i, i + 1) for i in range(500)]
-            with elastalog.open(text, facts={"edge": edges}, budget=None, engine="spark", spark=spark) as db:
-                before = len(db["path"])
-                timer = threading.Timer(0.7, lambda: os.kill(executors()[0].pid, signal.SIGKILL))
-                timer.start()
-                try:
-                    db.apply({"edge": [(500, 501)]}, {"edge": [(250, 251)]})
-                except elastalog.ElastalogError as error:
-                    assert len(db["path"]) == before, "the epoch before does not stand"
-                    print("failed", error.diagnostics[0].code)
-                    timer.join()
-                    time.sleep(5)
-                    db.apply({"edge": [(500, 501)]}, {"edge": [(250, 251)]})
-                timer.join()
-                with elastalog.open(text, facts={"edge": list(db["edge"])}) as local:
-                    def states(session):
-                        rows = session["path"].to_arrow(annotations=True).to_pydict()
-                        return set(zip(*rows.values()))
-                    print(kind, states(db) == states(local), len(db["path"]))
-        """,
-    )
-    # 251 nodes before the gap, and 251 after it.
-    outcomes = [line for line in printed if not line.startswith("failed")]
-    assert outcomes == [f"{kind} True {2 * (251 * 250 // 2)}" for kind in PROGRAMS]
-    assert all(line == "failed E1107" for line in printed if line.startswith("failed"))

@@ -18,8 +18,7 @@ from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.folders.files import files_at
 from elastalog.pipeline.spark import large_facts
 from elastalog.relations.limits import LEAST_NARROW, WIDE
-from tests.engine.judging import levels_of
-from tests.spark.following import are_same
+from tests.spark.following import are_same, both
 
 CLOSURE = "path(x, y) :- edge(x, y).\npath(x, z) :- path(x, y), edge(y, z).\n"
 PROGRAM = """
@@ -57,37 +56,26 @@ def frame_of(spark: Any, rows: list[tuple[int, int]]) -> Any:
 
 
 def test_no_fact_comes_into_the_driver(spark: Any) -> None:
-    with (
-        elastalog.open(CLOSED, {"edge": frame_of(spark, ROWS * 2).select("y", "x")}, engine="spark", spark=spark) as db,
-        elastalog.open(CLOSED, {"edge": ROWS}) as local,
-    ):
+    frames = {"edge": frame_of(spark, ROWS * 2).select("y", "x")}
+    with both(CLOSED, {"edge": ROWS}, spark, frames=frames) as sessions:
+        db = sessions.db
         assert evicted(db) == {"edge", "path"}
         assert (len(db["edge"]), db.reports[0].loaded) == (40, 80)
         for inserted, deleted in UPDATES:
             tried = db.preview({"edge": [(20, 99)]}, {"edge": [ROWS[3]]})  # and is taken back
             assert set(tried["edge"].inserted) == {(20, 99)}
-            changes, wanted = (each.apply({"edge": inserted}, {"edge": deleted}) for each in (db, local))
-            for name in ("edge", "path"):
-                assert set(changes[name].inserted) == set(wanted[name].inserted)
-                assert set(changes[name].deleted) == set(wanted[name].deleted)
+            sessions.apply({"edge": inserted}, {"edge": deleted})
             assert evicted(db) == {"edge", "path"}
-        assert levels_of(db) == levels_of(local)
+        are_same(db, sessions.local)
         assert not evicted(db)  # somebody has looked
-        for each in (db, local):
-            each.apply({"edge": [(99, 3)]}, {"edge": [ROWS[7]]})
-        assert levels_of(db) == levels_of(local)
+        sessions.apply({"edge": [(99, 3)]}, {"edge": [ROWS[7]]})
 
 
 def test_texts_are_numbered_and_seen_once(spark: Any) -> None:
     frame = spark.createDataFrame(NAMED_ROWS * 2, NAMED_COLUMNS).repartition(3).select("y", "x", "n")
-    with (
-        elastalog.open(NAMED, {"edge": frame}, engine="spark", spark=spark) as db,
-        elastalog.open(NAMED, {"edge": NAMED_ROWS}) as local,
-    ):
-        for each in (db, local):
-            each.apply({"edge": [("node 40", 1, "new")]}, {"edge": [NAMED_ROWS[5], ("new", 1, "unknown")]})
-        assert evicted(db) == {"edge", "path"}
-        assert levels_of(db) == levels_of(local)
+    with both(NAMED, {"edge": NAMED_ROWS}, spark, frames={"edge": frame}) as sessions:
+        sessions.apply({"edge": [("node 40", 1, "new")]}, {"edge": [NAMED_ROWS[5], ("new", 1, "unknown")]})
+        assert evicted(sessions.db) == {"edge", "path"}
 
 
 @pytest.mark.parametrize(
@@ -100,15 +88,10 @@ def test_texts_are_numbered_and_seen_once(spark: Any) -> None:
     ids=str,
 )
 def test_other_annotations(spark: Any, options: dict[str, Any]) -> None:
-    with (
-        elastalog.open(CLOSED, {"edge": frame_of(spark, ROWS)}, engine="spark", spark=spark, **options) as db,
-        elastalog.open(CLOSED, {"edge": ROWS}, **options) as local,
-    ):
-        assert "edge" in evicted(db)
+    with both(CLOSED, {"edge": ROWS}, spark, frames={"edge": frame_of(spark, ROWS)}, **options) as sessions:
+        assert "edge" in evicted(sessions.db)
         for inserted, deleted in UPDATES:
-            for each in (db, local):
-                each.apply({"edge": inserted}, {"edge": deleted})
-        are_same(db, local)
+            sessions.apply({"edge": inserted}, {"edge": deleted})
 
 
 def test_many_updates_have_tasks_write_the_files_anew(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,14 +111,9 @@ def test_many_updates_have_tasks_write_the_files_anew(spark: Any, monkeypatch: p
 def test_explicit_facts_of_a_relation_that_has_rules(spark: Any) -> None:
     text = CLOSED.replace("path(x, y) :- edge(x, y).\n", "")
     given = {"path": frame_of(spark, ROWS[:3]), "edge": frame_of(spark, ROWS)}
-    with (
-        elastalog.open(text, given, engine="spark", spark=spark) as db,
-        elastalog.open(text, {"path": ROWS[:3], "edge": ROWS}) as local,
-    ):
-        for each in (db, local):
-            each.apply({"path": [(9, 8)]}, {"path": ROWS[:2]})
-        assert evicted(db) == {"edge", "path"}
-        assert levels_of(db) == levels_of(local)
+    with both(text, {"path": ROWS[:3], "edge": ROWS}, spark, frames=given) as sessions:
+        sessions.apply({"path": [(9, 8)]}, {"path": ROWS[:2]})
+        assert evicted(sessions.db) == {"edge", "path"}
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import elastalog
 from elastalog.backends.kernel import backend as kernel_backend
@@ -19,13 +18,14 @@ from elastalog.backends.kernel.store.crew import Crew
 from elastalog.backends.spark import placement, strata
 from elastalog.backends.spark.placement import treatments
 from elastalog.backends.spark.routing import EVERYWHERE, Routing
-from elastalog.cli.main import cli
 from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached
 from elastalog.planning.decompose import share_plan
 from elastalog.planning.lower import lower
 from elastalog.program import Program
 from elastalog.settings import SETTINGS
+from tests.commands import run
 from tests.engine.judging import least_budget, levels_of
+from tests.spark.following import both
 from tests.spark.without_spark import tasks_in_this_process
 
 EDGES = ".decl edge(x: number, y: number)\n.decl path(x: number, y: number)\n"
@@ -172,7 +172,7 @@ def test_the_command_run_writes_the_same_files(spark: Any, tmp_path: Path) -> No
     files = []
     for engine in ("local", "spark"):
         arguments = ["run", tmp_path / "reach.dl", "-F", tmp_path, "-D", tmp_path / engine, "--engine", engine]
-        outcome = CliRunner().invoke(cli, list(map(str, arguments)), catch_exceptions=False)
+        outcome = run(*arguments)
         assert outcome.exit_code == 0, outcome.output
         files.append(sorted((tmp_path / engine / "path.csv").read_text(encoding="utf-8").splitlines()))
     assert files[0] == files[1]
@@ -247,27 +247,17 @@ def test_the_log_says_so(four: Any, caplog: pytest.LogCaptureFixture) -> None:
 
 def test_levels_and_counts_of_a_star_after_updates(four: Any) -> None:
     star = {"edge": [(i, HUB) for i in range(1, 40)] + [(HUB, -i) for i in range(1, 40)]}
-    with (
-        elastalog.open(DOUBLING, facts=star, budget=None, engine="spark", spark=four) as db,
-        elastalog.open(DOUBLING, facts=star, budget=None) as local,
-    ):
-        for session in (db, local):
-            session.apply({"edge": [(-1, 5), (50, HUB)]}, {"edge": [(3, HUB), (HUB, -7)]})
-        assert db._backend.kernel.evicted == {"path"}
-        assert levels_of(db) == levels_of(local)
+    with both(DOUBLING, star, four, budget=None) as sessions:
+        sessions.apply({"edge": [(-1, 5), (50, HUB)]}, {"edge": [(3, HUB), (HUB, -7)]})
+        assert sessions.db._backend.kernel.evicted == {"path"}
 
 
 def test_a_star_whose_rules_make_values_is_done_by_tasks_that_do_not_exchange(four: Any) -> None:
     text = EDGES + "path(x, y + 4000000000) :- edge(x, y).\npath(x, y + 1) :- path(x, y), edge(x, _), y < 4000000000.\n"
     facts = {"edge": [*STAR["edge"], *((HUB, i) for i in range(POINTS, 9 * POINTS))]}
-    with (
-        elastalog.open(text, facts=facts, budget=None, engine="spark", spark=four) as db,
-        elastalog.open(text, facts=facts, budget=None) as local,
-    ):
-        for session in (db, local):
-            session.apply({"edge": [(-1, 5), (50, HUB)]}, {"edge": [(3, HUB), (HUB, -7)]})
-        assert {placement.where for placement in db._backend.placements.values()} == {"tasks"}
-        assert levels_of(db) == levels_of(local)
+    with both(text, facts, four, budget=None) as sessions:
+        sessions.apply({"edge": [(-1, 5), (50, HUB)]}, {"edge": [(3, HUB), (HUB, -7)]})
+        assert {placement.where for placement in sessions.db._backend.placements.values()} == {"tasks"}
 
 
 def test_heavy_words_where_a_stratum_decomposes_are_dealt_out() -> None:
@@ -303,12 +293,6 @@ def test_a_task_has_as_many_threads_as_processors(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(context, "get", staticmethod(lambda: SimpleNamespace(cpus=lambda: 3)))
     made: list[int] = []
     monkeypatch.setattr(kernel_backend, "Crew", lambda jobs: made.append(jobs) or Crew(jobs))
-    with (
-        tasks_in_this_process(tmp_path) as session,
-        elastalog.open(LINEAR, FACTS, engine="spark", spark=session, jobs=1) as db,
-        elastalog.open(LINEAR, FACTS, engine="local", jobs=1) as here,
-    ):
-        for changed in (db, here):
-            changed.apply(deleted={"edge": [(2, 3)]})
-        assert levels_of(db) == levels_of(here)
+    with tasks_in_this_process(tmp_path) as session, both(LINEAR, FACTS, session, jobs=1) as sessions:
+        sessions.apply(deleted={"edge": [(2, 3)]})
     assert set(made) == {3}

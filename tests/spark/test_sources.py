@@ -11,19 +11,18 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner
 from pyarrow import orc, parquet
 
 import elastalog
 import elastalog.spark
 from elastalog.analysis.program import Base
-from elastalog.cli.main import cli
 from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached
 from elastalog.folders.addresses import without_secrets
 from elastalog.pipeline.files.format import Format
 from elastalog.pipeline.spark import sources
 from elastalog.pipeline.spark.frames import absolute, reading
 from elastalog.relations.schema import Column, Schema
+from tests.commands import run
 from tests.refusals import refused
 
 PROGRAM = """
@@ -433,7 +432,7 @@ def test_the_command_reads_a_folder_through_spark(spark: Any, tmp_path: Path, fo
     program = PROGRAM.replace(".input item", f".input item{parameters}") + '.output named(filename="named.jsonl")\n'
     (tmp_path / "names.dl").write_text(program, encoding="utf-8")
     command = ["run", str(tmp_path / "names.dl"), "-F", str(tmp_path), "--engine", "spark", "-D", str(tmp_path / "out")]
-    done = CliRunner().invoke(cli, command, catch_exceptions=False)
+    done = run(*command)
     assert done.exit_code == 0, done.output
     rows = (tmp_path / "out" / "named.jsonl").read_bytes().splitlines()
     assert {json.loads(row)["name"] for row in rows} == {name for _, name in TEXTS}

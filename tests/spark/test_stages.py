@@ -12,9 +12,9 @@ import pytest
 import elastalog
 from elastalog.backends.spark import jobs, strata
 from elastalog.backends.spark.placement import EXCHANGE_SETTING, SHARES_SETTING, Ways
-from elastalog.diagnostics.diagnostic import ElastalogError
-from tests.engine.judging import levels_of
+from tests.refusals import refused
 from tests.spark.exchanging import CHAIN, DOUBLING, EDGES, UPDATES, by_way, follow_a_chain, follow_random_updates
+from tests.spark.following import Both, are_same, both, files_in, files_known
 from tests.spark.without_spark import Settings, tasks_in_this_process
 
 WAY = "stages"
@@ -32,17 +32,16 @@ def test_a_stage_a_round_and_nothing_left_behind(near: Any, tmp_path: Path) -> N
         elastalog.open(DOUBLING, CHAIN, budget=None, engine="spark", spark=near, on_progress=seen.append) as db,
         elastalog.open(DOUBLING, CHAIN, budget=None) as local,
     ):
+        sessions = Both(db, local)
         # Levels 1 to 7, since 40 steps take 6 doublings; a round that derives what is known only, one that derives
         # nothing, and the stage that sees it.
         assert len(near.ran) == 8
         assert [news.iteration for news in seen if news.found == 0][-1] == 7
-        assert levels_of(db) == levels_of(local)
+        are_same(db, local)
         for inserted, deleted in UPDATES:
-            db.apply({"edge": inserted}, {"edge": deleted})
-            local.apply({"edge": inserted}, {"edge": deleted})
-            assert levels_of(db) == levels_of(local)
-        known = {file.path for f in db._backend.relations.files.current.values() for file in f.files}
-        assert {str(path) for path in tmp_path.rglob("*") if path.is_file()} == known
+            sessions.apply({"edge": inserted}, {"edge": deleted})
+            are_same(db, local)
+        assert files_in(tmp_path) == files_known(db)
 
 
 def test_derivations_are_those_of_the_kernel(near: Any) -> None:
@@ -99,10 +98,8 @@ def test_the_way_is_chosen(settings: dict[str, str], way: str) -> None:
 
 def test_a_way_that_there_is_not() -> None:
     spark: Any = SimpleNamespace(conf=Settings({EXCHANGE_SETTING: "stage"}))
-    with pytest.raises(ElastalogError) as raised:
+    with refused("E0612", help="did you mean `stages`?"):
         Ways(spark).way()
-    (told,) = raised.value.diagnostics
-    assert (told.code, told.help) == ("E0612", "did you mean `stages`?")
 
 
 @pytest.mark.parametrize(
@@ -131,16 +128,10 @@ def test_tasks_that_spark_runs_twice(near: Any, text: str, taken: int, tmp_path:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(strata, "run_tasks", twice)
-        with (
-            elastalog.open(text, CHAIN, budget=None, engine="spark", spark=near) as db,
-            elastalog.open(text, CHAIN, budget=None) as local,
-        ):
+        with both(text, CHAIN, near, budget=None) as sessions:
             for inserted, deleted in UPDATES:
-                for each in (db, local):
-                    each.apply({"edge": inserted}, {"edge": deleted})
-            known = {file.path for f in db._backend.relations.files.current.values() for file in f.files}
-            assert {str(path) for path in tmp_path.rglob("*") if path.is_file()} == known
-            assert levels_of(db) == levels_of(local)
+                sessions.apply({"edge": inserted}, {"edge": deleted})
+            assert files_in(tmp_path) == files_known(sessions.db)
 
 
 # --- on Spark itself -----------------------------------------------------------------------------------------------

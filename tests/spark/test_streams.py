@@ -15,13 +15,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner
 from pyarrow import parquet
 
 import elastalog
 import elastalog.spark
-from elastalog.cli.main import cli
 from elastalog.diagnostics.diagnostic import ElastalogError
+from tests.commands import run
 from tests.object_store import Bucket
 from tests.refusals import refused
 from tests.spark.conftest import environment_of_children
@@ -145,10 +144,13 @@ def test_a_store_given_by_its_path_is_closed_if_the_stream_does_not_start(spark:
         assert set(db["edge"]) == {(1, 2)}
 
 
-def test_an_operation_that_is_no_text_is_refused(spark: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("columns", "told"), [(("1 AS op", "x", "y"), "`op` is int, not string"), (("op", "x"), "no column `y`")]
+)
+def test_a_stream_of_other_columns_is_refused(spark: Any, tmp_path: Path, columns: tuple[str, ...], told: str) -> None:
     put(tmp_path / "in", 1, [("+", 1, 2)])
-    stream = source(spark, tmp_path / "in").selectExpr("1 AS op", "x", "y")
-    with elastalog.open(PROGRAM, facts={}) as db, pytest.raises(ElastalogError, match="`op` is int, not string"):
+    stream = source(spark, tmp_path / "in").selectExpr(*columns)
+    with elastalog.open(PROGRAM, facts={}) as db, pytest.raises(ElastalogError, match=told):
         elastalog.spark.apply_updates(stream, db, relation="edge", checkpoint=tmp_path / "notes")
 
 
@@ -173,48 +175,26 @@ def test_a_strange_operation_is_refused_and_changes_nothing(spark: Any, tmp_path
         assert (db.epoch, len(db["edge"])) == (1, 0)
 
 
-def test_a_stream_without_the_columns_is_refused(spark: Any, tmp_path: Path) -> None:
-    put(tmp_path / "in", 1, [("+", 1, 2)])
-    stream = source(spark, tmp_path / "in").drop("y")
-    with elastalog.open(PROGRAM, facts={}) as db, pytest.raises(ElastalogError, match="no column `y`"):
-        elastalog.spark.apply_updates(stream, db, relation="edge", checkpoint=tmp_path / "notes")
-
-
-def test_the_command_applies_the_files_of_a_folder(spark: Any, tmp_path: Path) -> None:
+def test_the_command_applies_the_files_of_a_folder(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "facts").mkdir()
     (tmp_path / "facts" / "edge.facts").write_text("1\t2\n", encoding="utf-8")
     (tmp_path / "reach.dl").write_text(PROGRAM, encoding="utf-8")
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "1.diff").write_text("+edge(2, 3).\n+edge(3, 4).\n", encoding="utf-8")
     (tmp_path / "in" / "2.diff").write_text("-edge(1, 2).\n", encoding="utf-8")
-    arguments = [
-        "stream",
-        "reach.dl",
-        "-F",
-        "facts",
-        "--source",
-        "in",
-        "--store",
-        "store",
-        "--changes",
-        "feed",
-        "--once",
-    ]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(tmp_path)
-        first = CliRunner().invoke(cli, arguments, catch_exceptions=False)
-        assert first.exit_code == 0, first.output
-        assert "epoch 3: 2 updates applied" in first.stderr
-        # The notes of Spark are lost: the store still knows what it has.
-        subprocess.run(["rm", "-r", "store.checkpoint"], check=True)
-        second = CliRunner().invoke(cli, arguments, catch_exceptions=False)
-        assert "epoch 3: 0 updates applied, 2 had been before" in second.stderr
+    monkeypatch.chdir(tmp_path)
+    words = ["stream", "reach.dl", "-F", "facts", "--source", "in", "--store", "store", "--changes", "feed", "--once"]
+    first = run(*words)
+    assert first.exit_code == 0, first.output
+    assert "epoch 3: 2 updates applied" in first.stderr
+    shutil.rmtree("store.checkpoint")  # the notes of Spark are lost: the store still knows what it has
+    assert "epoch 3: 0 updates applied, 2 had been before" in run(*words).stderr
     with elastalog.open(store=elastalog.Store(tmp_path / "store", read_only=True)) as db:
         assert set(db["path"]) == {(2, 3), (3, 4), (2, 4)}
 
 
 def call(*arguments: str) -> Any:
-    return CliRunner().invoke(cli, ["stream", *arguments], catch_exceptions=False)
+    return run("stream", *arguments)
 
 
 @pytest.fixture
@@ -240,7 +220,7 @@ def test_the_command_tells_what_is_wrong_instead_of_spark(
     log4j = spark._jvm.org.apache.logging.log4j
     streams = "org.apache.spark.sql.execution.streaming"
     try:
-        failed = CliRunner().invoke(cli, ["stream", "reach.dl", "--source", "in", "--once"])
+        failed = call("reach.dl", "--source", "in", "--once")
         assert (failed.exit_code, failed.stderr.count("error[E0520]")) == (1, 1)
         assert not log4j.LogManager.getLogger(f"{streams}.runtime.MicroBatchExecution").isErrorEnabled()
     finally:
@@ -423,7 +403,7 @@ def test_marks_that_a_strategy_has_not_are_refused_at_once(spark: Any, tmp_path:
         play_steps(spark, db, tmp_path, marks="eager")
 
 
-def test_the_command_looks_ahead_without_a_store(spark: Any, tmp_path: Path) -> None:
+def test_the_command_looks_ahead_without_a_store(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "facts").mkdir()
     (tmp_path / "facts" / "edge.facts").write_text("1\t2\n", encoding="utf-8")
     (tmp_path / "reach.dl").write_text(PROGRAM, encoding="utf-8")
@@ -431,14 +411,11 @@ def test_the_command_looks_ahead_without_a_store(spark: Any, tmp_path: Path) -> 
     for number, text in ((1, "+edge(2, 3).\n+edge(3, 4).\n"), (2, "-edge(1, 2).\n"), (10, "+edge(4, 2).\n")):
         (tmp_path / "in" / f"{number}.diff").write_text(text, encoding="utf-8")
     base = ["stream", "reach.dl", "-F", "facts", "--source", "in", "--once"]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(tmp_path)
-        arguments = [*base, "--strategy", "bfc", "--marks", "linked", "-D", "out"]
-        done = CliRunner().invoke(cli, arguments, catch_exceptions=False)
-        assert done.exit_code == 0, done.output
-        assert "epoch 4: 3 updates applied" in done.stderr
-        refused = CliRunner().invoke(cli, [*base, "--changes", "feed"])
-        assert refused.exit_code == 2
+    monkeypatch.chdir(tmp_path)
+    done = run(*base, "--strategy", "bfc", "--marks", "linked", "-D", "out")
+    assert done.exit_code == 0, done.output
+    assert "epoch 4: 3 updates applied" in done.stderr
+    assert run(*base, "--changes", "feed").exit_code == 2
     rows = set((tmp_path / "out" / "path.csv").read_text(encoding="utf-8").splitlines())
     assert rows == {f"{x}\t{y}" for x in (2, 3, 4) for y in (2, 3, 4)}
 

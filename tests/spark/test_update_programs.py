@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
-from elastalog.cli.main import cli
+from tests.commands import run
 from tests.spark.without_spark import tasks_in_this_process
 from tests.test_update_programs import CASES, PROGRAMS
 
@@ -30,7 +29,7 @@ def run_script(name: str, *options: str) -> None:
     facts = ["-F", str(folder / "facts")] if (folder / "facts").is_dir() else []
     script = (folder / "commands.txt").read_text(encoding="utf-8")
     arguments = ["shell", str(folder / "program.dl"), *facts, *options]
-    result = CliRunner().invoke(cli, arguments, input=script, catch_exceptions=False)
+    result = run(*arguments, text=script)
     warned = folder / "expected_warnings.txt"
     # Of what this process does not have nothing is looked up to warn of it.
     assert result.stderr in ("", warned.read_text(encoding="utf-8") if warned.exists() else "")

@@ -11,7 +11,6 @@ import pytest
 import elastalog
 from elastalog.backends.spark import task
 from elastalog.backends.spark.backend import SparkBackend
-from elastalog.backends.spark.word_files import FiledRelation
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.settings import SETTINGS
 from tests.engine.judging import Kind, facts_of, follow, judge, least_budget, levels_of
@@ -20,6 +19,7 @@ from tests.generators.seeded import seeded_case
 from tests.reference.cases import parse_accepted
 from tests.refusals import refused
 from tests.spark.exchanging import follow_random_updates
+from tests.spark.following import both, files_in, files_known
 
 EDGES = ".decl edge(x: number, y: number)\n.decl path(x: number, y: number)\n"
 LINEAR = EDGES + "path(x, y) :- edge(x, y).\npath(x, z) :- path(x, y), edge(y, z).\n"
@@ -36,48 +36,25 @@ def backend_of(db: elastalog.Session) -> SparkBackend:
     return db._backend
 
 
-def files_on_disk(db: elastalog.Session) -> set[str]:
-    return {str(path) for path in Path(backend_of(db).relations.folder).rglob("*.parquet")}
-
-
-def files_known(db: elastalog.Session) -> set[str]:
-    current: dict[str, FiledRelation] = backend_of(db).relations.files.current
-    return {file.path for filed in current.values() for file in filed.files}
-
-
 # --- on Spark itself -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("text", [LINEAR, DOUBLING], ids=["decomposed", "exchanging"])
 def test_an_update_runs_in_tasks_and_the_driver_does_not_hold_the_relation(spark: Any, text: str) -> None:
-    with (
-        elastalog.open(text, facts=CYCLE, budget=None, engine="spark", spark=spark) as db,
-        elastalog.open(text, facts=CYCLE, budget=None) as local,
-    ):
-        evicted = backend_of(db).kernel.evicted
+    with both(text, CYCLE, spark, budget=None) as sessions:
+        evicted = backend_of(sessions.db).kernel.evicted
         for inserted, deleted in (([(5, 6)], []), ([(6, 1)], [(2, 3)]), ([], [(6, 1)])):
-            changes = db.apply({"edge": inserted}, {"edge": deleted})
-            wanted = local.apply({"edge": inserted}, {"edge": deleted})
+            sessions.apply({"edge": inserted}, {"edge": deleted})
+            assert len(sessions.db["path"]) == len(sessions.local["path"])
             assert evicted == {"path"}
-            assert set(changes["path"].inserted) == set(wanted["path"].inserted)
-            assert set(changes["path"].deleted) == set(wanted["path"].deleted)
-            assert len(db["path"]) == len(local["path"])
-            assert evicted == {"path"}
-        assert levels_of(db) == levels_of(local)
 
 
 def test_dredc_runs_in_tasks(spark: Any) -> None:
-    options: dict[str, Any] = {"facts": CYCLE, "strategy": "dredc"}
-    with (
-        elastalog.open(LINEAR, **options, engine="spark", spark=spark) as db,
-        elastalog.open(LINEAR, **options) as local,
-    ):
-        assert backend_of(db).placements[1].where == "tasks"
+    with both(LINEAR, CYCLE, spark, strategy="dredc") as sessions:
+        assert backend_of(sessions.db).placements[1].where == "tasks"
         for inserted, deleted in (([(5, 1)], [(2, 3)]), ([(2, 3)], [(5, 1), (4, 2)])):
-            for session in (db, local):
-                session.apply({"edge": inserted}, {"edge": deleted})
-            assert backend_of(db).kernel.evicted == {"path"}
-        assert facts_of(db) == facts_of(local)
+            sessions.apply({"edge": inserted}, {"edge": deleted})
+            assert backend_of(sessions.db).kernel.evicted == {"path"}
 
 
 @pytest.mark.parametrize("text", [LINEAR, DOUBLING], ids=["decomposed", "exchanging"])
@@ -96,7 +73,7 @@ def test_a_stratum_beyond_its_budget_is_evaluated_anew_by_tasks(spark: Any, text
         assert levels_of(db) == levels_of(elastalog.open(text, facts={"edge": rest}))
 
 
-@pytest.mark.parametrize("seed", [2, 5, 11])
+@pytest.mark.parametrize("seed", [5, pytest.param(2, marks=pytest.mark.long), pytest.param(11, marks=pytest.mark.long)])
 def test_random_updates_on_spark(spark: Any, seed: int) -> None:
     follow_random_updates(spark, seed, most_updates=2)
 
@@ -246,7 +223,7 @@ def test_a_failed_update_leaves_the_files_of_the_epoch_before(near: Any) -> None
         with pytest.raises(ElastalogError):
             db.apply({"edge": [(-3, 4)]})
         assert files_known(db) >= known
-        assert files_on_disk(db) == files_known(db)
+        assert files_in(Path(backend_of(db).relations.folder)) == files_known(db)
         assert levels_of(db) == found
         db.apply({"edge": [(-3, -4)]})
         assert levels_of(db) == levels_of(elastalog.open(text, facts={"edge": [*facts["edge"], (-3, -4)]}))
@@ -258,8 +235,8 @@ def test_files_do_not_pile_up(near: Any) -> None:
         with elastalog.open(LINEAR, facts=CYCLE, budget=None, engine="spark", spark=near) as db:
             for i in range(5, 30):
                 db.apply({"edge": [(i, i + 1)]}, {"edge": [(i - 4, i - 3)] if i % 3 == 0 else []})
-                assert files_on_disk(db) == files_known(db)
-            assert len(files_on_disk(db)) < 40
+                assert files_in(Path(backend_of(db).relations.folder)) == files_known(db)
+            assert len(files_in(Path(backend_of(db).relations.folder))) < 40
             assert levels_of(db) == levels_of(elastalog.open(LINEAR, facts={"edge": list(db["edge"])}))
 
 
@@ -280,7 +257,7 @@ def test_what_if_questions_leave_everything_as_it_was(near: Any) -> None:
         suggestion = db.suggest(unwanted=["path(1, 7)"])
         assert suggestion is not None
         assert levels_of(db) == found
-        assert files_on_disk(db) >= files_known(db)
+        assert files_in(Path(backend_of(db).relations.folder)) >= files_known(db)
 
 
 def test_a_limited_relation_is_evaluated_by_one_task(near: Any) -> None:

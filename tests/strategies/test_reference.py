@@ -12,7 +12,7 @@ from tests.strategies.running import NO_RECURSION, failure
 STRATEGIES = ("dense", "dred", "dredc", "bf", "bfc")
 RECURSIVE = Features(aggregates=False, arithmetic=False, symbols=False)
 COMPUTED = Features(aggregates=False, symbols=False, disjunctions=False)
-FAST, MANY = 6, 60
+FAST = 6
 """Seeds that are the same in every run: few of them do, as `tests.torture` has new ones."""
 
 
@@ -69,23 +69,6 @@ MARKED = [
 @pytest.mark.parametrize(("strategy", "marks"), MARKED)
 def test_marks_change_no_result(strategy: str, marks: str) -> None:
     for seed in range(FAST):
-        assert failure(seed, strategy, marks=marks) is None
-
-
-@pytest.mark.slow
-@pytest.mark.long
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_many_cases(strategy: str) -> None:
-    for seed in range(FAST, MANY):
-        assert failure(seed, strategy) is None
-        assert failure(seed, strategy, RECURSIVE) is None
-
-
-@pytest.mark.slow
-@pytest.mark.long
-@pytest.mark.parametrize(("strategy", "marks"), MARKED)
-def test_many_marked_cases(strategy: str, marks: str) -> None:
-    for seed in range(FAST, MANY):
         assert failure(seed, strategy, marks=marks) is None
 
 

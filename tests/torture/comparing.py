@@ -168,11 +168,11 @@ class Comparison:
                 kept.append(runner)
         self.runners = kept
 
-    def judge(self, explicit: Facts, kinds: Sequence[Kind] = LEVEL_KINDS) -> bool:
+    def judge(self, explicit: Facts, kinds: Sequence[Kind] = LEVEL_KINDS, seconds: float = PATIENCE) -> bool:
         """The facts of every session are those of the reference, and so are levels and counts where they are kept, of
         these kinds. False if brute force takes too long to say so: that does not count."""
         try:
-            with patience(PATIENCE):
+            with patience(seconds):
                 self._judge(explicit, kinds)
         except TooLong:
             return False
