@@ -76,9 +76,9 @@ class Evaluation:
                 self.together += sum(spent.values())
                 self.not_longest += sum(spent.values()) - max(spent.values())
 
-        def by_one(rounds: Any) -> None:
+        def by_one(rounds: Any, full: Any) -> None:
             began = time.thread_time()
-            make_room(rounds)
+            make_room(rounds, full)
             self.together -= time.thread_time() - began
 
         evaluate, make_room, do = Materialisation.bootstrap, shared_growth.SharedGrowth._make_room, crew.Crew.do

@@ -7,12 +7,10 @@ round is small: such ones are run by one thread.
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from ctypes import addressof, memmove, sizeof
 from functools import cached_property
-from typing import Final
 
 from elastalog.backends.kernel.bootstrap.bodies import StratumBodies, is_shareable
 from elastalog.backends.kernel.bootstrap.rounds import NO_LIMIT, MachineRounds
@@ -20,16 +18,13 @@ from elastalog.backends.kernel.compile.signatures import Table
 from elastalog.backends.kernel.machine import growth, layout
 from elastalog.backends.kernel.machine.layout import VariantCode
 from elastalog.backends.kernel.machine.run import MachineRun, Workspace
-from elastalog.backends.kernel.machine.shares import Shared, wake
-from elastalog.backends.kernel.store.crew import Crew, Stopped
+from elastalog.backends.kernel.machine.shares import Shared
+from elastalog.backends.kernel.machine.together import work_together
+from elastalog.backends.kernel.store.crew import Crew
 from elastalog.backends.kernel.store.inserting import TURN, close_gaps, give_out, turn_for
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics import quota
 from elastalog.settings import SETTINGS
-
-MOST_WORK = 1 << 19
-"""Rows that a machine looks at or makes before it looks at limits: some ten milliseconds. A quarter where memory
-is limited."""
 
 MOST_EXPECTED = 1 << 19
 """Facts for which there is room from the start in the first round of a stratum, at most."""
@@ -44,9 +39,6 @@ _SURE = 0.75
 """The part of what a round should still find, going by what it has found, for which a set table gets room: later start
 rows find more facts that are known already."""
 
-_NOW: Final = -1
-"""Work that is allowed to a machine which is to leave off."""
-
 
 class SharedGrowth(MachineRounds):
     """The bodies of a stratum, laid out for a machine in each thread of a crew, which have the relations and indexes
@@ -56,12 +48,9 @@ class SharedGrowth(MachineRounds):
         super().__init__(stratum, watch)
         self._crew = crew
         self._threads = crew.number
-        self._lock = threading.Lock()
         self._others: list[MachineRun] = []
         self._tables: list[Table[VariantCode]] = [self.plan.code.variants]
         self._tasks = [self._task]
-        self._full: set[str] = set()
-        self._is_stopped = False
 
     @property
     def _runs(self) -> list[MachineRun]:
@@ -76,7 +65,7 @@ class SharedGrowth(MachineRounds):
         for thread in range(1, self._threads):
             self._add_machine(thread)
         growing = [place for place, (name, _) in enumerate(plan.keys) if name in self._rows]
-        shared = Shared(self._tables, len(plan.names), growing, addressof(self._task))
+        shared = Shared(self._threads, len(plan.names), self._tables, growing, addressof(self._task))
         for task in self._tasks[1:]:
             task.sharing = shared.address
         for body, work in zip(self.bodies, shared.bodies, strict=True):
@@ -153,20 +142,15 @@ class SharedGrowth(MachineRounds):
             machine = machine_run.workspace.machine
             machine.stage = layout.ENTERING
             machine.served = machine.derived = machine.work = 0
-        self._is_stopped = False
         self._task.sharing = self._shared.address
         try:
-            self._crew.do(self._work, self._stop)
-            while self._full:
-                self._make_room()
-                self._crew.do(self._work, self._stop)
+            work_together(self._crew, self._runs, self._shared, growth.grow, self._count_together, self._make_room)
         except BaseException:
             # Which rows they hold now is not known.
             for name in self._own:
                 self.relations[name].drop_outdated_indexes()
             raise
         finally:
-            self._full.clear()
             self._task.sharing = 0
         self.watch.step()
         self.tell()
@@ -196,9 +180,9 @@ class SharedGrowth(MachineRounds):
         give_out(self._shared.turns[self.plan.number[name]], relation.used, turn)
         relation.lay_out()
 
-    def _make_room(self) -> None:
+    def _make_room(self, full: Set[str]) -> None:
         """Makes rows dense, and room for more, where there was none."""
-        for name in self._full:
+        for name in full:
             relation, turns = self.relations[name], self._shared.turns[self.plan.number[name]]
             close_gaps(relation.home, turns)
             turn = int(turns[TURN])
@@ -207,7 +191,6 @@ class SharedGrowth(MachineRounds):
             if relation.used + least > relation.full:
                 relation.reserve(relation.used + max(least, self._expected(name)))
             self._give_out(name, turn)
-        self._full.clear()
 
     def _expected(self, name: str) -> int:
         """The facts that a set table which is filled anew gets room for, so that it need not be again in this round: at
@@ -229,67 +212,6 @@ class SharedGrowth(MachineRounds):
                 index.divide(self._threads)
                 index.lay_out()
 
-    def _work(self, thread: int) -> None:
-        """What one thread does of shared rounds, until they end or a relation is full."""
-        machine_run, sharing = self._runs[thread], self._shared.record
-        machine, address = machine_run.workspace.machine, machine_run.workspace.address
-        while True:
-            # Before it is looked whether a relation is full: who finds one full after that takes it away again.
-            self._allow(thread)
-            if self._full:
-                return
-            reason = growth.grow(address)
-            if self._is_stopped:
-                raise Stopped
-            if sharing.reason != layout.GO_ON:
-                break
-            match reason:
-                case layout.NO_ROOM:
-                    self._full.add(self.plan.names[machine.full])
-                    self._call_back()
-                case layout.CHECK:
-                    self._count_work(thread)
-                case layout.NO_INDEX if machine.stage == layout.REOPENING:
-                    self._give_room(machine.full_index)
-                case _:
-                    machine_run.serve(reason)
-        self._count_work(thread)
-
-    def _stop(self) -> None:
-        """A thread has failed: the others leave off."""
-        self._is_stopped = True
-        self._call_back()
-
-    def _give_room(self, place: int) -> None:
-        """An index is full that all threads extend, which wait now."""
-        plan = self.plan
-        name, columns = plan.keys[place]
-        relation = self.relations[name]
-        index = relation.index_to_extend(columns)
-        assert index is not None
-        if not index.make_room(relation.rows, relation.used):
-            index.extend(relation.rows, relation.used)
-        index.lay_out()
-
-    def _allow(self, thread: int) -> None:
-        machine = self._runs[thread].workspace.machine
-        most = MOST_WORK if self.watch.memory is None else MOST_WORK // 4
-        machine.work_allowed = most
-        machine.derived_allowed = max(self.watch.allowance(most), 1)
-
-    def _call_back(self) -> None:
-        """All machines leave off as soon as they can."""
-        for machine_run in self._runs:
-            machine_run.workspace.machine.work_allowed = _NOW
-        wake(self._shared.address)
-
-    def _count_work(self, thread: int) -> None:
-        """Counts what a thread has done since it was last counted, and looks at limits."""
-        machine = self._runs[thread].workspace.machine
-        derived, work = machine.derived, machine.work
-        machine.derived = 0
-        machine.work_before += work
-        machine.work = 0
-        with self._lock:
-            self.watch.spared += int(work * (1 - self._threads**-SETTINGS.thread_gain))
-            self.watch.derived(derived, work)
+    def _count_together(self, derived: int, work: int) -> None:
+        self.watch.spared += int(work * (1 - self._threads**-SETTINGS.thread_gain))
+        self.watch.derived(derived, work)

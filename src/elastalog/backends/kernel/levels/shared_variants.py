@@ -6,24 +6,19 @@ takes some of them at a time, until there is none left; then the machine goes on
 
 from __future__ import annotations
 
-import threading
+from collections.abc import Set
 from ctypes import addressof
 from typing import Final
 
-import numpy as np
-
-from elastalog.backends.kernel.compile.signatures import address_of
 from elastalog.backends.kernel.machine import heads, layout, stratum_update
-from elastalog.backends.kernel.machine.layout import BLOCK, VariantCode
+from elastalog.backends.kernel.machine.layout import VariantCode
 from elastalog.backends.kernel.machine.run import MachineRun, Workspace
-from elastalog.backends.kernel.store.crew import Crew, Stopped
-from elastalog.backends.kernel.store.inserting import give_out, size_of_turns, turn_for
-from elastalog.backends.kernel.store.memory import Vector
+from elastalog.backends.kernel.machine.shares import Shared, SharedTask, share_block
+from elastalog.backends.kernel.machine.together import work_together
+from elastalog.backends.kernel.store.crew import Crew
+from elastalog.backends.kernel.store.inserting import give_out, turn_for
 from elastalog.backends.watch import Watch
 from elastalog.settings import SETTINGS
-
-_SHARES = 32
-"""Shares of a block per thread: some facts lead to a hundred times as many as others."""
 
 FANOUT = 16
 """Rows that are expected to be looked at for each fact that a variant starts at, as long as nothing is known."""
@@ -34,29 +29,16 @@ _MOST_WORK = 1 << 24
 UNTIL_GATHERED: Final = 0
 """Work that is allowed to a machine which is to leave off when it has gathered something."""
 
-_NOW: Final = -1
-"""Work that is allowed to a machine which is to leave off."""
-
 
 class SharedVariants:
-    """The machines of the threads, and what they share."""
+    """The machines of the threads, and what they have done together."""
 
     def __init__(self, crew: Crew, watch: Watch) -> None:
         self._crew = crew
         self._watch = watch
-        self._lock = threading.Lock()
-        self._taken: Vector = np.zeros(1, np.int64)
-        self._entries: Vector = np.zeros(size_of_turns(crew.number), np.int64)
-        self._rows: Vector = np.zeros(size_of_turns(crew.number), np.int64)
-        self._shares = heads.StartShares(
-            taken=address_of(self._taken), entries=address_of(self._entries), rows=address_of(self._rows),
-            threads=crew.number,
-        )  # fmt: skip
-        shares = addressof(self._shares)
-        self._tasks = [heads.SharedTask(shares=shares, thread=thread) for thread in range(crew.number)]
-        self._workspaces: list[Workspace] = []
+        self._workspaces = [Workspace() for _ in range(crew.number)]
+        self._shared = Shared(crew.number, 0)
         self._derived = self._looked = 0
-        self._is_full = self._is_stopped = False
 
     def help(self, served: MachineRun, looked: int) -> None:
         """The machine of a drive has left off after looking at `looked` rows. If it has gathered enough, all threads
@@ -80,8 +62,7 @@ class SharedVariants:
         # The last ones: the machine goes on with those before.
         first = max(first, stop - max(_MOST_WORK // fanout, 1))
         self._derived = self._looked = 0
-        self._prepare(served, variant, first, stop)
-        self._share(served, variant.head)
+        self._share(served, variant, first, stop)
         frame.end = first
         if not variant.probes and not frame.end:  # there is nothing left to hand on
             machine.step = layout.GO
@@ -108,91 +89,61 @@ class SharedVariants:
         )
         return [not plan.indexes[probe.index].is_missing for probe in probes if probe.kind == layout.INDEXED]
 
-    def _prepare(self, served: MachineRun, variant: VariantCode, first: int, stop: int) -> None:
-        """All machines are at the variant, and take rows from the first on."""
-        while len(self._workspaces) < self._crew.number:
-            self._workspaces.append(Workspace())
-        shares, machine, threads = self._shares, served.workspace.machine, self._crew.number
-        shares.frame, shares.stop, shares.head = addressof(served.workspace.frames[0]), stop, variant.head
-        shares.size = min((stop - first) // (_SHARES * threads) + 1, BLOCK)
-        self._taken[0] = first
-        for workspace, task in zip(self._workspaces, self._tasks, strict=True):
+    def _share(self, served: MachineRun, variant: VariantCode, first: int, stop: int) -> None:
+        """Has the variant run from some rows of the block on."""
+        threads, machine, head = self._crew.number, served.workspace.machine, variant.head
+        if len(self._shared.turns) < len(served.plan.names):
+            self._shared = Shared(threads, len(served.plan.names))
+        shared = self._shared
+        shared.record.frame = addressof(served.workspace.frames[0])
+        share_block(shared.address, machine.variant, first, stop)
+        tasks = [SharedTask(sharing=shared.address, thread=thread) for thread in range(threads)]
+        for workspace, task in zip(self._workspaces, tasks, strict=True):
             workspace.attach(served.plan, task)
             workspace.clear()
             other = workspace.machine
             other.phase, other.variant, other.sought, other.at = machine.phase, machine.variant, machine.sought, -1
             other.derived = other.work = 0
+        turn = turn_for(stop, threads)
 
-    def _share(self, served: MachineRun, head: int) -> None:
-        """Has the variant run. When the head is full all threads leave off, and go on when it has room."""
-        workspace, machine, shares = served.workspace, served.workspace.machine, addressof(self._shares)
-        relation = served.relations[served.plan.names[head]]
-        turn = turn_for(self._shares.stop, self._crew.number)
-        self._is_full = self._is_stopped = False
-        while True:
-            more = 2 * self._crew.number * turn
+        def open_head() -> None:
+            relation, more = served.relations[served.plan.names[head]], 2 * threads * turn
             if machine.phase != layout.RECOVERING:
                 relation.reserve_touched(more)
                 if machine.phase == layout.GAINING:
                     relation.reserve(relation.used + more)
                 relation.lay_out()
-            give_out(self._entries, relation.touched_used, turn)
-            give_out(self._rows, relation.used, turn)
-            try:
-                self._crew.do(self._work, self._stop)
-            finally:
-                heads.close_gaps(workspace.address, shares)
-            for each in self._workspaces:
-                if machine.nodes_used + each.machine.nodes_used > machine.nodes_room:
-                    workspace.reserve_nodes(each.machine.nodes_used)
-                if each.machine.levels_room > machine.levels_room:
-                    workspace.reserve_levels(each.machine.levels_room - 1)
-                heads.take_over(workspace.address, each.address)
-                each.clear()
-            if not self._is_full:
-                return
-            self._is_full = False
+            give_out(shared.entries, relation.touched_used, turn)
+            give_out(shared.turns[head], relation.used, turn)
 
-    def _work(self, thread: int) -> None:
-        """What one thread does of a variant, until all is done or the head is full."""
-        workspace = self._workspaces[thread]
+        def close_head() -> None:
+            heads.close_gaps(served.workspace.address, shared.address, head)
+
+        def make_room(_: Set[str]) -> None:
+            close_head()
+            self._take_over(served.workspace)
+            open_head()
+
+        runs = [MachineRun(served.plan, each, served.relations, self._watch) for each in self._workspaces]
+        open_head()
+        try:
+            work_together(self._crew, runs, shared, stratum_update.advance, self._count_together, make_room)
+        finally:
+            close_head()
+        self._take_over(served.workspace)
+
+    def _take_over(self, workspace: Workspace) -> None:
+        """Takes over what all threads have noted."""
         machine = workspace.machine
-        while True:
-            # Before it is looked whether the head is full: who finds that after it takes it away again.
-            machine.work_allowed = SETTINGS.work_between_checks
-            machine.derived_allowed = SETTINGS.work_between_checks
-            if self._is_full:
-                return
-            reason = stratum_update.advance(workspace.address)
-            if self._is_stopped:
-                raise Stopped
-            self._count(machine)
-            match reason:
-                case layout.DONE:
-                    return
-                case layout.NO_ROOM:
-                    self._is_full = True
-                    self._call_back()
-                case layout.NO_NODES:
-                    workspace.reserve_nodes(BLOCK)
-                case layout.NO_LEVELS:
-                    workspace.reserve_levels(machine.highest)
+        for each in self._workspaces:
+            if machine.nodes_used + each.machine.nodes_used > machine.nodes_room:
+                workspace.reserve_nodes(each.machine.nodes_used)
+            if each.machine.levels_room > machine.levels_room:
+                workspace.reserve_levels(each.machine.levels_room - 1)
+            heads.take_over(workspace.address, each.address)
+            each.clear()
 
-    def _stop(self) -> None:
-        """A thread has failed: the others leave off."""
-        self._is_stopped = True
-        self._call_back()
-
-    def _call_back(self) -> None:
-        """All machines leave off as soon as they can."""
-        for workspace in self._workspaces:
-            workspace.machine.work_allowed = _NOW
-
-    def _count(self, machine: layout.Machine) -> None:
-        """Counts what a thread has done since it was last counted, and looks at limits."""
-        derived, work = machine.derived, machine.work
-        machine.derived = machine.work = 0
-        with self._lock:
-            self._derived += derived
-            self._looked += work
-            self._watch.check()
+    def _count_together(self, derived: int, work: int) -> None:
+        self._derived += derived
+        self._looked += work
+        self._watch.check()

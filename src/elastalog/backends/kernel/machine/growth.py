@@ -10,8 +10,6 @@ With global levels bindings carry levels, and iterations are levels: what fires 
 
 from __future__ import annotations
 
-from ctypes import Structure
-
 from elastalog.backends.kernel.compile.signatures import (
     INT,
     inlined,
@@ -45,6 +43,7 @@ from elastalog.backends.kernel.machine.layout import (
 from elastalog.backends.kernel.machine.level_steps import VIEWS, probe_levels
 from elastalog.backends.kernel.machine.rounds import begin, driver, extend_indexes, has_delta, runner
 from elastalog.backends.kernel.machine.shares import (
+    SharedTask,
     are_extended,
     extend_again,
     extend_shared,
@@ -64,12 +63,11 @@ from elastalog.jit.operators import view
 
 
 @record
-class GrowthTask(Structure):
+class GrowthTask(SharedTask):
     """`most_found`, `most_work`: growth is left when that many facts have been found, and after an iteration that took
     more work; also when the iteration `until` is next. `carried`: how many words rows of bindings carry behind their
     slots. `hands_on`: what variants give is taken in Python. `allowed`: what `most_found` is at first in each stratum
-    of a drive. `sharing`: the record of what several machines share, of which this is number `thread`; 0 if it is
-    alone. `passed`: how often all had come when this one last did.
+    of a drive. `passed`: how often all machines that share had come when this one last did.
 
     `stop`: where the rows end that the present variant starts at; `began`, `began_at`: all work, and the row, when it
     began; `opened`: all work when the iteration did."""
@@ -81,8 +79,6 @@ class GrowthTask(Structure):
     hands_on: int
     until: int
     allowed: int
-    thread: int
-    sharing: int
     passed: int
     stop: int
     began: int

@@ -18,8 +18,6 @@ and the order of lists, depend on who was faster; facts, levels and counts do no
 
 from __future__ import annotations
 
-from ctypes import Structure
-
 from elastalog.backends.kernel.compile.signatures import (
     GROUP,
     INT,
@@ -30,12 +28,9 @@ from elastalog.backends.kernel.compile.signatures import (
     int64,
     keys_at,
     np_int32,
-    numbers_at,
     operator,
     piece,
     prefetch,
-    record,
-    record_at,
     types,
     uint64,
     words_at,
@@ -65,6 +60,14 @@ from elastalog.backends.kernel.machine.layout import (
     probe_at,
     relation_at,
     touched_of,
+)
+from elastalog.backends.kernel.machine.shares import (
+    entries_at,
+    share_at,
+    shared_task_at,
+    sharing_at,
+    take_share,
+    turns_at,
 )
 from elastalog.backends.kernel.store.annotations import (
     ABSENT,
@@ -96,7 +99,6 @@ from elastalog.backends.kernel.store.inserting import (
 from elastalog.backends.kernel.store.postings import DIRECT, SLOT_WIDTH, hash_key, index_key
 from elastalog.backends.kernel.store.set_table import find_in_turn
 from elastalog.jit.atomics import add_unordered, atomic_load, atomic_store, compare_and_swap, relax
-from elastalog.jit.operators import view
 
 
 @inlined
@@ -308,57 +310,26 @@ def _lost(relation, i):
 # --- by several threads at once ------------------------------------------------------------------------------------
 
 
-@record
-class StartShares(Structure):
-    """Rows of the block in a `frame`, below `stop`, of which threads take `size` at a time; `taken`: where the number
-    of the next one is. `entries` and `rows` of the `head`: the turns that `threads` threads have in them."""
-
-    frame: int
-    stop: int
-    size: int
-    taken: int
-    head: int
-    entries: int
-    rows: int
-    threads: int
-
-
-@record
-class SharedTask(Structure):
-    """What the machine of a `thread` takes its starts from."""
-
-    shares: int
-    thread: int
-
-
-_shares_at = record_at(StartShares)
-_task_at = record_at(SharedTask)
-
-
-@view
-def _turns_at(address, shares):
-    return numbers_at(address, APART * (1 + shares.threads))
-
-
 @piece
 def take_starts(machine, variant):
-    """Copies the next rows to the first block of a machine; False if all have been taken."""
-    shares = _shares_at(_task_at(machine.task, 0).shares, 0)
-    first = add_unordered(numbers_at(shares.taken, 1), 0, shares.size)
-    if first >= shares.stop:
+    """Copies the rows of the next share to the first block of a machine; False if all have been taken."""
+    task = shared_task_at(machine.task, 0)
+    place = take_share(task.sharing, task.thread)
+    if place == 0:
         return False
+    share = share_at(place, 0)
     frame = frame_at(machine.frames, 0)
     frame.block = frame.usual
     frame.rows = BLOCK
     frame.width = variant.width
     frame.begun = 0
-    frame.end = min(shares.size, shares.stop - first)
+    frame.end = share.stop - share.start
     frame.within = 0
-    given = block_of(frame_at(shares.frame, 0))
+    given = block_of(frame_at(sharing_at(task.sharing, 0).frame, 0))
     block = block_of(frame)
     for i in range(frame.end):
         for c in range(variant.width):
-            block[i, c] = given[first + i, c]
+            block[i, c] = given[share.start + i, c]
     machine.at = 0
     machine.depth = 0
     machine.step = SINK if variant.probes == 0 else GO
@@ -395,9 +366,8 @@ def _touch(facts, row, value, count, entry):
 def lose_together(block, start, stop, number, head, machine):
     """Loses derivations as `lose` does, and notes the heads whose count reached 0. Returns where it stopped,
     early if there is no entry."""
-    task = _task_at(machine.task, 0)
-    shares = _shares_at(task.shares, 0)
-    turns = _turns_at(shares.entries, shares)
+    task = shared_task_at(machine.task, 0)
+    turns = entries_at(sharing_at(task.sharing, 0))
     own = APART * (1 + task.thread)
     width = block.shape[1]
     facts = facts_of(head)
@@ -434,14 +404,14 @@ def lose_together(block, start, stop, number, head, machine):
 @piece
 def gain_together(block, start, stop, number, head, machine):
     """Gains derivations as `gain` does. Returns where it stopped, early if there is no row or no entry."""
-    task = _task_at(machine.task, 0)
-    shares = _shares_at(task.shares, 0)
-    turns = _turns_at(shares.entries, shares)
+    task = shared_task_at(machine.task, 0)
+    sharing = sharing_at(task.sharing, 0)
+    turns = entries_at(sharing)
     own = APART * (1 + task.thread)
     width = block.shape[1]
     facts = facts_of(head)
     noted = Noted(words_at(home_of(head).count, 0), 0, facts.level, ABSENT)
-    stop = insert_together(facts, noted, block, start, stop, _turns_at(shares.rows, shares), task.thread)
+    stop = insert_together(facts, noted, block, start, stop, turns_at(sharing, number), task.thread)
     found = group_of_numbers()
     for g in range(GROUP):
         found[g] = -1
@@ -481,22 +451,21 @@ def offer_together(touched, entry, fires, before):
     return is_waiting
 
 
-@operator(types.void, INT, INT)
-def close_gaps(address, shares):
+@operator(types.void, INT, INT, INT)
+def close_gaps(address, sharing, number):
     """All threads have left off: makes the rows and the entries of the head dense."""
     machine = machine_at(address, 0)
-    shares = _shares_at(shares, 0)
-    relation = relation_at(machine.relations, shares.head)
+    sharing = sharing_at(sharing, 0)
+    relation = relation_at(machine.relations, number)
     head = home_of(relation)
     level = facts_of(relation).level
     touched = touched_of(relation)
     before = head.used
-    close_rows(head, _turns_at(shares.rows, shares))
+    close_rows(head, turns_at(sharing, number))
     for row in range(before, head.used):
         if level[row] >= REFERENCE:
             entry_of(touched, level[row] - REFERENCE).row = row
-    turns = _turns_at(shares.entries, shares)
-    head.touched_used = _close_entries(touched, level, head.touched_used, head.touched_room, turns)
+    head.touched_used = _close_entries(touched, level, head.touched_used, head.touched_room, entries_at(sharing))
 
 
 @piece
@@ -515,6 +484,7 @@ def _close_entries(touched, level, used, room, turns):
             touched[end, ROW] = target
             turns[own + OWN] = target + 1
             end = without_gaps_at_end(turns, end)
+    turns[GIVEN] = end
     return end
 
 

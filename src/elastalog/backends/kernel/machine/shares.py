@@ -1,10 +1,11 @@
-"""Iterations that several machines share, each in a thread: start rows are shared out, what is derived is inserted
-together, and indexes are extended, each by one of them.
+"""Work that several machines share, each in a thread: start rows are shared out, and what is derived is inserted
+together. In an update these are the rows of a block that one machine has gathered for a variant. In a bootstrap they
+are those of all variants of an iteration, and indexes are extended, each by one of them.
 
-Twice in an iteration they wait for each other: when all shares are done, and when all indexes are extended. The last
-that comes does what is for one: it closes an iteration and shares the next one out, unless that is small. A machine
-that waits looks again and again for some microseconds, and then sleeps in the system: now and then it leaves off, so
-that limits are looked at and Ctrl-C is heard. A relation gets more room when all have left off.
+Twice in an iteration machines wait for each other: when all shares are done, and when all indexes are extended. The
+last that comes does what is for one: it closes an iteration and shares the next one out, unless that is small. A
+machine that waits looks again and again for some microseconds, and then sleeps in the system: now and then it leaves
+off, so that limits are looked at and Ctrl-C is heard. A relation gets more room when all have left off.
 """
 
 from __future__ import annotations
@@ -52,8 +53,8 @@ _turn_for = piece(inserting.turn_for)
 _give_out = piece(inserting.give_out)
 
 SHARES = 32
-"""Shares of an iteration per thread, about: the last are small, so that no thread has to wait long for another, and
-none is long, though some start rows lead to a hundred times as many as others."""
+"""Shares of an iteration or a block per thread, about: the last are small, so that no thread has to wait long for
+another, and none is long, though some start rows lead to a hundred times as many as others."""
 
 
 _LOOKS = 250
@@ -82,6 +83,8 @@ class Sharing(Structure):
     barrier where all wait, and `patience`, how long one sleeps there. `turns`: of every relation, the rows that threads
     are given (see `store.inserting`).
 
+    In an update, `frame` is where the block is, and `entries` are as `turns`, of the touched entries of the head.
+
     `codes`: where the variants of each machine are; `bodies`: what is known of each variant, `order`: their numbers,
     those with the most work first. `least_work`: an iteration that is expected to do less is not shared;
     `least_work_of_share` and `least_share`, in start rows, bound how finely one is."""
@@ -102,12 +105,22 @@ class Sharing(Structure):
     gate: int
     patience: int
     turns: int
+    frame: int
+    entries: int
     codes: int
     bodies: int
     order: int
     least_work: int
     least_work_of_share: int
     least_share: int
+
+
+@record
+class SharedTask(Structure):
+    """What a machine shares with others, 0 if it is alone, and the number of its `thread`."""
+
+    sharing: int
+    thread: int
 
 
 @record
@@ -134,18 +147,27 @@ class BodyWork(Structure):
 
 _SHARE_BYTES = 24
 sharing_at = record_at(Sharing)
+shared_task_at = record_at(SharedTask)
 share_at = record_at(Share)
 _body_at = record_at(BodyWork)
 
 
 class Shared:
-    """The record of what machines share, and the tables that it leads to: `bodies`, of each variant, and `turns`, of
-    each relation. `codes` are the variants of each machine; `indexes`, the places of those that are to be extended;
-    `task`, where that of the first machine is."""
+    """The record of what machines share, and the tables that it leads to: `bodies`, of each variant, `turns`, of each
+    relation, and `entries`. Of iterations, `codes` are the variants of each machine; `indexes`, the places of those
+    that are to be extended; `task`, where that of the first machine is."""
 
-    def __init__(self, codes: Sequence[Table[VariantCode]], relations: int, indexes: Sequence[int], task: int) -> None:
-        threads, variants = len(codes), len(codes[0])
+    def __init__(
+        self,
+        threads: int,
+        relations: int,
+        codes: Sequence[Table[VariantCode]] = (),
+        indexes: Sequence[int] = (),
+        task: int = 0,
+    ) -> None:
+        variants = len(codes[0]) if codes else 0
         self.bodies = Table(BodyWork, variants)
+        self.entries: Vector = np.zeros(size_of_turns(threads), np.int64)
         self.turns: Vector = np.zeros((relations, size_of_turns(threads)), np.int64)
         self._shares = Table(Share, SHARES * threads + variants)
         self._numbers: Vector = np.zeros(_NUMBERS, np.int64)
@@ -156,13 +178,13 @@ class Shared:
         self._codes: Vector = np.array([table.address for table in codes], np.int64)
         self._order: Vector = np.arange(variants)
         self.record = Sharing(
-            threads=threads, task=task, shares=self._shares.address, indexes=address_of(self._indexes),
-            indexes_number=len(indexes), reached=address_of(self._reached),
+            threads=threads, reason=layout.GO_ON, task=task, shares=self._shares.address,
+            indexes=address_of(self._indexes), indexes_number=len(indexes), reached=address_of(self._reached),
             least_divided=SETTINGS.divide_index_from, numbers=address_of(self._numbers),
             gate=address_of(self._gate), patience=address_of(self._patience), turns=address_of(self.turns),
-            codes=address_of(self._codes), bodies=self.bodies.address, order=address_of(self._order),
-            least_work=SETTINGS.machine_share_from, least_work_of_share=SETTINGS.machine_work_of_share,
-            least_share=SETTINGS.machine_least_share,
+            entries=address_of(self.entries), codes=address_of(self._codes), bodies=self.bodies.address,
+            order=address_of(self._order), least_work=SETTINGS.machine_share_from,
+            least_work_of_share=SETTINGS.machine_work_of_share, least_share=SETTINGS.machine_least_share,
         )  # fmt: skip
         self.address = addressof(self.record)
 
@@ -179,6 +201,12 @@ def turns_at(sharing, number):
     """The rows of a relation that threads are given."""
     size = APART * (1 + sharing.threads)
     return numbers_at(sharing.turns + 8 * size * number, size)
+
+
+@view
+def entries_at(sharing):
+    """The touched entries that they are given."""
+    return numbers_at(sharing.entries, APART * (1 + sharing.threads))
 
 
 @piece
@@ -385,25 +413,38 @@ def _lay_out(machine, sharing):
         if body.is_shared:
             shared += body.work
         elif body.work > 0:
-            _add_shares(machine, sharing, b, 1)
+            _add_delta(machine, sharing, b, 1)
     sharing.ordered = sharing.shares_number
     of_one = max(shared // (SHARES * sharing.threads) + 1, sharing.least_work_of_share)
     order = numbers_at(sharing.order, machine.variants_number)
     for i in range(machine.variants_number):
         body = _body_at(sharing.bodies, order[i])
         if body.is_shared and body.work > 0:
-            _add_shares(machine, sharing, order[i], (body.work + of_one - 1) // of_one)
+            _add_delta(machine, sharing, order[i], (body.work + of_one - 1) // of_one)
 
 
 @piece
-def _add_shares(machine, sharing, variant, pieces):
+def _add_delta(machine, sharing, variant, pieces):
     """Adds `pieces` shares of a variant, or fewer if its start rows are worth fewer."""
     relation = relation_at(machine.relations, variant_at(machine.variants, variant).start)
-    size = relation.delta_end - relation.delta
-    pieces = min(pieces, size // sharing.least_share + 1)
+    pieces = min(pieces, (relation.delta_end - relation.delta) // sharing.least_share + 1)
+    _add_shares(sharing, variant, relation.delta, relation.delta_end, pieces)
+
+
+@piece
+def _add_shares(sharing, variant, start, stop, pieces):
     for place in range(pieces):
         share = share_at(sharing.shares, sharing.shares_number)
         share.variant = variant
-        share.start = relation.delta + size * place // pieces
-        share.stop = relation.delta + size * (place + 1) // pieces
+        share.start = start + (stop - start) * place // pieces
+        share.stop = start + (stop - start) * (place + 1) // pieces
         sharing.shares_number += 1
+
+
+@operator(types.void, INT, INT, INT, INT)
+def share_block(address, variant, start, stop):
+    """Shares rows of a block out that a variant starts at."""
+    sharing = sharing_at(address, 0)
+    sharing.shares_number = 0
+    numbers_at(sharing.numbers + _NEXT_SHARE, 1)[0] = 0
+    _add_shares(sharing, variant, start, stop, min(SHARES * sharing.threads, stop - start))

@@ -272,7 +272,7 @@ def close_rows(head, turns):
             table[slot] = entry_for(uint64(table[slot]), target, mask)
             turns[own + OWN] = target + 1
             end = without_gaps_at_end(turns, end)
-    head.used = end
+    head.used = turns[GIVEN] = end
 
 
 @operator(types.void, INT, COLUMNS)
