@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Set
 from ctypes import addressof
+from functools import cached_property
 from typing import Final
 
 from elastalog.backends.kernel.machine import heads, layout, stratum_update
@@ -31,14 +32,24 @@ UNTIL_GATHERED: Final = 0
 
 
 class SharedVariants:
-    """The machines of the threads, and what they have done together."""
+    """The machines of the threads, and what they have done together. There are so many `relations`."""
 
-    def __init__(self, crew: Crew, watch: Watch) -> None:
+    def __init__(self, crew: Crew, watch: Watch, relations: int) -> None:
         self._crew = crew
         self._watch = watch
-        self._workspaces = [Workspace() for _ in range(crew.number)]
-        self._shared = Shared(crew.number, 0)
+        self._relations = relations
+        self._runs: list[MachineRun] = []
         self._derived = self._looked = 0
+
+    @cached_property
+    def _shared(self) -> Shared:
+        return Shared(self._crew.number, self._relations)
+
+    @cached_property
+    def _places(self) -> list[tuple[Workspace, SharedTask]]:
+        """Where the machine of each thread works, and what it is told."""
+        address = self._shared.address
+        return [(Workspace(), SharedTask(sharing=address, thread=thread)) for thread in range(self._crew.number)]
 
     def help(self, served: MachineRun, looked: int) -> None:
         """The machine of a drive has left off after looking at `looked` rows. If it has gathered enough, all threads
@@ -91,14 +102,12 @@ class SharedVariants:
 
     def _share(self, served: MachineRun, variant: VariantCode, first: int, stop: int) -> None:
         """Has the variant run from some rows of the block on."""
-        threads, machine, head = self._crew.number, served.workspace.machine, variant.head
-        if len(self._shared.turns) < len(served.plan.names):
-            self._shared = Shared(threads, len(served.plan.names))
-        shared = self._shared
+        threads, machine, head, shared = self._crew.number, served.workspace.machine, variant.head, self._shared
+        if not self._runs or self._runs[0].plan is not served.plan:
+            self._runs = [MachineRun(served.plan, place, served.relations, self._watch) for place, _ in self._places]
         shared.record.frame = addressof(served.workspace.frames[0])
         share_block(shared.address, machine.variant, first, stop)
-        tasks = [SharedTask(sharing=shared.address, thread=thread) for thread in range(threads)]
-        for workspace, task in zip(self._workspaces, tasks, strict=True):
+        for workspace, task in self._places:
             workspace.attach(served.plan, task)
             workspace.clear()
             other = workspace.machine
@@ -124,10 +133,9 @@ class SharedVariants:
             self._take_over(served.workspace)
             open_head()
 
-        runs = [MachineRun(served.plan, each, served.relations, self._watch) for each in self._workspaces]
         open_head()
         try:
-            work_together(self._crew, runs, shared, stratum_update.advance, self._count_together, make_room)
+            work_together(self._crew, self._runs, shared, stratum_update.advance, self._count_together, make_room)
         finally:
             close_head()
         self._take_over(served.workspace)
@@ -135,7 +143,7 @@ class SharedVariants:
     def _take_over(self, workspace: Workspace) -> None:
         """Takes over what all threads have noted."""
         machine = workspace.machine
-        for each in self._workspaces:
+        for each, _ in self._places:
             if machine.nodes_used + each.machine.nodes_used > machine.nodes_room:
                 workspace.reserve_nodes(each.machine.nodes_used)
             if each.machine.levels_room > machine.levels_room:

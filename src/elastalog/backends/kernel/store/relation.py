@@ -311,10 +311,6 @@ class KernelRelation:
         index = self._indexes.get(columns)
         return index is None or index.done < self.used
 
-    def outdated_indexes(self) -> list[Index]:
-        """The indexes that lack rows."""
-        return [index for index in self._indexes.values() if index.done < self.used]
-
     def extend_indexes(self) -> None:
         """Adds the latest rows to every index."""
         for columns, index in self._indexes.items():
