@@ -170,7 +170,13 @@ def with_branch_names(items: Sequence[tree.Item]) -> list[tree.Item]:
     meant: dict[str, list[str]] = {}
     for name in dict.fromkeys(names):
         meant.setdefault(name.rpartition(".")[2], []).append(name)
-    return [_resolved(item, frozenset(names), meant) for item in renamed]
+    found: list[tree.Item] = []
+    for item in renamed:
+        if isinstance(item, tree.Clause | tree.Subsumption):
+            instance = "" if item.instance is None else item.instance.name
+            item = mapped(item, partial(_resolving, instance, frozenset(names), meant))
+        found.append(item)
+    return found
 
 
 def _renamed(item: tree.TypeDeclaration) -> tree.TypeDeclaration:
@@ -179,13 +185,6 @@ def _renamed(item: tree.TypeDeclaration) -> tree.TypeDeclaration:
     prefix = item.instance.name
     branches = tuple([replace(b, name=f"{prefix}.{b.name}") if b.name else b for b in item.branches])
     return replace(item, branches=branches)
-
-
-def _resolved(item: tree.Item, names: frozenset[str], meant: Mapping[str, list[str]]) -> tree.Item:
-    if not isinstance(item, tree.Clause | tree.Subsumption):
-        return item
-    instance = "" if item.instance is None else item.instance.name
-    return mapped(item, partial(_resolving, instance, names, meant))
 
 
 def _resolving(instance: str, names: frozenset[str], meant: Mapping[str, list[str]], node: object) -> object:

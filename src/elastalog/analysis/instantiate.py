@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from typing import Final
@@ -204,7 +203,8 @@ class _Instantiation:
     def _check_overrides(self, component: Component, inherited: list[_Layer]) -> None:
         for item in component.items:
             if type(item) is Override:
-                declared = [d for layer in inherited for d in _declarations(layer, item.relation)]
+                items = [each for layer in inherited for each in layer.definition.component.items]
+                declared = [d for d in items if type(d) is RelationDeclaration and d.name == item.relation]
                 if not any(d.qualifier("overridable") for d in declared):
                     key, places = ("E0224.closed", [declared[0].name_span]) if declared else ("E0224.unknown", [])
                     self._once(item, key, item.relation_span, *places, relation=item.relation)
@@ -291,12 +291,6 @@ def _instances(items: tuple[Item, ...], findings: Findings) -> frozenset[str]:
         if type(item) is Init and first.setdefault(item.name, item) is not item:
             findings.error("E0225", item.name_span, first[item.name].name_span, name=item.name)
     return frozenset(first)
-
-
-def _declarations(layer: _Layer, relation: str) -> Iterator[RelationDeclaration]:
-    for item in layer.definition.component.items:
-        if type(item) is RelationDeclaration and item.name == relation:
-            yield item
 
 
 def _way(instance: Instance | None) -> list[str]:

@@ -1,4 +1,4 @@
-"""What the arguments of public calls must be."""
+"""Checks of the arguments of public calls."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from elastalog.diagnostics.nearest import did_you_mean
 
 
 class WrongArgument(ElastalogError, TypeError):
-    """An argument of a call is of a kind that it cannot be."""
+    """An argument of a call is of the wrong kind."""
 
 
 class MissingPackage(ElastalogError, ImportError):
@@ -22,7 +22,7 @@ class MissingPackage(ElastalogError, ImportError):
 
 
 def require_package(name: str, extra: str | None = None) -> Any:
-    """A package that not everybody has. Raises MissingPackage, with how to install it: alone, or with an extra."""
+    """An optional package. Raises MissingPackage, with how to install it: alone, or with an extra."""
     from importlib import import_module
 
     try:
@@ -34,7 +34,8 @@ def require_package(name: str, extra: str | None = None) -> Any:
 
 
 def wrong_kind(what: str, given: object, advice: str) -> WrongArgument:
-    """Says `what` an argument is (`an epoch is a number`), what was given instead, and what to do."""
+    """The error that says what an argument must be (`what`, as in `an epoch is a number`), what was given instead, and
+    what to do."""
     kind = type(given).__name__
     try:
         shown = reprlib.repr(given)
@@ -47,8 +48,8 @@ def wrong_kind(what: str, given: object, advice: str) -> WrongArgument:
 
 
 def stays_here(what: str, advice: str) -> Callable[[object], NoReturn]:
-    """A `__reduce__` for what belongs to a session: it can be neither copied nor handed to another process, and says
-    what can."""
+    """A `__reduce__` for objects that belong to a session: they can neither be copied nor passed to another process,
+    and the error says what can."""
 
     def refuse(_: object) -> NoReturn:
         raise WrongArgument.of("E0617.refuse", what=what, advice=advice)
@@ -69,7 +70,7 @@ def require_path(what: str, given: object, advice: str) -> None:
 
 
 def require_place(what: str, given: object, advice: str) -> None:
-    """Raises WrongArgument unless an argument is a path that a file can have, or an address."""
+    """Raises WrongArgument unless an argument is an address, or a path that a file can have."""
     require_path(what, given, advice)
     path: str = os.fspath(given)  # type: ignore[call-overload]
     try:
@@ -87,8 +88,8 @@ def require_mapping(what: str, given: object, advice: str) -> None:
 
 
 def listed(what: str, given: Any, advice: str, one: tuple[type, ...] = (str,)) -> tuple[Any, ...]:
-    """One or several things as a tuple; what is of a kind in `one` is one. Raises WrongArgument for what can be
-    neither."""
+    """One or several things as a tuple; a value of a type in `one` is a single thing. Raises WrongArgument for other
+    values."""
     if isinstance(given, one):
         return (given,)
     if not isinstance(given, Iterable) or isinstance(given, bytes | Mapping):
@@ -114,8 +115,8 @@ def require_whole(what: str, given: object, advice: str) -> None:
 def require_number(
     option: str, value: object, least: float, *, whole: bool = False, or_none: bool = True, usual: str = "None"
 ) -> None:
-    """Raises ElastalogError unless an option is None, if it may be, or a number that is not below the least. `usual`:
-    what is written for the default."""
+    """Raises ElastalogError unless an option is a number that is not below `least`, or None if `or_none`. `usual`: how
+    the default is written."""
     is_number = is_whole(value) if whole else isinstance(value, int | float) and not isinstance(value, bool)
     if (value is None and or_none) or (is_number and value >= least):  # type: ignore[operator]
         return
@@ -124,7 +125,7 @@ def require_number(
 
 
 def require_one_of(option: str, value: object, allowed: tuple[str, ...]) -> None:
-    """Raises ElastalogError unless an option has one of the values that are allowed."""
+    """Raises ElastalogError unless an option has one of the allowed values."""
     if value not in allowed:
         close = did_you_mean(value, allowed) if isinstance(value, str) else None
         raise error(

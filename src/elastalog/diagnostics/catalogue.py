@@ -18,8 +18,8 @@ _INDENT = "    "
 
 
 class Entry(NamedTuple):
-    """What `elastalog explain-error CODE` teaches: why it is an error, a program that has it, and the same program
-    mended."""
+    """What `elastalog explain-error CODE` shows: why it is an error, a program that has it, and the same program
+    corrected."""
 
     code: str
     title: str
@@ -50,7 +50,7 @@ def _example(text: str) -> str:
 
 
 def by_code(entries: Iterable[Entry]) -> Mapping[str, Entry]:
-    """The entries by their codes, in order of code; raises an `InternalError` if a code is given twice."""
+    """The entries by code, in the order of the codes. Raises InternalError if a code occurs twice."""
     found: dict[str, Entry] = {}
     for entry in sorted(entries):
         if entry.code in found:

@@ -22,8 +22,8 @@ Severity = Literal["error", "warning", "note"]
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One finding. `code` is a stable key of the catalogue (`E0412`); `source` is None when the place is not a program
-    text (a fact file names its place in `location`, as `edge.facts:17`)."""
+    """One finding. `code` is a stable key of the catalogue (`E0412`). `source` is None if the place is not in a program
+    text; `location` then names it, as `edge.facts:17`."""
 
     code: str
     message: str
@@ -44,8 +44,9 @@ def finding(
     location: object = None,
     **values: object,
 ) -> Diagnostic:
-    """The diagnostic that a message of `errors/` is with some values, at some places: those in the order of its labels,
-    None where there is none, or with a label of their own. `code`: another one than that of the message."""
+    """The diagnostic for a message of `errors/`, with values for its fields, at some places. The places get the labels
+    of the message in order, unless they are labels themselves; None leaves a label out. `code` replaces the code of the
+    message."""
     from elastalog.diagnostics import messages
 
     message = messages.message(key)
@@ -76,7 +77,7 @@ class ElastalogError(Exception):
 
     @classmethod
     def of(cls, key: str, *places: Span | Label | None, **values: Any) -> Self:
-        """The error that a message is (see `finding`)."""
+        """The error for a message (see `finding`)."""
         return cls([finding(key, *places, **values)])
 
     def __init__(self, diagnostics: tuple[Diagnostic, ...] | list[Diagnostic]) -> None:
@@ -87,7 +88,7 @@ class ElastalogError(Exception):
         return "\n\n".join(render_text(d) for d in self.diagnostics)
 
     def _render_traceback_(self) -> list[str]:
-        """What a notebook shows: the lines of cells and of the user's modules that led here, and the diagnostics."""
+        """What a notebook shows: the lines of cells and of the user's modules that led here, then the diagnostics."""
         from traceback import StackSummary, walk_tb
 
         frames: list[Any] = []
@@ -100,7 +101,7 @@ class ElastalogError(Exception):
         return [*map(str.rstrip, StackSummary.extract(iter(frames)).format()), str(self)]
 
     def __reduce__(self) -> tuple[type[ElastalogError], tuple[tuple[Diagnostic, ...]]]:
-        """A worker process hands it on with its diagnostics, not with the text that exceptions are copied by."""
+        """Lets worker processes pass it on with its diagnostics; by default, exceptions are copied by their text."""
         return type(self), (self.diagnostics,)
 
 
@@ -108,7 +109,7 @@ error = ElastalogError.of
 
 
 class FindingWarning(UserWarning):
-    """A warning of Python that a diagnostic is."""
+    """A Python warning for a diagnostic."""
 
     def __init__(self, diagnostic: Diagnostic) -> None:
         super().__init__(diagnostic)
@@ -123,7 +124,8 @@ _COLLECTED: ContextVar[list[Diagnostic] | None] = ContextVar("warnings that are 
 
 @contextmanager
 def collecting_warnings() -> Iterator[list[Diagnostic]]:
-    """Collects what is warned of in the block, also by threads with its context, in the place of warnings of Python."""
+    """Collects the warnings of a block, including those from threads with its context, instead of issuing them as
+    Python warnings."""
     found: list[Diagnostic] = []
     before = _COLLECTED.set(found)
     try:
@@ -133,7 +135,7 @@ def collecting_warnings() -> Iterator[list[Diagnostic]]:
 
 
 def warn_of(found: Diagnostic) -> None:
-    """Warns of a finding, at the line outside of this package that led to it."""
+    """Issues a warning for a finding, at the line outside this package that led to it."""
     collected = _COLLECTED.get()
     if collected is not None:
         if found not in collected:
@@ -150,7 +152,7 @@ class LimitReached(ElastalogError):
 
 
 class InternalError(Exception):
-    """A broken invariant of ours: says at which stage and asks for a report."""
+    """A broken invariant of Elastalog itself: names the stage and asks for a report."""
 
     def __init__(self, stage: str, message: str) -> None:
         super().__init__(
@@ -160,7 +162,7 @@ class InternalError(Exception):
 
 @contextmanager
 def noted(note: str) -> Iterator[None]:
-    """Errors that pass say so in a note, except those that name a file or have the note already."""
+    """Adds a note to errors that pass through the block, unless they name a file or have the note already."""
     try:
         yield
     except ElastalogError as error:
@@ -169,7 +171,7 @@ def noted(note: str) -> Iterator[None]:
 
 
 def origin(found: Diagnostic) -> str | None:
-    """The file that a diagnostic names, as its location or in such a note."""
+    """The file that a diagnostic names, in its location or in a note."""
     return found.location or next((note[3:] for note in found.notes if note.startswith("in ")), None)
 
 
@@ -177,7 +179,7 @@ def origin(found: Diagnostic) -> str | None:
 
 
 def render_text(diagnostic: Diagnostic, *, color: bool = False) -> str:
-    """The diagnostic with its source lines, every label underlined; no line break at the end."""
+    """The diagnostic with its source lines, every label underlined, without a final line break."""
     from elastalog.diagnostics.display import show_text
     from elastalog.diagnostics.excerpt import BOLD, SEVERITIES, Palette, arrow, excerpt, remark
 
@@ -213,8 +215,8 @@ def render_json(diagnostics: Iterable[Diagnostic]) -> str:
 
 
 def _origins(diagnostic: Diagnostic) -> tuple[list[tuple[Label, Source, Span]], tuple[str, ...]]:
-    """The labels with the files that they point into, and the places there, the main one first; and how the text that
-    this one marks got there."""
+    """The labels with the files that they point into and their places there, the main one first, and notes on how the
+    marked text got into the program."""
     whole, labels = diagnostic.source, diagnostic.labels
     if whole is None or not labels:
         return [], ()
@@ -225,7 +227,7 @@ def _origins(diagnostic: Diagnostic) -> tuple[list[tuple[Label, Source, Span]], 
 
 
 def _clip(source: Source, span: Span) -> Span:
-    """The span within the text; the end is never before the start."""
+    """The span, limited to the text; its end is never before its start."""
     start = min(max(span.start, 0), len(source.text))
     return Span(start, min(max(span.end, start), len(source.text)))
 

@@ -1,4 +1,4 @@
-"""Text from programs made fit for a terminal, in which nothing moves the cursor or reorders the line; HTML tables."""
+"""Makes text from programs safe to print: nothing in it moves the cursor or reorders the line. Also HTML tables."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _BLOCKS = {"\n": "\\n", "\r": "\\r", "\x00": "\\0", "\x1b": "\\x1b"}
 
 
 def show_character(character: str) -> str:
-    """What to print for a character: itself, or an escape when it is invisible or controls the terminal."""
+    """The character itself, or an escape if it is invisible or controls the terminal."""
     if " " <= character <= "~":
         return character
     if character == "\t":
@@ -23,12 +23,12 @@ def show_character(character: str) -> str:
 
 
 def show_text(text: str) -> str:
-    """What to print for a text of one line."""
+    """A text of one line, made safe to print."""
     return text if text.isascii() and text.isprintable() else "".join(map(show_character, text))
 
 
 def show_lines(text: str) -> str:
-    """What to print for a text of several lines."""
+    """A text of several lines, made safe to print."""
     return text if text.isascii() and "\x1b" not in text else "\n".join(map(show_text, text.split("\n")))
 
 
@@ -47,7 +47,7 @@ MOST_LINES = 10
 
 
 def cut(text: str) -> str:
-    """The first lines of a text, for the `repr` of what `print` shows whole."""
+    """The first lines of a text, for a `repr`; `print` shows all of it."""
     lines = text.splitlines()
     if len(lines) <= MOST_LINES:
         return text
@@ -55,7 +55,7 @@ def cut(text: str) -> str:
 
 
 def html_table(caption: str, header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table with a caption; all values are escaped, and what cannot be seen in them is made visible."""
+    """A table with a caption. All values are escaped, and invisible characters in them are made visible."""
     from html import escape
 
     head = "".join(f"<th>{escape(show_text(name))}</th>" for name in header)

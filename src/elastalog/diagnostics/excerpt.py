@@ -1,4 +1,4 @@
-"""Source lines with their labels underlined, what stands around them, and the colours of all that."""
+"""Source lines with their labels underlined, in colours if wanted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BEFORE = 40
 
 @dataclass(frozen=True, slots=True)
 class _Mark:
-    """The part of a label that lies on one line, as indexes of characters of the line."""
+    """The part of a label on one line, as character indexes of the line."""
 
     start: int
     end: int
@@ -26,7 +26,7 @@ class _Mark:
 
 
 def excerpt(source: Source, labels: list[Label], gutter: int, palette: Palette, style: str) -> list[str]:
-    """Each line that has a label, in order, with what underlines it. `gutter` is the width of the line numbers."""
+    """Each line that has a label, in order, with its underlines. `gutter` is the width of the line numbers."""
     margin = f"{' ' * gutter} {palette.paint('|', GUTTER)}"
     output: list[str] = []
     for number, marks in sorted(_marks_by_line(source, labels).items()):
@@ -43,7 +43,8 @@ def excerpt(source: Source, labels: list[Label], gutter: int, palette: Palette, 
 
 
 def _marks_by_line(source: Source, labels: list[Label]) -> dict[int, list[_Mark]]:
-    """Labels of several lines are marked on their first and last line, with the text on the last."""
+    """The marks of each line. A label of several lines is marked on its first and last line, with the text on the
+    last."""
     marks: dict[int, list[_Mark]] = {}
     for label in labels:
         start_line, start_column = source.locate(label.span.start)
@@ -74,7 +75,7 @@ def _windows(line: str, marks: list[_Mark]) -> list[tuple[int, int, list[_Mark]]
 
 
 def _layers(marks: list[_Mark]) -> list[list[_Mark]]:
-    """Rows of underlines such that none overlap within a row."""
+    """The marks in rows such that none overlap within a row."""
     layers: list[list[_Mark]] = []
     for mark in marks:
         for layer in layers:
@@ -87,7 +88,7 @@ def _layers(marks: list[_Mark]) -> list[list[_Mark]]:
 
 
 class _ShownLine:
-    """A window of a source line as printed, with the terminal column of each of its characters."""
+    """A window of a source line as it is printed, with the terminal column of each character."""
 
     def __init__(self, line: str, first: int, last: int, palette: Palette) -> None:
         self.palette = palette
@@ -110,7 +111,7 @@ class _ShownLine:
         return self.columns[index] if beyond <= 0 else self.columns[-1] + min(beyond, 1)
 
     def underline(self, marks: list[_Mark], style: str) -> list[str]:
-        """A row of underlines that ends in the text of the last, and rows below for the other texts."""
+        """A row of underlines that ends in the text of the last one, and more rows for the other texts."""
         row, column = "", 0
         for mark in marks:
             start = self.column(mark.start)
@@ -132,7 +133,7 @@ class _ShownLine:
         return rows
 
     def connectors(self, marks: list[_Mark], style: str) -> tuple[str, int]:
-        """A `|` under each mark, and the column behind the last."""
+        """A `|` under each mark, and the column after the last."""
         row, column = "", 0
         for mark in marks:
             start = self.column(mark.start)
@@ -177,8 +178,8 @@ _TOKEN_STYLES = (
 
 @dataclass(frozen=True, slots=True)
 class Palette:
-    """How parts of the output are painted: with colours for terminals, source lines by the lexer that Pygments knows
-    under the name `elastalog`; or not at all."""
+    """How parts of the output are coloured: with colours for terminals, where source lines use the Pygments lexer named
+    `elastalog`; or not at all."""
 
     has_colours: bool
 

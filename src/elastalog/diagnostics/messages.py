@@ -26,7 +26,8 @@ MESSAGES = "\nMessages:\n"
 
 
 class Message(NamedTuple):
-    """The texts of a diagnostic, with fields for values. `labels`: whether each is a primary one, and its text."""
+    """The texts of a diagnostic, with fields for values. `labels`: for each, whether it is a primary one, and its
+    text."""
 
     text: str
     labels: tuple[tuple[bool, str], ...]
@@ -35,7 +36,7 @@ class Message(NamedTuple):
 
 
 def quoted(name: object) -> str:
-    """A name as messages show it; very long ones are cut."""
+    """A name in the form that messages show; a very long one is cut."""
     text = str(name)
     return f"`{text}`" if len(text) <= 60 else f"`{text[:57]}…`"
 
@@ -57,22 +58,22 @@ _TEXTS = _Texts()
 
 
 def filled(text: str, values: dict[str, object]) -> str:
-    """A text with the values in its fields."""
+    """A text with values for its fields."""
     return _TEXTS.vformat(text, (), values)
 
 
 def filled_if_known(texts: Iterable[str], values: dict[str, object]) -> list[str]:
-    """The texts all of whose values are known, with the values in their fields."""
+    """The texts whose values are all known, with these values in their fields."""
     return [filled(text, values) for text in texts if all(values.get(name) is not None for name in fields_in(text))]
 
 
 def fields_in(text: str) -> set[str]:
-    """The names of the values in a text."""
+    """The names of the fields in a text."""
     return {re.split(r"[.\[]", field)[0] for _, field, _, _ in _TEXTS.parse(text) if field is not None}
 
 
 def message(key: str) -> Message:
-    """The message of a code and key."""
+    """The message with a key, such as `E0224.outside`."""
     return _messages_of(key[:5])[key]
 
 
@@ -90,22 +91,22 @@ def _messages_of(code: str) -> dict[str, Message]:
 
 @cache
 def _texts_by_code() -> dict[str, str]:
-    """What is written of the messages of each code. A program with a warning reads all of it: it is taken apart for
-    those codes alone that it has."""
+    """The text with the messages of each code. All of it is read as soon as there is a warning, but only the codes that
+    occur are parsed."""
     texts = [path.read_text(encoding="utf-8") for path in (FOLDER.glob("*.md") if FOLDER.is_dir() else _archived())]
     sections = (section for text in texts for section in text.split("\n## ")[1:])
     return {section[:5]: section.partition(MESSAGES)[2] for section in sections}
 
 
 def _archived() -> Iterable[Any]:
-    """The files where the package lies in an archive."""
+    """The files, if the package is inside an archive."""
     from importlib.resources import files  # which imports much else
 
     return files(__package__).joinpath("errors").iterdir()
 
 
 def _read(code: str, block: str) -> tuple[str, Message]:
-    """A message and its key. A line that is indented further goes on with the one before it."""
+    """A message and its key. A line that is indented further continues the one before it."""
     lines = re.sub(r"\n {6,}", " ", block).split("\n")
     first, *rest = (line[4:] for line in lines)
     key = re.match(r"\[(\w+)\] ", first)

@@ -1,4 +1,4 @@
-"""The name that was probably meant."""
+"""Finds the name that was probably meant."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MOST_WORK = 1_000_000
 
 
 class Effort:
-    """What looking for names may still take, in comparisons of letters. When it is used up, nothing is near."""
+    """What searches for names may still cost, in comparisons of letters. When it is used up, nothing is found."""
 
     __slots__ = ("left",)
 
@@ -44,13 +44,13 @@ def nearest(name: str, candidates: Iterable[str], effort: Effort | None = None) 
 
 
 def did_you_mean(name: str, candidates: Iterable[str]) -> str | None:
-    """The help line that names what was probably meant, None when nothing is near. Editors know it by its words."""
+    """The help line with the name that was probably meant; None if nothing is near. Editors recognise its wording."""
     near = nearest(name, candidates)
     return None if near is None else f"did you mean `{near}`?"
 
 
 def path_near(path: str | Path) -> str | None:
-    """The help line that names what was probably meant by a path that is not there; None when nothing is near."""
+    """The help line with the path that was probably meant by one that does not exist; None if nothing is near."""
     path = Path(path)
     try:
         return None if path.exists() else did_you_mean(path.name, os.listdir(path.parent))
@@ -59,8 +59,9 @@ def path_near(path: str | Path) -> str | None:
 
 
 def _distance(left: str, right: str, most: int) -> int:
-    """Insertions, deletions, replacements and swaps of neighbours that turn one word into the other; `most + 1` when
-    there are more than `most`. Only the band around the diagonal is looked at: outside of it there are more."""
+    """The number of insertions, deletions, replacements and swaps of neighbours that turn one word into the other;
+    `most + 1` if it exceeds `most`. Only the band around the diagonal is examined: outside it, the number is always
+    larger."""
     beyond = most + 1
     before: list[int] = []
     row = [min(j, beyond) for j in range(len(right) + 1)]

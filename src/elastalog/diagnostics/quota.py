@@ -1,5 +1,5 @@
-"""What the work of a thread may take: until when, and how much memory of its own. The caller sets it; loops that may be
-long look at it, and code that is about to make a large array takes its size from it."""
+"""What the work of a thread may use: how much time, and how much memory of its own. The caller sets it. Long loops
+check it, and code that is about to make a large array reports its size."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from elastalog.diagnostics.source import Source, Span
 
 
 class Stopped(LimitReached):
-    """Another thread needs what this one works on."""
+    """Another thread needs what this one is working on."""
 
 
 class Quota:
@@ -44,7 +44,7 @@ class Quota:
         CURRENT.reset(self._token)
 
     def stop(self, is_stopped: bool = True) -> None:
-        """From another thread: the work ends when it next looks."""
+        """Called from another thread: the work ends when it next checks."""
         self._is_stopped = is_stopped
 
     def look(self) -> None:
@@ -58,7 +58,7 @@ class Quota:
             quota = quota._outer
 
     def take(self, size: int) -> None:
-        """Counts memory that is about to be allocated, less what it replaces. Raises LimitReached beyond the limit."""
+        """Counts memory that is about to be allocated, minus what it replaces. Raises LimitReached beyond the limit."""
         nested, outer = [self], self._outer
         while outer is not None:
             nested.append(outer)
@@ -71,11 +71,11 @@ class Quota:
 
     @property
     def bounds_memory(self) -> bool:
-        """Whether memory is limited, here or by one around."""
+        """Whether memory is limited, by this quota or one around it."""
         return self._memory is not None or (self._outer is not None and self._outer.bounds_memory)
 
     def _reached(self, limit: Diagnostic) -> LimitReached:
-        """The limit, at the question that reached it."""
+        """The error for a limit, with the question that reached it."""
         if self._asked is None:
             return LimitReached([limit])
         source = Source("<question>", str(self._asked))
@@ -86,12 +86,12 @@ CURRENT: ContextVar[Quota | None] = ContextVar("what the work may take", default
 
 
 def within(seconds: float | None, memory: int | None = None, asked: object = None) -> Quota:
-    """What a block may take from now on: seconds, and bytes of memory; None for any."""
+    """A quota from now on: seconds, and bytes of memory; None for no limit."""
     return Quota(None if seconds is None else time.monotonic() + seconds, memory, asked)
 
 
 class lifted:  # noqa: N801  # used like a function
-    """A block that must get to its end, whatever it takes."""
+    """A block that must run to its end without limits."""
 
     __slots__ = ("_token",)
 
@@ -103,8 +103,8 @@ class lifted:  # noqa: N801  # used like a function
 
 
 def time_left(seconds: float) -> float:
-    """What is left of `seconds`: all of them, unless the time of a block around is over sooner. 0 or less when it is
-    over."""
+    """How much of `seconds` is left: all of it, unless the time of a surrounding block ends sooner. 0 or less if that
+    is over."""
     quota = CURRENT.get()
     return seconds if quota is None else min(seconds, quota.end - time.monotonic())
 
@@ -143,15 +143,15 @@ LIMIT: ContextVar[int | None] = ContextVar("memory of the work", default=None)
 
 
 def ask(size: int, replaced: int = 0) -> None:
-    """Raises LimitReached if `size` bytes more would go beyond a limit of the work that is under way: that of the
-    process, or what the work itself may allocate. The bytes that are `replaced` are free afterwards."""
+    """Raises LimitReached if `size` more bytes would exceed a limit: that of the process, or that of the current work.
+    The `replaced` bytes will be freed."""
     take(size - replaced)
     if size >= LEAST:
         require(size, LIMIT.get())
 
 
 def require(size: int, limit: int | None) -> None:
-    """Raises LimitReached if `size` bytes more would take this process beyond a limit."""
+    """Raises LimitReached if `size` more bytes would take this process beyond a limit."""
     if limit is None:
         return
     needed = resident_bytes() + size
@@ -162,7 +162,7 @@ def require(size: int, limit: int | None) -> None:
 
 
 def resident_bytes() -> int:
-    """The memory of this process, 0 where the system does not say."""
+    """The memory of this process; 0 if the system does not tell."""
     try:
         file = os.open("/proc/self/statm", os.O_RDONLY)  # a tenth of what `open` takes, which updates notice
         try:

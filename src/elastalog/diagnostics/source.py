@@ -1,4 +1,4 @@
-"""Program text with the places in it: offsets, lines and columns."""
+"""Program text and places in it: offsets, lines and columns."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Source:
 
     @property
     def line_starts(self) -> Sequence[int]:
-        """Where each line begins; looked for when first asked, since few texts have anything to report."""
+        """Where each line begins. This is computed on first use, since few texts have anything to report."""
         if not self._line_starts:
             *lines, _ = self.text.split("\n")
             self._line_starts[:] = map(add, accumulate(map(len, lines), initial=0), count())
@@ -74,7 +74,7 @@ class Source:
         return Origin(first.source, Span(start, max(start, end)), first.notes)
 
     def line_written(self, span: Span) -> tuple[str, int]:
-        """The file in which a span was written, and the line of it that it begins on."""
+        """The file in which a span was written, and the line on which it begins."""
         source, at, _ = self.origin(span)
         return source.name, source.locate(at.start)[0]
 
@@ -109,7 +109,7 @@ class Piece:
 
 
 class Origin(NamedTuple):
-    """A span of a file, and notes on how its text got into the program."""
+    """A span of a file, and notes on how the text got into the program."""
 
     source: Source
     span: Span

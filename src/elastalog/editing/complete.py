@@ -1,4 +1,4 @@
-"""What may be written next. It looks at the tokens before the cursor, since the item there is seldom complete."""
+"""Completions. They are based on the tokens before the cursor, since the item there is rarely complete."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _UNFINISHED: Final = frozenset({",", ";", ":-", ":", "=", "|", "<:", "(", "[", "
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """`text` stands for the word at the cursor; `snippet` has places to fill in, `${1:x}`, where it differs."""
+    """`text` replaces the word at the cursor; `snippet`, if it differs, has places to fill in, `${1:x}`."""
 
     text: str
     sort: Sort
@@ -34,9 +34,10 @@ class Proposal:
 
 
 def complete(reading: Reading, source: Source, offset: int) -> tuple[Proposal, ...]:
-    """What may stand at a place of a file whose present text is `source`; the reading may be of an earlier one."""
+    """The completions at a place in a file whose current text is `source`; the reading may be of an earlier text."""
     tokens, _ = tokenize(Source(source.name, source.text[:offset]))
-    word_start = _word_start(source.text, offset)
+    word = re.search(r"[A-Za-z0-9_?]*\Z", source.text[max(0, offset - 200) : offset])
+    word_start = offset - (len(word[0]) if word else 0)
     before = source.text[source.text.rfind("\n", 0, offset) + 1 : word_start].strip()
     if _in_comment_or_string(source.text, offset):
         return ()
@@ -47,11 +48,6 @@ def complete(reading: Reading, source: Source, offset: int) -> tuple[Proposal, .
     place = _Place(reading, source, tokens, word_start)
     found = {proposal.text: proposal for proposal in reversed(list(place.proposals()))}
     return tuple(reversed(found.values()))
-
-
-def _word_start(text: str, offset: int) -> int:
-    word = re.search(r"[A-Za-z0-9_?]*\Z", text[max(0, offset - 200) : offset])
-    return offset - (len(word[0]) if word else 0)
 
 
 def _in_comment_or_string(text: str, offset: int) -> bool:
@@ -114,11 +110,12 @@ class _Place:
         return not text[text.rfind("\n", 0, offset) + 1 : offset].strip()
 
     def _goes_on(self, index: int) -> bool:
-        """Whether what stands before a token asks for more."""
+        """Whether the token before this one requires something to follow."""
         return index > 0 and self.texts[index - 1] in _UNFINISHED
 
     def _qualifies(self, index: int) -> bool:
-        """Whether a dot joins an instance and a relation: a name before it, and none of a clause's ends."""
+        """Whether a dot joins an instance and a relation instead of ending a clause: it follows a name, and nothing or
+        another name follows it."""
         return (
             index > 0
             and self.kinds[index - 1] == NAME
@@ -188,7 +185,7 @@ class _Place:
             yield from (Proposal(word, "keyword") for word in ("as", "nil", "true", "false"))
 
     def attribute(self, words: list[str]) -> Iterator[Proposal]:
-        """A variable of the name of the column at the cursor."""
+        """A variable named after the column at the cursor."""
         depth = column = 0
         for index in range(len(words) - 1, -1, -1):
             word = words[index]

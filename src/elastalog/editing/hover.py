@@ -1,5 +1,5 @@
-"""What is told about a program as it is read: of a name its declaration, its type, its numbers; all names of a file as
-an outline, and in colours."""
+"""What an editor shows about a program: the declaration, type and numbers of a name; all names of a file as an outline;
+and their colours."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ ABOUT_DIRECTIVES: Final[Mapping[str, str]] = {
 
 
 def hover(reading: Reading, file: str, offset: int, counts: Mapping[str, int] | None = None) -> str | None:
-    """About the name at a place, or about a word of the language; None where there is neither. `counts`: how many facts
-    relations have, by their whole names, where that is known."""
+    """A description of the name, or of the word of the language, at a place; None if there is neither. `counts`: the
+    number of facts of each relation, by full name, where it is known."""
     found = reading.at(file, offset)
     if found is None:
         return _about_word(reading, file, offset)
@@ -104,7 +104,7 @@ def _comment_above(source: Source, offset: int) -> str:
 
 
 def _numbers(reading: Reading, symbol: Symbol, counts: Mapping[str, int]) -> Iterator[str]:
-    """How many rules a relation has, and how many facts where that is known: of each of its instances."""
+    """The number of rules of a relation, and of its facts if known, for each of its instances."""
     if reading.program is None:
         return
     names = [
@@ -143,8 +143,8 @@ def _about_word(reading: Reading, file: str, offset: int) -> str | None:
 
 
 def variable_type(reading: Reading, found: Occurrence) -> str | None:
-    """The declared type of the first column of a body, else of a head, that the variable stands in; else what the
-    checker made of it."""
+    """The declared type of the first column, in the body or else in a head, that the variable stands in; otherwise the
+    type that the checker inferred."""
     if found.clause is None:
         return None
     scope = scope_at(reading.top, found.clause.span.start)
@@ -184,7 +184,7 @@ def _checked_type(reading: Reading, found: Occurrence) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Something declared in a file: `span` is all of it, `name_span` its name. `detail`: columns, a base."""
+    """A declaration in a file: `span` covers all of it, `name_span` its name. `detail`: columns, or a base type."""
 
     kind: Kind
     name: str
@@ -212,7 +212,7 @@ def _entries(reading: Reading, file: str, items: tuple[Item, ...]) -> Iterator[E
 
 
 def coloured(reading: Reading, file: str) -> tuple[tuple[Place, Kind], ...]:
-    """Every name of a file with its kind, in order, as far as they are written there and not by a macro."""
+    """Every name in a file with its kind, in order, except for names that a macro writes."""
     if not reading.source.pieces and file_of(reading.source) != file:
         return ()
     found = {

@@ -1,4 +1,4 @@
-"""A program as it stands in an editor, read as far as it can be, and every name that it writes, with what it means."""
+"""A program as it is in an editor, read as far as possible, and the meaning of every name in it."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ from elastalog.syntax.tree import Clause, Component, Subsumption, Tree, nodes_of
 
 @dataclass(frozen=True)
 class Reading:
-    """`file` and all that it includes. `tree` holds what can be read, `program` is None while there are errors;
-    `diagnostics` are all that the checker has to say. What names mean is found out when it is first asked for."""
+    """`file` and everything that it includes. `tree` has what can be read, and `program` is None while there are
+    errors; `diagnostics` are all findings of the checker. The meaning of names is determined when it is first needed.
+    """
 
     file: str
     source: Source
@@ -32,7 +33,7 @@ class Reading:
 
     @cached_property
     def top(self) -> Scope:
-        """What is declared, components as scopes within scopes."""
+        """The declarations, with components as scopes inside scopes."""
         return scopes_of(self.source, self.tree)
 
     @cached_property
@@ -41,7 +42,7 @@ class Reading:
         return tuple(sorted(_names_in(self.source, self.tree.items, self.top), key=lambda found: found.span))
 
     def at(self, file: str, offset: int) -> Occurrence | None:
-        """The name at a place of a file; just behind it counts too."""
+        """The name at a place in a file; the place just after it counts, too."""
         found = offset_in(self.source, file, offset)
         if found is None:
             return None
@@ -50,8 +51,8 @@ class Reading:
 
 
 def read(file: str, text_of: Callable[[str], str], options: Preprocessing | None = None) -> Reading:
-    """Read a program. `text_of` gives the text of a file, as the editor has it or as it is on disk, and raises
-    ElastalogError. Nothing is raised: where lines for the preprocessor are at fault, the file stands for itself."""
+    """Reads a program. `text_of` returns the text of a file, from the editor or from disk, and may raise
+    ElastalogError. Nothing is raised here: if lines for the preprocessor have errors, the file is read as it is."""
     file = os.path.abspath(file)
     found: tuple[Diagnostic, ...]
     try:
@@ -73,7 +74,7 @@ def read(file: str, text_of: Callable[[str], str], options: Preprocessing | None
 
 
 def _findings_of_planning(program: Program) -> tuple[Diagnostic, ...]:
-    """A group of an aggregate that only recursion binds comes to light when aggregates are rewritten."""
+    """Errors that are only found when aggregates are rewritten: groups that only recursion binds."""
     from elastalog.planning.lower import lower
 
     try:
@@ -85,7 +86,7 @@ def _findings_of_planning(program: Program) -> tuple[Diagnostic, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """A name at a `span` of the program's text. `clause`: that it stands in."""
+    """A name at a `span` of the program's text. `clause`: the one that it stands in."""
 
     span: Span
     symbol: Symbol
@@ -95,9 +96,9 @@ class Occurrence:
 def _names_in(
     source: Source, part: object, scope: Scope, clause: Clause | Subsumption | None = None
 ) -> Iterator[Occurrence]:
-    """Every name in a part of a program, or in a clause, declarations included; those that mean nothing are left out.
-    Variables are a clause's own; those of aggregates are taken together with them, since renaming all of them at once
-    changes nothing."""
+    """Every name in a part of a program, or in a clause, including declarations, except names without a meaning. Each
+    clause has its own variables; those of aggregates are included, since renaming all of them at once changes nothing.
+    """
     variables: dict[str, Symbol] = {}
     for node in nodes_of(object, part, closed=(Clause, Subsumption, Component)):
         if isinstance(node, Clause | Subsumption):
@@ -117,7 +118,7 @@ def _names_in(
 
 
 def _named_by(node: object, scope: Scope) -> Iterator[tuple[Kind, str, Span]]:
-    """The names that a node has itself."""
+    """The names that a node itself mentions."""
     match node:
         case tree.Atom() | tree.Directive() | tree.Override():
             yield Kind.RELATION, node.relation, node.relation_span
@@ -148,7 +149,7 @@ _SIGNS: Final = {"$": Kind.BRANCH, "@": Kind.FUNCTOR}
 def _occurrences(
     source: Source, kind: Kind, name: str, span: Span, scope: Scope, clause: Clause | Subsumption | None = None
 ) -> Iterator[Occurrence]:
-    """A name, and of a qualified one the instances before its dots."""
+    """A name and, if it is qualified, the instances before its dots."""
     start = span.start
     if "." in name and source.text[slice(*span)] == name:
         words = name.split(".")

@@ -1,4 +1,4 @@
-"""Where a name is declared, where else it stands, and new names for it: everywhere, or not at all."""
+"""Where a name is declared, where else it occurs, and renaming: everywhere, or not at all."""
 
 from __future__ import annotations
 
@@ -17,14 +17,13 @@ _INCLUDE: Final = re.compile(r'^[ \t]*(?:\#[ \t]*include|\.include)[ \t]*["<]([^
 
 
 def definition(reading: Reading, file: str, offset: int) -> Place | None:
-    """Where the name at a place is declared: a variable where its clause first has it, an included file at its
-    beginning."""
+    """Where the name at a place is declared. For a variable, that is its first place in the clause."""
     found = reading.at(file, offset)
     return found.symbol.place if found is not None else None
 
 
 def references(readings: Iterable[Reading], symbol: Symbol, *, with_definition: bool = True) -> tuple[Place, ...]:
-    """All places of a symbol in some programs that may share files, in order."""
+    """All places of a symbol in programs that may share files, in order."""
     places = {
         place_of(reading.source, each.span)
         for reading in readings
@@ -35,7 +34,7 @@ def references(readings: Iterable[Reading], symbol: Symbol, *, with_definition: 
 
 
 def included_files(source: Source, folders: Iterable[str]) -> Iterator[tuple[Span, Path]]:
-    """The files that a text includes, looked for beside it and in folders, with the spans of their names."""
+    """The files that a text includes, searched for next to it and then in folders, with the places of their names."""
     for found in _INCLUDE.finditer(source.text):
         paths = (Path(folder) / found[1] for folder in (str(Path(source.name).parent), *folders))
         path = next(filter(Path.is_file, paths), None)
@@ -56,8 +55,8 @@ _BASES: Final = frozenset({"number", "unsigned", "float", "symbol"})
 
 
 def rename(readings: Sequence[Reading], file: str, offset: int, name: str) -> tuple[Place, ...]:
-    """The places to write a new name to. `readings`: all programs that hold the file. Raises ElastalogError when a
-    place is not a name, when the name would be wrong or mean something else already, or when a macro writes it."""
+    """The places where a new name has to be written. `readings`: all programs that contain the file. Raises
+    ElastalogError if the place is not a name, if the new name is invalid or taken, or if a macro writes the name."""
     found = next((each for reading in readings if (each := reading.at(file, offset)) is not None), None)
     if found is None:
         raise _refused("there is nothing here that has a name of its own", "put the cursor on a name")

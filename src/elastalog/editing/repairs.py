@@ -1,4 +1,4 @@
-"""Changes of the text that the help line of a diagnostic spells out."""
+"""The edits that the help line of a diagnostic spells out."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from elastalog.syntax.tree import Item
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """`title` says what is done: `text` is put in the place of what is there."""
+    """`title` says what is done: `text` replaces what is at the place."""
 
     title: str
     place: Place
@@ -29,8 +29,8 @@ _NAME: Final = re.compile(r"[$@]?[A-Za-z_?][A-Za-z0-9_?.]*")
 
 
 def repairs(reading: Reading, found: Diagnostic) -> tuple[Repair, ...]:
-    """The repairs of one diagnostic, the likeliest first; none where its help gives advice only, or a macro stands
-    between."""
+    """The repairs for one diagnostic, the likeliest first; none if its help is only advice, or if a macro is
+    involved."""
     source = found.source
     span = next((label.span for label in found.labels if label.primary), None)
     if found.help is None or source is None or span is None:
@@ -56,7 +56,7 @@ def _title(source: Source, where: Span, text: str) -> str:
 
 
 def _meant(reading: Reading, source: Source, span: Span, said: re.Match[str]) -> Iterator[_Edit]:
-    """`did you mean …?`: of a name, which may be all of the span or stand at its beginning."""
+    """`did you mean …?`: replaces a name, which may be the whole span or stand at its beginning."""
     written = _NAME.match(source.text, span.start, span.end)
     if written is not None:
         yield Span(*written.span()), said[1]
@@ -68,7 +68,7 @@ def _in_quotes(reading: Reading, source: Source, span: Span, said: re.Match[str]
 
 
 def _before(reading: Reading, source: Source, span: Span, said: re.Match[str]) -> Iterator[_Edit]:
-    """A declaration, before the item that lacks it."""
+    """Inserts a declaration before the item that lacks it."""
     item = _item_at(reading.tree.items, span.start)
     if item is not None:
         start = source.text.rfind("\n", 0, item.span.start) + 1
@@ -77,7 +77,7 @@ def _before(reading: Reading, source: Source, span: Span, said: re.Match[str]) -
 
 
 def _after(reading: Reading, source: Source, span: Span, said: re.Match[str]) -> Iterator[_Edit]:
-    """A directive, behind the declaration that it is about."""
+    """Inserts a directive after the declaration that it is about."""
     item = _item_at(reading.tree.items, span.start)
     if item is not None:
         yield Span(item.span.end, item.span.end), f"\n{said[1]}"

@@ -26,7 +26,7 @@ class Place(NamedTuple):
 
 
 def file_of(source: Source) -> str:
-    """The path of a source, in one form for each file."""
+    """The absolute path of a source, so that each file has one name."""
     return os.path.abspath(source.name)
 
 
@@ -37,7 +37,8 @@ def place_of(source: Source, span: Span) -> Place:
 
 
 def verbatim_place(source: Source, span: Span) -> Place | None:
-    """Where a span was written, character by character; None where a macro stands for it, or lines are renumbered."""
+    """Where a span was written, if it was written literally; None if a macro stands for it, or if lines are
+    renumbered."""
     origin = source.origin(span)
     if origin.source.first_line != 1 or origin.source.text[slice(*origin.span)] != source.text[slice(*span)]:
         return None
@@ -45,8 +46,8 @@ def verbatim_place(source: Source, span: Span) -> Place | None:
 
 
 def offset_in(source: Source, file: str, offset: int) -> int | None:
-    """Where a character of a file stands in the text of the program; None where it does not: a branch not taken, a
-    macro, a comment of another file."""
+    """The offset of a character of a file in the text of the program; None if it is not part of it: in a branch not
+    taken, in a macro, or in a comment of another file."""
     if not source.pieces:
         return min(offset, len(source.text)) if file_of(source) == file else None
     for piece in source.pieces:
@@ -66,13 +67,13 @@ _UNITS: Final[dict[str, Callable[[str], int]]] = {
 
 
 def position(source: Source, offset: int, encoding: str = "utf-16") -> tuple[int, int]:
-    """Line and column of a character, both from 0, columns in units of an encoding."""
+    """Line and column of a character, both from 0, with columns in units of an encoding."""
     line, column = source.locate(min(offset, len(source.text)))
     return line - 1, _UNITS[encoding](source.line(line)[: column - 1])
 
 
 def offset(source: Source, line: int, column: int, encoding: str = "utf-16") -> int:
-    """The character at a line and column, both from 0; the nearest one where there is none."""
+    """The character at a line and column, both from 0, or the nearest one."""
     if line >= len(source.line_starts):
         return len(source.text)
     text = source.line(line + source.first_line)
@@ -106,7 +107,7 @@ Declaring: TypeAlias = Item | tree.BranchDeclaration | None
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """Something with a name. It is the same wherever it is declared at the same place of a file, so that programs that
+    """Something with a name. Symbols are equal if they are declared at the same place of a file, so that programs that
     share files share symbols. `item` declares it; `span` is its name there."""
 
     kind: Kind
@@ -145,7 +146,7 @@ class Scope(Definition):
         return None
 
     def visible(self, kind: Kind) -> dict[str, Symbol]:
-        """All that can be named here without qualification."""
+        """Everything that can be named here without qualification."""
         found: dict[str, Symbol] = {}
         for each in (each for scope in self.outwards() for each in scope.lineage()):
             for (own, name), symbol in each.symbols.items():
@@ -168,7 +169,7 @@ DECLARED: Final[dict[type, Kind]] = {
 
 
 def detail_of(item: Named) -> str:
-    """What is said of a declaration beside its name."""
+    """What is shown of a declaration besides its name."""
     match item:
         case tree.RelationDeclaration():
             return f"({', '.join(f'{each.name}: {each.written_type}' for each in item.attributes)})"
@@ -182,7 +183,7 @@ def detail_of(item: Named) -> str:
 
 
 def scopes_of(source: Source, program: Tree) -> Scope:
-    """The scope of the whole program. Of two declarations of a name the first counts."""
+    """The scope of the whole program. If a name is declared twice, the first declaration counts."""
     top = Scope(of_program(program.items), None)
     _declare(source, top, top)
     return top

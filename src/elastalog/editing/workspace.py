@@ -1,5 +1,5 @@
-"""The files that an editor has open, and the programs that they are part of: those of a folder that include a file and
-are included by none themselves."""
+"""The files that an editor has open, and the programs that they belong to: a program is a file of the folder that
+includes others and is not included itself."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from elastalog.program.preprocessing import Preprocessing
 
 
 class Workspace:
-    """Keeps one reading for each program, until one of its files changes. Files that are not open are those on disk."""
+    """Keeps one reading per program until one of its files changes. Files that are not open are read from disk."""
 
     def __init__(self, folders: Iterable[str] = (), options: Preprocessing | None = None) -> None:
         self.folders = tuple(map(os.path.abspath, folders))
@@ -31,17 +31,17 @@ class Workspace:
     # --- what changes ----------------------------------------------------------------------------------------------
 
     def write(self, file: str, text: str) -> None:
-        """A file is open, and this is its text."""
+        """Notes that a file is open, with this text."""
         self._texts[file] = text
         self._forget(file)
 
     def close(self, file: str) -> None:
-        """A file is no longer open: what is on disk counts."""
+        """Notes that a file is no longer open, so that its text on disk counts."""
         self._texts.pop(file, None)
         self._forget(file)
 
     def refresh(self) -> None:
-        """Files on disk have changed."""
+        """Notes that files on disk have changed."""
         self._readings.clear()
         self._includes = None
 
@@ -73,12 +73,13 @@ class Workspace:
         return known if known is not None else read_program_text(file)
 
     def reading(self, file: str) -> Reading:
-        """The first program that holds a file and was read far enough to know it; else the file for itself."""
+        """The first program that contains a file and could be read far enough to know that; otherwise the file by
+        itself."""
         found = [reading for reading in self.readings(file) if file in reading.files]
         return found[0] if found else self._read(file)
 
     def readings(self, file: str) -> tuple[Reading, ...]:
-        """All programs that hold a file."""
+        """All programs that contain a file."""
         if self._includes is None:
             self._includes = includes_in(self.folders, self._texts, self._text_or_none, self.options.include)
         return tuple(self._read(root) for root in roots_of(file, self._includes))
@@ -98,8 +99,8 @@ class Workspace:
     # --- findings --------------------------------------------------------------------------------------------------
 
     def findings(self, file: str) -> dict[str, list[tuple[Reading, Diagnostic]]]:
-        """What the checker says about the programs that hold a file, by the files that it is about; a file without
-        findings is there too, with none."""
+        """The findings about the programs that contain a file, by the files that they are about. Files without findings
+        have empty lists."""
         found: dict[str, list[tuple[Reading, Diagnostic]]] = {}
         said: set[tuple[str, str, Place]] = set()
         for reading in self.readings(file):
@@ -115,7 +116,7 @@ class Workspace:
 
 
 def place_of_finding(reading: Reading, found: Diagnostic) -> Place:
-    """The file and span that a diagnostic points at; the beginning of the program where it points at nothing."""
+    """The file and span that a diagnostic points at; the beginning of the program if it points at nothing."""
     label = next((label for label in found.labels if label.primary), None)
     if found.source is None or label is None:
         return Place(reading.file, Span(0, 0))
@@ -128,8 +129,8 @@ MOST_FILES: Final = 5_000
 
 
 def roots_of(file: str, includes: Mapping[str, frozenset[str]]) -> tuple[str, ...]:
-    """The programs that a file is part of, in order; itself where nothing includes it. Files that include each other in
-    a circle are roots all."""
+    """The programs that a file belongs to, in order; the file itself if nothing includes it. Files that include each
+    other in a circle are all roots."""
     including: dict[str, set[str]] = {}
     for each, included in includes.items():
         for name in included:
@@ -141,7 +142,7 @@ def roots_of(file: str, includes: Mapping[str, frozenset[str]]) -> tuple[str, ..
 def includes_in(
     folders: Iterable[str], open_files: Iterable[str], text_of: Callable[[str], str | None], search: Iterable[str]
 ) -> dict[str, frozenset[str]]:
-    """For every program file of some folders, and every one that is open, the files that it includes."""
+    """For every program file in some folders, and every open one, the files that it includes."""
     found: dict[str, frozenset[str]] = {}
     for file in (*open_files, *islice(_program_files(folders), MOST_FILES)):
         if file not in found:

@@ -51,10 +51,6 @@ class Alternative:
         """This alternative after a scan that stands for no literal."""
         return Alternative((scan, *self.goals), tuple(None if at is None else at + 1 for at in self.scans))
 
-    def with_test(self, test: Test) -> Alternative:
-        """This alternative, followed by a test that stands for no literal."""
-        return Alternative((*self.goals, test), self.scans)
-
 
 @dataclass(frozen=True, slots=True)
 class _Range:
@@ -243,7 +239,10 @@ class _BodyWithAggregates:
             computed = lowering.variable(target.base)
             schema[computed.name] = computed.base
             equation = Test("=", target.base, computed, target)
-            ranges = [replace(each, alternative=each.alternative.with_test(equation)) for each in ranges]
+            ranges = [
+                replace(each, alternative=replace(each.alternative, goals=(*each.alternative.goals, equation)))
+                for each in ranges
+            ]
             target = computed
         bases = list(schema.values())
         # Alternatives over different variables never give the same assignment: a tag keeps them apart.

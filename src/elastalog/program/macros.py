@@ -1,5 +1,5 @@
-"""Macros: their definitions, their expansion, and conditions over them. pcpp does the work; what it finds wrong comes
-back as text."""
+"""Macros: their definitions, their expansion, and conditions over them. pcpp does the work; its errors come back as
+text."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MOST_CHARACTERS: Final = 1 << 26
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """A stretch of text that is the use of a macro, and what becomes of it. `fault` says why nothing does."""
+    """A use of a macro in a text, and what it expands to. `fault` says why it cannot be expanded."""
 
     span: Span
     macro: str
@@ -43,10 +43,10 @@ class MacroError(Exception):
 
 
 class Macros:
-    """The macros defined so far. `places` says where, as `file:line`, for those that a file defines."""
+    """The macros defined so far. `places` has the place, as `file:line`, of those that a file defines."""
 
     def __init__(self, is_on: bool = True) -> None:
-        """Without a preprocessor (`is_on`) there are `__FILE__` and `__LINE__` alone."""
+        """Without a preprocessor (`is_on`), only `__FILE__` and `__LINE__` are defined."""
         from pcpp.preprocessor import Preprocessor  # takes a while to load, and most programs do without
 
         self._faults: list[str] = []
@@ -83,7 +83,7 @@ class Macros:
         self._forget()
 
     def _forget(self) -> None:
-        """There are other macros now."""
+        """Drops what depends on the macros that are defined."""
         self._expansions.clear()
         self._found = None
 
@@ -99,11 +99,11 @@ class Macros:
         return bool(value)
 
     def expanded(self, text: str) -> str:
-        """A single line, macros replaced: what `#include NAME` means. Raises MacroError."""
+        """A single line with its macros replaced, as for `#include NAME`. Raises MacroError."""
         return str(self._tried(lambda: self._expand(text, 0)))
 
     def uses(self, text: str, start: int, end: int, line_of_start: int) -> list[Use]:
-        """The uses of macros in a stretch of text, in order. Those in comments and strings are none."""
+        """The uses of macros in a stretch of text, in order, except those in comments and strings."""
         known = self._pcpp.macros.keys() | _BUILT_IN
         # Most stretches use no macro, and this is quick.
         if not any(text.find(name, start, end) >= 0 for name in known):
@@ -166,7 +166,7 @@ class Macros:
         return "".join(str(token.value) for token in self._pcpp.expand_macros(tokens))
 
     def _expand_within(self, tokens: list[Any], *arguments: Any) -> list[Any]:
-        """What pcpp makes of tokens, for its own calls, too."""
+        """Expands tokens by pcpp, which calls this for its own work, too."""
         look()
         found: list[Any] = self._expand_once(tokens, *arguments)
         self._tokens += len(found)
@@ -175,7 +175,7 @@ class Macros:
         return found
 
     def _tried(self, work: Any) -> Any:
-        """The result of some work of pcpp. It may fail on what it does not expect, whatever that is."""
+        """The result of a call to pcpp, which may fail in any way on input that it does not expect."""
         self._faults.clear()
         try:
             result = work()
@@ -190,8 +190,9 @@ class Macros:
 
 
 def _first_of(names: Collection[str]) -> re.Pattern[str]:
-    """Passes over everything up to the first of these names, by whole words: a look at every character takes five times
-    as long, and one at letters that are not ASCII twice as long. By an atomic group, as in `preprocess`."""
+    """A pattern that skips everything up to the first of these names, by whole words: looking at every character would
+    take five times as long, and matching letters outside ASCII first twice as long. It uses an atomic group, as in
+    `preprocess`."""
     either = "|".join(map(re.escape, names))
     starts = "".join(sorted(set(ascii_letters).difference(name[0] for name in names)))
     plain = rf'[^A-Za-z0-9_"/.\x80-\U0010ffff]++|[{starts}][A-Za-z0-9_]*+'
@@ -200,12 +201,12 @@ def _first_of(names: Collection[str]) -> re.Pattern[str]:
 
 
 def without_comments(text: str) -> str:
-    """A text with a blank for every comment; strings stay."""
+    """A text in which each comment is replaced by a blank; strings stay."""
     return _COMMENT.sub(lambda found: found[1] or " ", text) if "/" in text else text
 
 
 def _closed(text: str, position: int, end: int) -> int | None:
-    """Behind the `)` of the arguments that follow a name; None when none follow."""
+    """The place after the `)` of the arguments that follow a name; None if there are none."""
     skipped = _SKIPPED.match(text, position, end)
     position = skipped.end() if skipped else position
     if text[position : position + 1] != "(" or position >= end:

@@ -48,7 +48,8 @@ Reader = Callable[[str], str]
 
 
 def preprocess(source: Source, options: Preprocessing, read: Reader) -> Source:
-    """The text that a program stands for. Raises ElastalogError with every diagnostic when lines are at fault."""
+    """The text that a program stands for after preprocessing. Raises ElastalogError with every diagnostic if lines have
+    errors."""
     is_needed = any(mark in source.text for mark in _MARKS) and _NEEDED.search(source.text) is not None
     is_used = any(name in source.text for name in _PLACES) or (options.is_on and PREDEFINED in source.text)
     if not is_needed and not (options.is_on and options.macros) and not is_used:
@@ -62,7 +63,7 @@ def preprocess(source: Source, options: Preprocessing, read: Reader) -> Source:
 
 @dataclass(slots=True)
 class _Condition:
-    """An `#if` that is open. `is_taken`: one of its branches was, so that no other is."""
+    """An open `#if`. `is_taken`: one of its branches was taken, so that no other will be."""
 
     word: str
     span: Span
@@ -72,7 +73,7 @@ class _Condition:
 
 
 class _Run:
-    """One program: the macros and the files read once are shared by all files."""
+    """One program. Macros, and the set of files read only once, are shared by all its files."""
 
     def __init__(self, options: Preprocessing, read: Reader) -> None:
         self.options = options
@@ -90,13 +91,14 @@ class _Run:
                 self.errors.append(finding("E0126.given", name=name, reason=fault))
 
     def file(self, source: Source, notes: tuple[str, ...], written: str) -> None:
-        """`written`: how the file is named where it is included, so that `__FILE__` is the same wherever it lies."""
+        """Preprocesses a file. `written`: its name in the `#include`, so that `__FILE__` does not depend on where the
+        file is."""
         self.macros.define(f'__FILE__ "{written}"', None)
         _File(self, source, notes, written).obey()
 
 
 class _File:
-    """One file being read; `source` is the rest of it from the last `#line` on, under the name given there."""
+    """One file being read. After a `#line`, `source` is the rest of the file under the name given there."""
 
     def __init__(self, run: _Run, source: Source, notes: tuple[str, ...], written: str) -> None:
         self.run = run
@@ -144,7 +146,7 @@ class _File:
     # --- text ------------------------------------------------------------------------------------------------------
 
     def stretch(self, start: int, end: int) -> None:
-        """Text between lines to obey."""
+        """Handles text between lines for the preprocessor."""
         if not self.is_active or start >= end:
             return
         run, source, shift = self.run, self.source, self.shift
@@ -306,7 +308,7 @@ def _identity(path: Path) -> Path:
 
 
 class Expansion:
-    """Collects stretches of text in order."""
+    """Collects stretches of text in order, with their origins."""
 
     def __init__(self) -> None:
         self._texts: list[str] = []
@@ -314,17 +316,17 @@ class Expansion:
         self._length = 0
 
     def copy(self, source: Source, start: int, end: int, notes: tuple[str, ...]) -> None:
-        """Takes over a stretch of a file as it is."""
+        """Appends a stretch of a file unchanged."""
         if start < end:
             self._add(source.text[start:end], Piece(self._length, source, Span(start, end), True, notes))
 
     def replace(self, source: Source, span: Span, text: str, notes: tuple[str, ...]) -> None:
-        """Puts a text in the place of what was written in a file."""
+        """Appends a text in place of what was written in a file."""
         if text:
             self._add(text, Piece(self._length, source, span, False, notes))
 
     def end_line(self, source: Source, offset: int, notes: tuple[str, ...]) -> None:
-        """A line break, unless the text so far ends in one: files need not."""
+        """Appends a line break unless the text ends in one, since files need not."""
         if self._texts and not self._texts[-1].endswith("\n"):
             self.replace(source, Span(offset, offset), "\n", notes)
 
@@ -334,7 +336,7 @@ class Expansion:
         self._length += len(text)
 
     def source(self, name: str) -> Source:
-        """All of it, as one text that knows where its parts were written."""
+        """The whole text, which knows where its parts were written."""
         return Source(name, "".join(self._texts), tuple(self._pieces))
 
 
@@ -351,7 +353,7 @@ class Preprocessing:
 def preprocessing(
     include: Iterable[str | os.PathLike[str]] = (), macros: Mapping[str, object] | None = None, is_on: bool = True
 ) -> Preprocessing:
-    """The options from what Python gives. Raises ElastalogError when it is of the wrong kind."""
+    """The options from the arguments of a Python call. Raises ElastalogError if one is of the wrong kind."""
     if isinstance(include, str | os.PathLike):
         raise wrong_kind("`include` is a list of folders", include, "give a list, as in `include=[path]`")
     folders = list(include)
@@ -364,5 +366,5 @@ def preprocessing(
 
 
 def _text(value: object) -> str:
-    """The text of a macro: a flag is 1 when true and empty when None, as with `-M NAME`."""
+    """The text of a macro. True is 1, False is 0, and None is empty, as with `-M NAME`."""
     return "" if value is None else str(int(value)) if isinstance(value, bool) else str(value)

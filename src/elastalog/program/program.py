@@ -64,7 +64,7 @@ class Program:
         return self
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What is made of a program once, for all its sessions."""
+        """A value made once for the program and shared by all its sessions."""
         found: T | None = self._made.get(key)
         if found is None:
             found = self._made[key] = make()
@@ -113,8 +113,9 @@ class Program:
 
     @classmethod
     def reopen(cls, text: str, name: str) -> Program:
-        """Check a text that was a program before, of a store or with rules changed. It needs no preprocessing, and what
-        earlier versions accepted (as values in columns of a subtype, E0307) is a warning, or nothing."""
+        """Checks the text of a program that was valid before: from a store, or with rules changed. It needs no
+        preprocessing. What earlier versions accepted (such as values in columns of a subtype, E0307) gives a warning at
+        most."""
         return cls.of(Source(name, text), is_strict=False)
 
     @classmethod
@@ -136,7 +137,7 @@ class Program:
 
 def examine(source: Source, *, is_strict: bool = True) -> tuple[Tree, Program | None, tuple[Diagnostic, ...]]:
     """The tree of a text as it was written, without what cannot be read; the program, unless there are errors; and all
-    that was found, sorted by place. The text needs no preprocessing any more."""
+    findings in the order of their places. The text must have been preprocessed."""
     checked = None
     with without_collection():
         written, found = parse(source)
@@ -158,7 +159,7 @@ def examine(source: Source, *, is_strict: bool = True) -> tuple[Tree, Program | 
 
 
 def _divisions_by_zero(tree: Tree) -> Iterator[Diagnostic]:
-    """Warnings of terms that have no value, so that the facts and rules with them derive nothing."""
+    """Warnings about terms that have no value, so that facts and rules with them derive nothing."""
     if _BY_ZERO.search(tree.source.text):  # most programs have none, and need not be gone through
         for call in nodes_of(Call, tree.items):
             if call.functor in ("/", "%") and getattr(call.arguments[-1], "value", None) == 0:
@@ -177,7 +178,8 @@ def as_program(
     include: Iterable[str | os.PathLike[str]] = (),
     macros: Mapping[str, object] | None = None,
 ) -> Program:
-    """A program given as such, as its text, or as the path of its file; the options are those of `Program.parse`."""
+    """A program given as an object, as its text, or as the path of its file; the options are those of
+    `Program.parse`."""
     if isinstance(program, Program):
         return program
     require_path("a program is a path, a text, or a `Program`", program, "give one of these")
@@ -187,15 +189,15 @@ def as_program(
 
 
 def _advice(path: str) -> str:
-    """Advice on a path that does not exist, and may have been meant as a text."""
+    """Advice on a path that does not exist, and may have been meant as a program text."""
     if path.rstrip().endswith(".") or "(" in path:
         return "a text of one line is read by `Program.parse(text)`"
     return path_near(path) or "check the path, relative to the current folder"
 
 
 def with_arithmetic(program: Program, arithmetic: str | None) -> Program:
-    """The program with another arithmetic, which becomes part of its text, so that a store keeps it; None: as it is
-    written."""
+    """The program with another arithmetic, which becomes part of its text so that a store keeps it; with None, the
+    program itself."""
     require_one_of("value of `arithmetic`", arithmetic or "check", ("check", "wrap"))
     if arithmetic is None or program.checked.pragmas.get("arithmetic", "check") == arithmetic:
         return program
@@ -203,14 +205,14 @@ def with_arithmetic(program: Program, arithmetic: str | None) -> Program:
 
 
 def with_pragmas(program: Program, pragmas: Mapping[str, str]) -> Program:
-    """The program with further pragmas, which go before its own."""
+    """The program with further pragmas, which override its own."""
     source = program.tree.source
     lines = [f".pragma {json.dumps(name)} {json.dumps(value)}\n" for name, value in pragmas.items()]
     return Program.of(replace(source, text=f"{source.text.rstrip()}\n{''.join(lines)}")) if lines else program
 
 
 def declarations_in(text: str) -> tuple[str, ...]:
-    """What a program text declares: types, relations, directives and pragmas, printed, in order."""
+    """The types, relations, directives and pragmas that a program text declares, printed in order."""
     tree, _ = flatten(parse(Source("<text>", text))[0])
     return tuple(print_item(item) for item in tree.items if not isinstance(item, Clause))
 
@@ -249,7 +251,7 @@ def _unreadable(path: str, reason: str, advice: str) -> ElastalogError:
 
 
 def _not_utf8(path: str, data: bytes, offset: int) -> ElastalogError:
-    """Points at the byte, in the text with every byte that is no UTF-8 replaced."""
+    """An error that points at the invalid byte, in the text with all such bytes replaced."""
     start = len(data[:offset].decode("utf-8"))
     source = Source(path, data.decode("utf-8", errors="replace"))
     likely = "utf-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "latin1"
@@ -260,8 +262,8 @@ def _not_utf8(path: str, data: bytes, offset: int) -> ElastalogError:
 
 
 def with_closures(tree: Tree) -> Tree:
-    """The tree with the rules that `eqrel` stands for behind each declaration that has it; all of them stand where that
-    word does. A relation that has not two attributes is left to the analysis to report."""
+    """The tree with the rules that `eqrel` stands for after each declaration that has it; their place is that of the
+    word. A relation without exactly two attributes is left for the analysis to report."""
     if not any(isinstance(item, RelationDeclaration) and item.qualifier(EQUIVALENCE) for item in tree.items):
         return tree
     return replace(tree, items=tuple(_closed(tree.items)))

@@ -1,4 +1,4 @@
-"""Changes of the rules of a program, as changes of its text: what is removed is cut out, what is added is appended."""
+"""Changes of the rules of a program, made in its text: what is removed is cut out, what is added is appended."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ REMOVED = "<removed rule>"
 
 @dataclass(frozen=True, slots=True)
 class RuleEdits:
-    """What is asked for: program texts to add, rules to remove by number or by text. `made_for`: the text of the
-    program that is gone over to, if it is an upgrade."""
+    """A requested change: program texts to add, and rules to remove by number or by text. `made_for`: the new program
+    text, if it is an upgrade."""
 
     added: tuple[str, ...] = ()
     removed: tuple[int | str, ...] = ()
@@ -59,7 +59,7 @@ class RuleChange:
 
     @property
     def is_effective(self) -> bool:
-        """Whether it changes anything: rules, which relations there are, or what program a store was made for."""
+        """Whether it changes anything: rules, the set of relations, or the program that a store was made for."""
         return bool(self.added or self.removed or self.made_for) or len(self.after.tree.items) != len(
             self.before.tree.items
         )
@@ -85,7 +85,7 @@ def rule_texts(program: Program) -> tuple[str, ...]:
 
 
 def rule_clauses(program: Program) -> tuple[Clause, ...]:
-    """The rules of a program as clauses of one head and one conjunction each, in the order of their numbers."""
+    """The rules of a program as clauses with one head and one conjunction each, in the order of their numbers."""
     return tuple(rule.alone for rule in _rules_of(program))
 
 
@@ -145,7 +145,7 @@ def change_rules(program: Program, edits: RuleEdits) -> RuleChange:
 
 
 def with_rules(program: Program, texts: Sequence[str]) -> Program:
-    """A program with rules behind its own that it has had before. Raises ElastalogError if it cannot be stratified."""
+    """A program with rules appended that it had before. Raises ElastalogError if it cannot be stratified."""
     return _union(
         program,
         texts,
@@ -155,7 +155,7 @@ def with_rules(program: Program, texts: Sequence[str]) -> Program:
 
 
 def single_rule(text: str) -> str:
-    """One rule, printed. Raises ElastalogError when the text is none."""
+    """One rule, printed. Raises ElastalogError if the text is not exactly one rule."""
     tree = _parsed(_with_end(text), REMOVED)
     rules = single_rules(tree.items, tree.source)
     if len(rules) != 1:
@@ -176,15 +176,15 @@ def _parsed(text: str, name: str) -> Tree:
 
 
 def _settled(program: Tree, rules: Sequence[SingleRule], judged: frozenset[str]) -> list[SingleRule]:
-    """Facts of the text that are candidates from now on by what is written. They are given, and stay so: the text must
-    not say them once more."""
+    """Facts of the text that would be candidates from now on, because of what is being added. They are given facts and
+    stay so, so the text must not contain them any more."""
     known = {id(rule.head) for rule in rules}
     return [rule for rule in single_rules(program.items, program.source, judged) if id(rule.head) not in known]
 
 
 def _numbers(removed: Iterable[int | str], rules: Sequence[SingleRule], judged: frozenset[str]) -> list[int]:
-    """The numbers of the rules to remove, each once, in order. A text stands for the first rule with that text which is
-    not removed already."""
+    """The numbers of the rules to remove, each once, in order. A text stands for the first rule with that text that is
+    not being removed already."""
     found: list[int] = []
     known = [rule.shown for rule in rules]
     for wanted in removed:
@@ -217,7 +217,8 @@ def _numbers(removed: Iterable[int | str], rules: Sequence[SingleRule], judged: 
 
 
 def _without(text: str, rules: Sequence[SingleRule], cut: Sequence[SingleRule]) -> str:
-    """A program text without some rules. What is left of a clause that stands for several is printed in its place."""
+    """A program text without some rules. If a clause stands for several rules, the remaining ones are printed in its
+    place."""
     pieces: list[str] = []
     done = 0
     gone = set(map(id, cut))
@@ -239,8 +240,8 @@ def _without(text: str, rules: Sequence[SingleRule], cut: Sequence[SingleRule]) 
 
 
 def _blanked(text: str, rules: Sequence[SingleRule], fresh: set[int]) -> str:
-    """An added text in which rules that need not be added are blank, so that places in it stay the same. What is left
-    of a clause that stands for several is printed behind."""
+    """An added text in which rules that need not be added are replaced by blanks, so that places in it stay the same.
+    If a clause stands for several rules, the remaining ones are printed at the end."""
     behind: list[str] = []
     for clause, own in _by_clause(rules):
         if any(id(rule) not in fresh for rule in own):
@@ -252,7 +253,7 @@ def _blanked(text: str, rules: Sequence[SingleRule], fresh: set[int]) -> str:
 
 
 def _by_clause(rules: Iterable[SingleRule]) -> list[tuple[Clause, list[SingleRule]]]:
-    """By place in the text."""
+    """The rules grouped by the clause that they come from, in the order of the text."""
     found: dict[int, tuple[Clause, list[SingleRule]]] = {}
     for rule in rules:
         found.setdefault(id(rule.clause), (rule.clause, []))[1].append(rule)
@@ -270,12 +271,12 @@ def _after(program: Program, text: str, added: AddedText) -> Program:
 
 
 def _errors(error: ElastalogError) -> list[Diagnostic]:
-    """The errors alone: warnings are mostly about existing rules."""
+    """The errors alone, since warnings are mostly about existing rules."""
     return [found for found in error.diagnostics if found.severity == "error"]
 
 
 def _changed_name(program: Program) -> str:
-    """What stands for the file name: lines of a program whose rules have changed are not those of its file."""
+    """The name in place of a file name: once rules have changed, lines of the program are not those of its file."""
     name = program.tree.source.name
     return name if name.endswith(_CHANGED) else name + _CHANGED
 
@@ -301,7 +302,7 @@ def _union(after: Program, removed: Sequence[str], note: str = _REMOVED_COUNT, a
 
 
 def _no_rule(text: str, rules: Sequence[str]) -> ElastalogError:
-    """A rule is not among those of the program."""
+    """The error that the program has no such rule."""
     head = text.partition("(")[0].strip()
     near = nearest(text, rules) or next((rule for rule in rules if rule.partition("(")[0] == head), None)
     return error("E0616.text", text=text, near=near)

@@ -1,6 +1,6 @@
-"""A program as single rules: the clauses that were written, taken apart and printed, one head and one conjunction each.
+"""A program as single rules: its clauses taken apart and printed, with one head and one conjunction each.
 
-They are numbered as the rules of the checked program are, and printing is what tells whether two are the same rule.
+They are numbered like the rules of the checked program. Two rules are the same if they are printed the same.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _NOWHERE = Span(0, 0)
 
 @dataclass(frozen=True, slots=True)
 class SingleRule:
-    """`text`: the rule on one line, its plan on the next if it has one. `alone`: the same as a clause of its own.
-    `clause`: what it was written in, with `head` among its heads."""
+    """`text`: the rule on one line, with its plan on the next if it has one. `alone`: the same rule as a clause of its
+    own. `clause`: the clause it was written in, which has `head` among its heads."""
 
     text: str
     alone: tree.Clause
@@ -42,14 +42,14 @@ def shown_rule(text: str) -> str:
 
 
 def single_rules(items: Iterable[tree.Item], source: Source, judged: frozenset[str] = frozenset()) -> list[SingleRule]:
-    """The rules of a tree without errors, in the order of their numbers. What it says of the relations that are judged
-    is a rule too."""
+    """The rules of a tree without errors, in the order of their numbers. Facts of the relations in `judged` are rules,
+    too."""
     return [rule for item in items if isinstance(item, tree.Clause) for rule in _of_clause(item, source, judged)]
 
 
 def judged_in(items: Iterable[tree.Item]) -> frozenset[str]:
-    """The relations that a tree gives a choice domain, a subsumption or a column that improves: what is written of
-    them are candidates, rules without a body."""
+    """The relations for which a tree declares a choice domain, a subsumption or an improving column. Their facts in the
+    text are candidates: rules without a body."""
     found = set()
     for item in items:
         if isinstance(item, tree.Subsumption):
@@ -60,7 +60,7 @@ def judged_in(items: Iterable[tree.Item]) -> frozenset[str]:
 
 
 def facts_beside(clause: tree.Clause, own: Sequence[SingleRule]) -> list[str]:
-    """What a clause says besides its rules: the facts `q(2)` of `p(1 + 1), q(2).`"""
+    """The facts that a clause states besides its rules: `q(2)` in `p(1 + 1), q(2).`"""
     if clause.body:
         return []
     rules = {id(rule.head) for rule in own}
@@ -94,7 +94,7 @@ def _of_clause(clause: tree.Clause, source: Source, judged: frozenset[str]) -> l
 
 
 def span_of(clause: tree.Clause) -> Span:
-    """Where a clause is written, its plan included."""
+    """The place of a clause, including its plan."""
     return clause.span if clause.plan is None else Span(clause.span.start, clause.plan.span.end)
 
 
@@ -104,21 +104,22 @@ ADDED = "<added rules>"
 
 @dataclass(frozen=True, slots=True)
 class AddedText:
-    """A text, and where it begins in the program that it has been added to."""
+    """A text, and the offset at which it begins in the program that it has been added to."""
 
     text: str
     offset: int
 
     @contextmanager
     def placing(self) -> Iterator[None]:
-        """Errors of the program that pass and are about the added text point into that."""
+        """A block in which errors about the added text point into that text."""
         try:
             yield
         except ElastalogError as error:
             raise type(error)([self.placed(found) for found in error.diagnostics]) from None
 
     def placed(self, found: Diagnostic) -> Diagnostic:
-        """A diagnostic about the added text points into that, and quotes what it says of the rest of the program."""
+        """A diagnostic about the added text, with places in that text; what it says of the rest of the program is
+        quoted in notes."""
         if found.source is None or found.source.name == ADDED:
             return found
         own: list[Label] = []

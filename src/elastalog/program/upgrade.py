@@ -1,4 +1,5 @@
-"""From one program to another, as a change of rules: what has to be removed and added, and which facts of the text."""
+"""The difference between two programs as a change of rules: what to remove and what to add, including facts of the
+text."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ class ClauseParser(LiteralParser):
     __slots__ = ()
 
     def clause(self, into: list[Item]) -> None:
-        """Reads one clause and adds it unless it uses a feature that comes later."""
+        """Reads one clause."""
         first = self.position
         heads = [self.head()]
         texts = self.texts
@@ -89,7 +89,7 @@ class ClauseParser(LiteralParser):
     # --- what goes wrong around a head ---
 
     def is_arrow_habit(self) -> bool:
-        """Reads what other languages write for `:-`, and reports it."""
+        """Reads what other languages write instead of `:-`, and reports it."""
         index = self.position
         text = self.texts[index]
         length = 1
@@ -122,7 +122,7 @@ class ClauseParser(LiteralParser):
         )
 
     def end(self) -> None:
-        """Reads the `.`; reports it when only that is missing, and fails otherwise."""
+        """Reads the `.`. If only that is missing, it is reported; anything else is an error."""
         if self.skip_if("."):
             return
         index = self.position
@@ -147,7 +147,7 @@ class ClauseParser(LiteralParser):
         self.report("E0111", Span(end - 1, end), following=self.describe(index) if self.kinds[index] != END else None)
 
     def subsumption(self, first: int, dominated: Atom, into: list[Item]) -> None:
-        """Goes on at `<=` between two heads."""
+        """Reads a subsumption from the `<=` between its two heads."""
         self.position += 1
         dominating = self.head()
         self.expect(":-", "after the second head of a subsumption", advice="write `R(x, a) <= R(x, b) :- b < a.`")
@@ -191,7 +191,7 @@ class ClauseParser(LiteralParser):
     # --- depth ---
 
     def check_depth(self, clause: Clause) -> None:
-        """Chains of operators nest without brackets: `a + b + c` is `(a + b) + c`."""
+        """Checks how deep a clause nests. Chains of operators nest without brackets: `a + b + c` is `(a + b) + c`."""
         pending: list[tuple[int, object]] = [(0, (*clause.heads, *clause.body))]
         while pending:
             depth, node = pending.pop()

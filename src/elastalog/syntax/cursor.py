@@ -1,4 +1,4 @@
-"""A position among tokens: looking, expecting, reporting, and finding the place to go on after an error."""
+"""A position among tokens: looking ahead, expecting, reporting, and finding the place to continue after an error."""
 
 from __future__ import annotations
 
@@ -81,28 +81,28 @@ class Cursor:
     # --- places ---
 
     def span_from(self, first: int) -> Span:
-        """From the token `first` to the last token read."""
+        """The span from the token `first` to the last token read."""
         return new_span(Span, (self.starts[first], self.ends[self.position - 1]))
 
     def written(self, first: int, end: int) -> str:
-        """What is written from the token `first` up to the one before `end`."""
+        """The text from the token `first` up to the one before `end`."""
         return self.source.text[self.starts[first] : self.ends[end - 1]]
 
     def span_of(self, index: int) -> Span:
-        """The span of a token; the end of the file is shown right behind the last token."""
+        """The span of a token. The end of the file is shown right after the last token."""
         if self.kinds[index] == END and index > 0:
             return Span(self.ends[index - 1], self.ends[index - 1])
         return new_span(Span, (self.starts[index], self.ends[index]))
 
     def follows_open_string(self, index: int) -> bool:
-        """Whether the token before is a string that its line ended."""
+        """Whether the token before is a string that was not closed on its line."""
         if index == 0 or self.kinds[index - 1] != STRING:
             return False
         written = self.source.text[self.starts[index - 1] : self.ends[index - 1]]
         return written[0] == '"' and (len(written) == 1 or written[-1] != '"')
 
     def describe(self, index: int) -> str:
-        """A token for a message."""
+        """A token in the form that messages show."""
         if self.kinds[index] == END:
             return "the end of the file"
         return f"`{crop(self.texts[index])}`"
@@ -112,7 +112,7 @@ class Cursor:
         return index == 0 or "\n" in self.source.text[self.ends[index - 1] : self.starts[index]]
 
     def skip_percent_comment(self) -> None:
-        """Reports a `%` that starts a comment elsewhere, and goes on behind its line."""
+        """Reports a `%`, which starts a comment in other languages, and skips the rest of its line."""
         index = self.position
         end = self.source.text.find("\n", self.starts[index])
         end = len(self.source.text) if end < 0 else end
@@ -123,20 +123,20 @@ class Cursor:
     # --- reporting ---
 
     def report(self, key: str, *places: Span | Label, **values: Any) -> None:
-        """Records a finding (see `finding`) and goes on; stops the parser when there are too many."""
+        """Records a finding (see `finding`) and continues; stops the parser if there are too many."""
         self.diagnostics.append(finding(key, *places, source=self.source, **values))
         if len(self.diagnostics) > MOST_ERRORS:
             raise TooManyFindingsError
 
     def failure(self, key: str, *places: Span | Label, **values: Any) -> UnreadableItemError:
-        """Records an error and gives what to raise to abandon the item at hand."""
+        """Records an error and returns the exception that abandons the item at hand."""
         self.report(key, *places, **values)
         return UnreadableItemError()
 
     def unexpected(
         self, expected: str, *, where: str = "", more: tuple[Label, ...] = (), advice: str | None = None
     ) -> UnreadableItemError:
-        """The token at hand is not what the grammar asks for."""
+        """The error that the token at hand is not what the grammar asks for."""
         if self.follows_open_string(self.position):
             return UnreadableItemError()  # the string took in what is missing here, and has been reported
         return self.failure(
@@ -152,7 +152,7 @@ class Cursor:
         self.position += 1
 
     def expect_close(self, text: str, opened: int, where: str) -> None:
-        """Like `expect`, for a closing bracket: the label shows what it would close."""
+        """Like `expect`, for a closing bracket. A label shows the bracket that it would close."""
         if self.texts[self.position] != text:
             opening = (Label(self.span_of(opened), "opened here", False),)
             is_named = self.texts[self.position] == "=" and "an argument" in where
@@ -163,8 +163,8 @@ class Cursor:
         self.position += 1
 
     def operator_meant(self, *before: int) -> str | None:
-        """What is written here instead of the operator or word of another language that is at hand, or that stands
-        right before, or at other places that are given, if it is one."""
+        """What to write instead of an operator or word of another language that stands here, right before, or at one of
+        the given places."""
         index = self.position
         for at in (index, index - 1, *before):
             if (habit := WORD_HABITS.get(self.texts[at].lower())) is not None:
@@ -180,7 +180,7 @@ class Cursor:
         return False
 
     def goes_on(self, closing: str) -> bool:
-        """Behind an element of a list: whether a `,` and another element follow."""
+        """Whether a `,` and another element follow an element of a list."""
         if not self.skip_if(","):
             return False
         if self.texts[self.position] != closing:
@@ -189,7 +189,7 @@ class Cursor:
         return False
 
     def listed(self, closing: str, opened: int, where: str, read: Callable[[], _T]) -> tuple[_T, ...]:
-        """Elements up to the bracket that closes the one at `opened`."""
+        """Elements separated by commas, up to the bracket that closes the one at `opened`."""
         found: list[_T] = []
         while self.texts[self.position] != closing:
             found.append(read())
@@ -199,7 +199,7 @@ class Cursor:
         return tuple(found)
 
     def separated(self, separator: str, read: Callable[[], _T]) -> list[_T]:
-        """One element, and as many as there are separators behind it."""
+        """One element or more, with separators between them."""
         found = [read()]
         while self.skip_if(separator):
             found.append(read())
@@ -217,7 +217,7 @@ class Cursor:
         return index
 
     def qualified_name(self, what: str) -> tuple[str, Span]:
-        """`name`, or `instance.name`: what an instance of a component holds."""
+        """`name`, or `instance.name` for something inside an instance of a component."""
         first = self.name(what)
         if self.texts[first + 1] != "." or not self.is_qualified(first):
             return self.texts[first], new_span(Span, (self.starts[first], self.ends[first]))
@@ -264,7 +264,7 @@ class Cursor:
         return self.texts[index] == "@" and self.texts[index + 1] == "["
 
     def annotations(self, what: str) -> None:
-        """Reads the `@[…]` before what they are about. They say nothing to the program."""
+        """Reads the `@[…]` before the item that they annotate. They mean nothing to the program."""
         first = self.position
         while self.is_annotation(self.position):
             opened = self.position + 1
@@ -276,7 +276,7 @@ class Cursor:
             raise self.unexpected(what, where="after an annotation")
 
     def inner_annotations(self) -> None:
-        """Reads the `@![…]` at the start of what they are about."""
+        """Reads the `@![…]` at the start of what they annotate."""
         while self.texts[self.position] == "@" and self.texts[self.position + 1] == "!":
             self.position += 2
             opened = self.position
@@ -287,7 +287,7 @@ class Cursor:
     # --- nesting ---
 
     def enter(self, index: int) -> None:
-        """One level deeper, opened by the token `index`. The depth is set back to 0 with each item."""
+        """Goes one level deeper, at the token `index`. The depth starts at 0 with each item."""
         self.depth += 1
         if self.depth > MOST_NESTED:
             raise self.too_deep(self.span_of(index))
@@ -298,8 +298,9 @@ class Cursor:
     # --- going on after an error ---
 
     def skip_item(self) -> None:
-        """Moves behind the next `.`, or to what starts a new item: a directive, or a name at the start of a line that
-        is followed by `(` and does not continue a list; or to a `}` at the start of a line that ends a component."""
+        """Skips to the place after the next `.`, or to what starts a new item: a directive, a name at the start of a
+        line that is followed by `(` and does not continue a list, or a `}` at the start of a line that ends a
+        component."""
         texts, kinds = self.texts, self.kinds
         position = self.position
         while kinds[position] != END:
@@ -325,7 +326,7 @@ class Cursor:
         )
 
     def skip_annotation(self) -> None:
-        """From a `[` behind the `]` that closes it, or to the end of the file."""
+        """Skips from a `[` to the place after the `]` that closes it, or to the end of the file."""
         depth = 0
         while self.kinds[self.position] != END:
             text = self.texts[self.position]

@@ -36,7 +36,7 @@ class DeclarationParser(ClauseParser):
     __slots__ = ("keys_chosen",)
 
     def directive(self, into: list[Item]) -> None:
-        """Reads what starts with the directive at hand."""
+        """Reads a directive from its first word."""
         index = self.position
         word = self.texts[index][1:]
         self.position = index + 1
@@ -70,7 +70,7 @@ class DeclarationParser(ClauseParser):
         """One declaration, directive or clause."""
 
     def unknown_directive(self) -> None:
-        """A `.` where an item should start."""
+        """Reports a `.` in a place where an item should start."""
         index = self.position
         if self.kinds[index + 1] not in (NAME, KEYWORD) or self.ends[index] != self.starts[index + 1]:
             self.position = index + 1
@@ -149,15 +149,15 @@ class DeclarationParser(ClauseParser):
         return Attribute(self.texts[name], type_name, self.span_of(name), type_span, improves)
 
     def skip_brackets(self) -> bool:
-        """Whether `<>` follows, which is then left behind."""
+        """Skips `<>`, and returns whether it was there."""
         texts, index = self.texts, self.position
         size = 1 if texts[index] == "<>" else 2 if texts[index] == "<" and texts[index + 1] == ">" else 0
         self.position += size
         return size > 0
 
     def qualifiers(self) -> tuple[tuple[tuple[str, Span], ...], list[tuple[str, Span]]]:
-        """The qualifiers proper, and those of the old style that stand for directives; the keys of a choice domain are
-        left in `keys_chosen`."""
+        """The qualifiers, and separately those of the old style that stand for directives. The keys of a choice domain
+        are left in `keys_chosen`."""
         self.keys_chosen: tuple[tuple[tuple[str, Span], ...], ...] = ()
         qualifiers: list[tuple[str, Span]] = []
         directives: list[tuple[str, Span]] = []
@@ -199,14 +199,14 @@ class DeclarationParser(ClauseParser):
         return self.texts[index], self.span_of(index)
 
     def skip_if_stray_dot(self, directive: str) -> None:
-        """Directives do not end in a dot; one on the same line is a slip, unless it begins another directive."""
+        """Reports a dot after a directive on the same line, unless it begins another directive."""
         index = self.position
         if self.texts[index] == "." and not self.is_first_on_line(index) and not self.is_directive_like(index):
             self.position = index + 1
             self.report("E0110.dot", self.span_of(index), directive=directive)
 
     def is_directive_like(self, index: int) -> bool:
-        """Whether a dot and what follows it look like a directive that there is not."""
+        """Whether a dot and what follows look like a directive, though there is no such directive."""
         is_word = self.kinds[index + 1] in (NAME, KEYWORD) and self.ends[index] == self.starts[index + 1]
         return is_word and self.ends[index - 1] < self.starts[index] and self.texts[index + 2] != "("
 
@@ -324,7 +324,7 @@ class DeclarationParser(ClauseParser):
         return key, value, self.span_of(index)
 
     def unquoted(self, key: str, index: int) -> str:
-        """A value that needs quotes, such as the name of a file: reported, and read over."""
+        """Reports a value that needs quotes, such as the name of a file, and reads it to its end."""
         end = index + 1
         while self.texts[end] not in (",", ")") and self.kinds[end] != END and not self.is_first_on_line(end):
             end += 1
@@ -371,7 +371,7 @@ class DeclarationParser(ClauseParser):
         self.skip_if_stray_dot(".override")
 
     def component(self, first: int, into: list[Item]) -> None:
-        """`.comp C<T> : B<T>, D { items }`; a further `:` is as good as a `,`"""
+        """`.comp C<T> : B<T>, D { items }`; a further `:` may stand for a `,`"""
         name = self.name("the name of a component")
         parameters: list[tuple[str, Span]] = []
         if self.texts[self.position] == "<":

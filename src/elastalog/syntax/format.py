@@ -1,5 +1,5 @@
-"""Program text in one layout: items begin a line, blanks stand where they help, comments and line breaks inside items
-stay. Tokens are never changed, so that the text means what it meant."""
+"""Formats program text: items begin on a new line, blanks stand where they help, comments and line breaks inside items
+stay. Tokens are never changed, so that the text keeps its meaning."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _TIGHT_IN_DIRECTIVES: Final = frozenset("<>-")
 
 
 def format_program(source: Source) -> tuple[str, tuple[Diagnostic, ...]]:
-    """The text in its layout, and no diagnostics; or the text as it is, and the errors that keep it from being read.
-    Lines for the preprocessor stay as they are, before it has seen them."""
+    """The formatted text, and no diagnostics; or the text as it is, with the errors that prevent reading it. Lines for
+    the preprocessor stay as they are."""
     # To the layout, `.include` and `.once` are lines for the preprocessor like those that begin with `#`.
     source = replace(source, text=_DOTTED.sub(r"\1#.\2", source.text), pieces=())
     tree, found = parse(source)
@@ -41,7 +41,7 @@ def format_program(source: Source) -> tuple[str, tuple[Diagnostic, ...]]:
 
 
 def _starts(items: tuple[Item, ...]) -> Iterator[tuple[int, str]]:
-    """Where items begin, and what they are."""
+    """Where items begin, and which kind each is."""
     for item in items:
         kind = type(item).__name__
         yield item.span.start, kind
@@ -78,7 +78,7 @@ class _Layout:
     # --- between tokens --------------------------------------------------------------------------------------------
 
     def between(self, index: int, gap: str) -> None:
-        """Comments, lines for the preprocessor, and the line breaks before a token."""
+        """Handles comments, lines for the preprocessor and line breaks before a token."""
         is_new = self.is_item_start(index)
         position = 0
         for remark in _REMARK.finditer(gap):
@@ -122,7 +122,7 @@ class _Layout:
         return self.tokens.starts[index] in self.starts or is_end_of_component or self.tokens.kinds[index] == END
 
     def stays_on_line(self, index: int) -> bool:
-        """Whether a clause goes on in the line of the one before it, as it was written: `p(1). p(2).`"""
+        """Whether a clause continues on the line of the one before it, as it was written: `p(1). p(2).`"""
         return self.kind == "Clause" and self.starts.get(self.tokens.starts[index]) == "Clause"
 
     def token(self, index: int) -> None:
@@ -154,7 +154,7 @@ class _Layout:
         return _INDENT * (self.components + (self.brackets + 1 if self.kind else 0))
 
     def has_space(self, index: int) -> bool:
-        """Whether a blank stands before a token that does not begin a line."""
+        """Whether there is a blank before a token that does not begin a line."""
         texts, kinds = self.tokens.texts, self.tokens.kinds
         before, text = texts[index - 1], texts[index]
         if self.is_qualifying(index) or self.is_qualifying(index - 1):

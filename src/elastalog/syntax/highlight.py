@@ -14,7 +14,7 @@ _END = r"(?![A-Za-z0-9_?])"
 
 
 class DatalogLexer(RegexLexer):  # type: ignore[misc]  # Pygments has no types
-    """Programs in the dialect of Elastalog, which is a part of Soufflé's."""
+    """A lexer for the dialect of Elastalog, a subset of Soufflé's."""
 
     name = "Elastalog"
     aliases: ClassVar[list[str]] = ["elastalog", "datalog-souffle"]

@@ -1,4 +1,4 @@
-"""The words and operators of the dialect, and its constants as written and as meant."""
+"""The words and operators of the dialect, and the conversion of constants between text and value."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ _SHORT = {"\n": "\\n", "\t": "\\t", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
 
 
 def read_integer(text: str) -> tuple[int, bool] | None:
-    """Value and whether it has the suffix `u`; None when it does not fit 64 bits."""
+    """The value of an integer literal, and whether it has the suffix `u`; None if it does not fit 64 bits."""
     if len(text) < 19 and text.isdecimal():  # nearly always
         return int(text), False
     is_unsigned = text.endswith("u")
@@ -114,7 +114,8 @@ def read_integer(text: str) -> tuple[int, bool] | None:
 
 
 def read_string(text: str, report_unknown: Callable[[int, int], None]) -> str:
-    """The value of a string with its quotes; unknown escapes are reported by offsets and stand for the character."""
+    """The value of a string with its quotes. Unknown escapes are reported by their offsets and stand for the character
+    itself."""
     inside = text[1:-1]
     if "\\" not in inside:
         return inside

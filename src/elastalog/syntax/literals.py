@@ -49,7 +49,7 @@ class LiteralParser(TermParser):
     __slots__ = ()
 
     def body(self) -> Body:
-        """Conjunctions separated by `;`, up to what cannot continue them."""
+        """Reads conjunctions separated by `;`, up to a token that cannot continue them."""
         first = self.position
         alternatives: list[Body] = []
         literals: list[Literal] = []
@@ -72,7 +72,7 @@ class LiteralParser(TermParser):
                 return (Disjunction(tuple(alternatives), self.span_from(first)),)
 
     def read_habit(self) -> str:
-        """Reports `&&` and its like and gives what it stands for."""
+        """Reports `&&` and similar words, and returns what they stand for."""
         index = self.position
         written = self.texts[index]
         if self.kinds[index] == NAME and (self.is_first_on_line(index) or self.texts[index + 1] in ("(", ".", ":-")):
@@ -97,7 +97,7 @@ class LiteralParser(TermParser):
         return body
 
     def literal(self, into: list[Literal]) -> None:
-        """Reads one literal, or a group whose literals join the conjunction when it has no alternatives."""
+        """Reads one literal. A group without alternatives adds its literals to the conjunction."""
         if self.texts[self.position] == "%":
             self.skip_percent_comment()
         index = self.position
@@ -159,7 +159,7 @@ class LiteralParser(TermParser):
         return None
 
     def continues_term(self, text: str) -> bool:
-        """Whether a token behind a name makes it a term of a comparison."""
+        """Whether a token after a name makes the name a term of a comparison."""
         return text in COMPARISONS or text in PRECEDENCE or text in _COMPARISON_HABITS
 
     def comparison(self, left: Term) -> Comparison:
@@ -196,7 +196,7 @@ class LiteralParser(TermParser):
         return Comparison(word, arguments[0], arguments[1], self.span_of(index), span)
 
     def negated(self, first: int) -> Negation | NegatedGroup:
-        """What stands behind a `!`, or a habit for it, at `first`."""
+        """Reads what follows a `!`, or a word of another language for it, at `first`."""
         index = self.position = first + 1
         if (
             self.kinds[index] == NAME and self.texts[index + 1] == "(" and self.texts[index] not in ENDS
@@ -230,13 +230,13 @@ class LiteralParser(TermParser):
         return False
 
     def selected(self, start: int) -> str:
-        """What is written for a query in SQL, with its relation."""
+        """Advice on how to write an SQL query, with the name of its relation."""
         named = _FROM.search(self.source.text, start)
         name = crop(named[1]) if named else "edge"
         return f"ask for the facts that fit a pattern, with a variable for each column: `{name}(x, y)`"
 
     def bare_atom(self) -> Atom:
-        """A name where an atom should be; read as an atom without arguments."""
+        """Reads a name where an atom should be, as an atom without arguments."""
         index = self.position
         name = self.texts[index]
         span = self.span_of(index)
@@ -271,8 +271,8 @@ class LiteralParser(TermParser):
         self.depth -= 1
 
     def is_group(self, opened: int) -> bool:
-        """Whether a `(` at the start of a literal opens a group, not a term: an operator behind the closing bracket
-        makes it a term."""
+        """Whether a `(` at the start of a literal opens a group. If an operator follows the closing bracket, it opens a
+        term."""
         closing = self.closing_bracket(opened)
         if closing is None:
             return True
@@ -280,8 +280,8 @@ class LiteralParser(TermParser):
         return not (after in COMPARISONS or after in PRECEDENCE or after in _COMPARISON_HABITS)
 
     def closing_bracket(self, opened: int) -> int | None:
-        """The index of the `)` that closes a `(`. All brackets of the clause are matched at once, since looking for
-        each one alone would take quadratic time when they nest."""
+        """The index of the `)` that closes a `(`. All brackets of the clause are matched at once: matching each one
+        alone would take quadratic time if they nest."""
         closings = self.closings
         if opened >= self.matched_to:
             closings.clear()

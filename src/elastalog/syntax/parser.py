@@ -1,4 +1,4 @@
-"""Text to syntax tree: recursive descent that goes on after errors."""
+"""From text to syntax tree, by recursive descent that continues after errors."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from elastalog.syntax.tree import Item, Tree
 
 
 def parse(source: Source) -> tuple[Tree, tuple[Diagnostic, ...]]:
-    """The tree of a program text and all findings, sorted by place. Never raises: what cannot be read is left out of
-    the tree and reported. At most MOST_ERRORS findings are kept; a note says when there were more."""
+    """The tree of a program text and all findings in the order of their places. Never raises: whatever cannot be read
+    is reported and left out of the tree. At most MOST_ERRORS findings are kept; a note says if there were more."""
     with without_collection():
         tokens, wrong_pieces = tokenize(source)
         parser = _ProgramParser(source, tokens)
@@ -67,7 +67,7 @@ class _ProgramParser(DeclarationParser):
             self.skip_item()
 
     def without_head(self) -> None:
-        """Reports `?- goal.` and `:- goal.` of other languages, with what says the same here."""
+        """Reports `?- goal.` and `:- goal.` of other languages, with the equivalent here."""
         index = self.position
         is_question = self.texts[index] == "?"
         self.position += 2 if is_question else 1
@@ -86,8 +86,8 @@ _MANY = 100_000
 
 @contextmanager
 def without_collection() -> Iterator[None]:
-    """Trees hold no cycles, so that looking for some while a large one grows only doubles the time. Nothing is changed
-    when the collector is off already; nested uses are fine."""
+    """Turns off garbage collection: trees hold no cycles, and searching for them while a large tree grows doubles the
+    time. Does nothing if collection is off already, so uses may nest."""
     if not gc.isenabled():
         yield
         return

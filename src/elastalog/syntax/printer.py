@@ -1,4 +1,4 @@
-"""Syntax trees as text. What is printed parses to the same tree, spans aside."""
+"""Syntax trees as text. The printed text parses to the same tree, except for spans."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _OPERAND = 12
 
 
 def print_tree(program: tree.Tree) -> str:
-    """One item a line; empty text for an empty tree."""
+    """The program with one item per line; an empty text for an empty tree."""
     return "".join(print_item(item) + "\n" for item in program.items)
 
 
@@ -75,7 +75,7 @@ def _print_component_type(component: tree.ComponentType) -> str:
 
 
 def print_clause(clause: tree.Clause) -> str:
-    """The clause on one line, its plan on the next."""
+    """The clause on one line, with its plan on the next."""
     heads = ", ".join(map(print_literal, clause.heads))
     body = f" :- {_print_body(clause.body)}" if clause.body else ""
     return f"{heads}{body}." + (f"\n{_print_plan(clause.plan)}" if clause.plan else "")
@@ -87,7 +87,8 @@ def _print_plan(plan: tree.Plan) -> str:
 
 
 def _print_body(body: tree.Body) -> str:
-    """A body up to its end, where alternatives need no parentheses when they are all there is."""
+    """A body that extends to the end of its clause or braces: if it consists of alternatives only, they need no
+    parentheses."""
     if len(body) == 1 and isinstance(body[0], tree.Disjunction):
         return _print_alternatives(body[0])
     return ", ".join(map(print_literal, body))
@@ -135,7 +136,7 @@ def _print_arguments(arguments: tuple[tree.Term, ...]) -> str:
 
 
 def _print_term(term: tree.Term, least: int) -> str:
-    """A term, in parentheses if its outermost operator binds weaker than `least`."""
+    """A term, in parentheses if its outermost operator binds more weakly than `least`."""
     match term:
         case tree.Variable():
             return term.name
@@ -165,7 +166,7 @@ def _print_term(term: tree.Term, least: int) -> str:
 
 
 def _print_call(call: tree.Call) -> tuple[str, int]:
-    """The text and how strongly its outermost operator binds."""
+    """The text of a call, and how strongly its outermost operator binds."""
     functor, arguments = call.functor, call.arguments
     precedence = PRECEDENCE.get(functor)
     if precedence is not None and len(arguments) == 2:
@@ -189,7 +190,7 @@ def _print_call(call: tree.Call) -> tuple[str, int]:
 
 
 def _least_on_right(operand: tree.Term, least: int) -> int:
-    """Prefix operators and negative numbers can stand right of any operator, even of `^`."""
+    """Prefix operators and negative numbers may stand to the right of any operator, even of `^`."""
     is_prefix = isinstance(operand, tree.Integer | tree.Float) or (
         isinstance(operand, tree.Call) and len(operand.arguments) == 1 and operand.functor in PREFIXES.values()
     )

@@ -54,7 +54,7 @@ class TermParser(Cursor):
         return self.operators_after(self.operand(), least)
 
     def operators_after(self, left: Term, least: int = 1) -> Term:
-        """Goes on with the operators that follow an operand already read."""
+        """Continues with the operators that follow an operand that has been read."""
         texts = self.texts
         while True:
             index = self.position
@@ -174,7 +174,7 @@ class TermParser(Cursor):
         return Atom(name, self.arguments(), name_span, self.span_from(first))
 
     def arguments(self) -> tuple[Term, ...]:
-        """From a name over `(terms)`."""
+        """Reads `(terms)`, starting at the name before it."""
         texts, kinds, starts, ends = self.texts, self.kinds, self.starts, self.ends
         opened = position = self.position + 1
         arguments: list[Term] = []
@@ -278,7 +278,7 @@ class TermParser(Cursor):
         return aggregate
 
     def aggregate_of(self, index: int, target: Term | None) -> Aggregate:
-        """Goes on behind the target: `: { body }` or `: atom`."""
+        """Reads an aggregate after its target: `: { body }` or `: atom`."""
         word = self.texts[index]
         shape = _shape(word, "x", "…")
         if not self.skip_if(":"):
@@ -288,14 +288,14 @@ class TermParser(Cursor):
         )
 
     def close_target(self, opened: int, where: str) -> None:
-        """Behind what is in parentheses, which may be all of an aggregate."""
+        """Reads the end of a parenthesis, whose contents may have been meant as an aggregate."""
         if self.texts[self.position] in (":", ",") and opened and self.texts[opened - 1] in AGGREGATES:
             raise self.without_body(opened - 1)
         self.expect_close(")", opened, where)
 
     def without_body(self, index: int, target: Term | None = None) -> UnreadableItemError:
-        """What is said of an aggregate behind which no `:` and body follow, and how it is written with its own words if
-        it is one of another language."""
+        """The error for an aggregate that is not followed by `:` and a body. If it is in the form of another language,
+        the help shows how to write it here, with its own words."""
         word, end = self.texts[index], self.ends[index]
         other = _ELSEWHERE.match(self.source.text, end, end + 300)
         if other is not None:
@@ -316,7 +316,7 @@ class TermParser(Cursor):
         return self.failure("E0121", self.span_of(index), word=word, advice=advice)
 
     def user_aggregate(self) -> Aggregate:
-        """`@@f x : start, { body }`: folded by a functor of the user."""
+        """`@@f x : start, { body }`, which folds by a user's functor"""
         index = self.position
         self.enter(index)
         self.position = index + 2

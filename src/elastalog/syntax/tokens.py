@@ -1,7 +1,7 @@
-"""Text to tokens. Never fails: what is no token becomes a diagnostic, and the rest goes on.
+"""From text to tokens. Never fails: what is not a token becomes a diagnostic, and the rest continues.
 
-Tokens are parallel lists, not objects, and are cut and classified by whole-text operations: the speed of parsing
-depends on it.
+Tokens are parallel lists instead of objects, and are cut and classified by operations on the whole text: the speed of
+parsing depends on it.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _classify_number(piece: str) -> int:
 
 
 class _Kinds(dict[str, int]):
-    """The kind of each distinct word, found once."""
+    """The kind of each distinct word, found only once."""
 
     def __missing__(self, word: str) -> int:
         kind = self[word] = _classify(word)
@@ -105,7 +105,7 @@ class _Kinds(dict[str, int]):
 
 
 class _Words(dict[str, str]):
-    """The word of each distinct piece, the same object wherever it stands: later lookups of it are faster."""
+    """The word of each distinct piece. It is always the same object, which makes later lookups faster."""
 
     def __init__(self) -> None:
         self.known: dict[str, str] = {}
@@ -135,7 +135,8 @@ class Tokens:
 
 
 def tokenize(source: Source) -> tuple[Tokens, tuple[Diagnostic, ...]]:
-    """All tokens of a text and what is wrong with the rest; about MOST_ERRORS diagnostics at most, by place."""
+    """All tokens of a text, and what is wrong with the rest: about MOST_ERRORS diagnostics at most, in the order of
+    their places."""
     text = source.text
     pieces = _PIECE.findall(text)
     if pieces and pieces[0].startswith("\ufeff"):
@@ -162,7 +163,7 @@ def tokenize(source: Source) -> tuple[Tokens, tuple[Diagnostic, ...]]:
 
 
 def _repair(source: Source, words: list[str], kinds: list[int], starts: list[int], ends: list[int]) -> list[Diagnostic]:
-    """Reports what is wrong, and gives it the word and the kind with which the parser goes on best."""
+    """Reports what is wrong, and replaces it by the word and kind that suit the parser best."""
     diagnostics: list[Diagnostic] = []
     for index, kind in enumerate(kinds):
         word = words[index]
@@ -182,7 +183,7 @@ def _repair(source: Source, words: list[str], kinds: list[int], starts: list[int
 
 
 def _replacement(kind: int, piece: str, is_in_name: bool) -> tuple[int, str]:
-    """The kind and text of the token that stands for a wrong piece."""
+    """The kind and text of the token that replaces a wrong piece."""
     if kind == _OPEN_STRING:
         return STRING, piece.rstrip("\\\r") + '"'
     if kind == _BAD_NUMBER:
@@ -222,7 +223,7 @@ def _bidi(source: Source, offset: int, marks: re.Match[str], in_string: bool) ->
 
 
 def name_character(character: str) -> str:
-    """A character for a message: as it is when it can be seen, by number and name when not."""
+    """A character in the form that messages show: itself if it is visible, otherwise its number and name."""
     if "!" <= character <= "~":
         return f"`{character}`"
     name = unicodedata.name(character, {"\x00": "NULL"}.get(character, ""))
@@ -230,5 +231,5 @@ def name_character(character: str) -> str:
 
 
 def crop(text: str) -> str:
-    """A text from the program for a message, cut when it is too long to read."""
+    """A text of the program in the form that messages show, cut if it is very long."""
     return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"

@@ -68,7 +68,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """`as(term, type)`: the value of the term, taken to be of another type."""
+    """`as(term, type)`: the value of the term, treated as one of another type."""
 
     term: Term
     type_name: str
@@ -110,7 +110,7 @@ class Negation:
 
 @dataclass(frozen=True, slots=True)
 class NegatedGroup:
-    """`!( a, b )`, `!x < y`: anything behind a `!` but a single atom."""
+    """`!( a, b )`, `!x < y`: a `!` before anything other than a single atom."""
 
     body: Body
     span: Span
@@ -118,9 +118,9 @@ class NegatedGroup:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """`left operator right`, operator one of `= != < <= > >=`, or `match(left, right)`, `contains(left, right)`.
-    Behind the parser also `not` and one of these, as in `not <`: the comparison does not hold, be it that it has no
-    value (see `analysis.negation`)."""
+    """`left operator right` with an operator `= != < <= > >=`, or `match(left, right)`, `contains(left, right)`. After
+    the parser, the operator may also be `not` and one of these, as in `not <`: the comparison does not hold, possibly
+    because a side has no value (see `analysis.negation`)."""
 
     operator: str
     left: Term
@@ -153,8 +153,8 @@ Body: TypeAlias = tuple[Literal, ...]
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """The instance of a component that an item was made for: `name` is all of its name, `span` that of its `.init`,
-    `outer` the instance that holds it."""
+    """The instance of a component that an item was made for: `name` is its full name, `span` the place of its `.init`,
+    `outer` the instance that contains it."""
 
     name: str
     component: str
@@ -164,8 +164,8 @@ class Instance:
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """`x: number`. `improves`: of a column that keeps one value for all others of a fact, `min` or `max`, as written
-    before the type, or `<>`, behind it."""
+    """`x: number`. For a column that keeps one value per combination of the others, `improves` is `min` or `max`,
+    written before the type, or `<>`, written after it."""
 
     name: str
     type_name: str
@@ -196,16 +196,16 @@ class RelationDeclaration:
 
     @property
     def is_inline(self) -> bool:
-        """Whether its rules stand wherever it is read, and it holds no facts."""
+        """Whether its rules replace it wherever it is read, so that it holds no facts."""
         return self.qualifier("inline") is not None
 
     def qualifier(self, word: str) -> Span | None:
-        """Where it has a qualifier, if it does."""
+        """The place of a qualifier, if the declaration has it."""
         return next((span for own, span in self.qualifiers if own == word), None)
 
     @property
     def improves(self) -> bool:
-        """Whether a column of it keeps one value."""
+        """Whether one of its columns keeps one value."""
         return any(attribute.improves for attribute in self.attributes)
 
 
@@ -321,7 +321,7 @@ class Init:
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """`.override a, b` in a component: one node per relation, whose inherited rules do not count."""
+    """`.override a, b` in a component, with one node per relation: the inherited rules of the relation are dropped."""
 
     relation: str
     relation_span: Span
@@ -330,8 +330,8 @@ class Override:
 
 @dataclass(frozen=True, slots=True)
 class Lattice:
-    """`.lattice D<> { Bottom -> 0, Lub -> @lub(_, _) }`: what the values of a type are joined by. `operators`: by name
-    a term, and where the name stands."""
+    """`.lattice D<> { Bottom -> 0, Lub -> @lub(_, _) }`: how values of a type are joined. `operators`: for each name, a
+    term and the place of the name."""
 
     type_name: str
     operators: tuple[tuple[str, Term, Span], ...]
@@ -346,7 +346,8 @@ class Lattice:
 
 @dataclass(frozen=True, slots=True)
 class Subsumption:
-    """`R(x, a) <= R(x, b) :- body.`: the first fact leaves the relation where it has the second and the body holds."""
+    """`R(x, a) <= R(x, b) :- body.`: the first fact leaves the relation if the relation has the second and the body
+    holds."""
 
     dominated: Atom
     dominating: Atom
@@ -372,8 +373,8 @@ Item: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A whole program text, items in the order written. `annotations`: where the `@[…]` of items are, which mean
-    nothing to the program."""
+    """A whole program text, with its items in the order written. `annotations`: the places of the `@[…]` of items,
+    which mean nothing to the program."""
 
     source: Source
     items: tuple[Item, ...]
@@ -388,8 +389,8 @@ _Node = TypeVar("_Node")
 def nodes_of(
     kind: type[_Node], tree: object, *, is_deep: bool = True, closed: tuple[type, ...] = ()
 ) -> Iterator[_Node]:
-    """The nodes of a kind in a tree, in the order written, each before those inside it, which are only looked at where
-    `is_deep`. Nor are those inside nodes of the kinds `closed`."""
+    """The nodes of one class in a tree, in the order written, each before those inside it. With `is_deep=False`, nodes
+    inside a found node are skipped, as are those inside nodes of the classes `closed`."""
     pending = [tree]
     while pending:
         node = pending.pop()
@@ -411,8 +412,8 @@ _Values: TypeAlias = Callable[[Any], tuple[Any, ...]]
 
 
 class _Shapes(dict[type, tuple[_Values, tuple[int, ...], _Values | None]]):
-    """By class of nodes: what gives all that an instance is made with, the places where there may be other nodes in it,
-    and what gives these, the last first; None where there are none."""
+    """For each class of nodes: a function for the values that an instance is made with, the positions that may hold
+    other nodes, and a function for the values at these positions, last first (None if there are none)."""
 
     def __missing__(self, kind: Any) -> tuple[_Values, tuple[int, ...], _Values | None]:
         parts = [part for part in fields(kind) if part.init] if is_dataclass(kind) else []
@@ -436,7 +437,7 @@ _SHAPES = _Shapes()
 
 
 def parts_of(node: object) -> tuple[Any, ...]:
-    """What a node is made of, or a tuple of nodes."""
+    """The nodes directly inside a node, or inside a tuple of nodes."""
     if type(node) is tuple:
         return node
     inner = _SHAPES[type(node)][2]
@@ -444,8 +445,8 @@ def parts_of(node: object) -> tuple[Any, ...]:
 
 
 def with_parts(tree: _Node, change: Callable[[Any], Any], **others: Any) -> _Node:
-    """A node, or a tuple of nodes, with its parts changed, and other values for some fields. Where nothing changes it
-    is itself. `replace` takes several times as long."""
+    """A node, or a tuple of nodes, with its parts changed and with other values for some fields; the same object if
+    nothing changes. `replace` would take several times as long."""
     node: Any = tree
     kind: Any = type(node)
     if kind is tuple:
@@ -466,7 +467,7 @@ def with_parts(tree: _Node, change: Callable[[Any], Any], **others: Any) -> _Nod
 
 
 def mapped(tree: _Node, change: Callable[[Any], Any]) -> _Node:
-    """A tree with every node changed, from below. Where nothing changes it is itself."""
+    """A tree with every node changed, from the bottom up; the same object if nothing changes."""
 
     def whole(node: Any) -> Any:
         found = with_parts(node, whole)
