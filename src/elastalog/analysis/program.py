@@ -16,6 +16,7 @@ from elastalog.analysis.values import Structured
 from elastalog.diagnostics.messages import quoted
 from elastalog.diagnostics.source import Source, Span
 from elastalog.late import dataclass
+from elastalog.syntax.tree import nodes_of
 
 Value: TypeAlias = int | float | str | Structured
 
@@ -390,13 +391,9 @@ def literals_in(*bodies: Iterable[Literal]) -> Iterator[Literal]:
 
 def atoms_in(body: Iterable[Literal]) -> Iterator[Atom]:
     """The atoms of a body, including those that are negated or inside aggregates."""
-    for literal in literals_in(body):
-        if type(literal) is Atom:
-            yield literal
-        elif type(literal) is Negation:
-            yield literal.atom
+    return nodes_of(Atom, tuple(body))
 
 
 def inner_atoms(literal: Literal) -> Iterator[Atom]:
     """The atoms that a literal negates, or that are inside it."""
-    return iter(()) if type(literal) is Atom else atoms_in((literal,))
+    return iter(()) if type(literal) is Atom else nodes_of(Atom, literal)

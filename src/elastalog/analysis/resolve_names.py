@@ -82,12 +82,13 @@ class _ClauseResolver:
         pending: _Pending = []
         for head in clause.heads:
             self.use_atom(head, pending)
-            for term in head.arguments if tree.Wildcard in map(type, head.arguments) else ():
+            for term in head.arguments:
                 if type(term) is tree.Wildcard:
                     self.report_wildcard(term, "the head of a rule", "bind a variable in the body and use it here")
-        pending.extend(clause.body[::-1])
-        is_flat = len(clause.heads) == 1 and _FLAT.issuperset(map(type, clause.body))
-        shape = Shape.FLAT if is_flat else Shape.SPLIT
+        shape = Shape.FLAT if len(clause.heads) == 1 else Shape.SPLIT
+        if clause.body:
+            pending.extend(clause.body[::-1])
+            shape = shape if _FLAT.issuperset(map(type, clause.body)) else Shape.SPLIT
         if pending and self.walk(pending):
             shape = Shape.NESTED
         is_sound = self.findings.count == errors
@@ -98,7 +99,8 @@ class _ClauseResolver:
 
     def use_atom(self, atom: tree.Atom, pending: _Pending) -> None:
         """Visits an atom that gives no variable a value: a head or a negated atom."""
-        self.check_atom(atom)
+        if self.arities.get(atom.relation) != len(atom.arguments):
+            self.report_atom(atom)
         for term in atom.arguments:
             if type(term) is tree.Variable:
                 self.variables[term.name] = None
@@ -113,7 +115,8 @@ class _ClauseResolver:
             node = pending.pop()
             match node:
                 case tree.Atom():
-                    self.check_atom(node)
+                    if self.arities.get(node.relation) != len(node.arguments):
+                        self.report_atom(node)
                     for term in node.arguments:
                         if type(term) is tree.Variable:
                             variables[term.name] = None if term.name in variables else term
@@ -171,10 +174,6 @@ class _ClauseResolver:
                 self.report_wildcard(term, where, "name a variable here and bind it in a positive atom")
             else:
                 pending.append(term)
-
-    def check_atom(self, atom: tree.Atom) -> None:
-        if self.arities.get(atom.relation) != len(atom.arguments):
-            self.report_atom(atom)
 
     def check_user_aggregate(self, aggregate: tree.Aggregate) -> None:
         """`@@f` folds by a functor of the form `f(so_far: T, x: U): T`."""
