@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
+from elastalog.analysis.graphs import reached
 from elastalog.analysis.program import CheckedProgram
 from elastalog.analysis.subsumptions import MARK
 from elastalog.late import dataclass
@@ -87,14 +88,13 @@ def _otherwise_dominated(old: CheckedProgram, union: CheckedProgram) -> set[str]
 def _written_out(equivalences: frozenset[str], union: LogicalProgram) -> set[str]:
     """Equivalences that were kept as classes and are kept by their rules from now on, and what reads them, also through
     a hidden relation: what that would have held before is not known."""
-    found: set[str] = set()
-    read = set(equivalences)
-    while read:
-        readers = [s for s in union.strata if not read.isdisjoint((*s.relations, *s.reads))]
-        reached = {name for stratum in readers for name in stratum.relations} - found
-        found |= reached
-        read = {name for name in reached if union.relations[name].is_hidden}
-    return found
+
+    def readers(name: str) -> list[str]:
+        if name not in equivalences and not union.relations[name].is_hidden:
+            return []
+        return [own for s in union.strata if name in s.relations or name in s.reads for own in s.relations]
+
+    return reached(equivalences, readers)
 
 
 def _components(program: CheckedProgram) -> set[frozenset[str]]:

@@ -9,9 +9,11 @@ from elastalog.program.program import (
     with_arithmetic,
 )
 from elastalog.program.rule_change import (
+    ProgramDifference,
     RuleChange,
     RuleEdits,
     change_rules,
+    difference,
     removable_rules,
     rule_clauses,
     rule_texts,
@@ -19,7 +21,6 @@ from elastalog.program.rule_change import (
     with_rules,
 )
 from elastalog.program.single_rules import judged_in, shown_rule
-from elastalog.program.upgrade import ProgramDifference, difference
 
 __all__ = [
     "LARGEST_FILE", "Program", "ProgramDifference", "RuleChange", "RuleEdits", "as_program", "change_rules",

@@ -1,12 +1,14 @@
-"""Changes of the rules of a program, made in its text: what is removed is cut out, what is added is appended."""
+"""Changes of the rules of a program, made in its text: what is removed is cut out, what is added is appended. And the
+difference between two programs as such a change."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from elastalog.analysis.program import Fact
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached, error
+from elastalog.analysis.program import Fact, Value
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached, error, finding
 from elastalog.diagnostics.nearest import nearest
 from elastalog.diagnostics.source import Source
 from elastalog.late import dataclass
@@ -22,7 +24,8 @@ from elastalog.program.single_rules import (
     span_of,
 )
 from elastalog.syntax.parser import parse
-from elastalog.syntax.tree import Clause, Subsumption, Tree
+from elastalog.syntax.printer import print_item
+from elastalog.syntax.tree import Clause, Directive, Pragma, RelationDeclaration, Subsumption, Tree
 
 _CHANGED = " (rules changed)"
 REMOVED = "<removed rule>"
@@ -306,3 +309,65 @@ def _no_rule(text: str, rules: Sequence[str]) -> ElastalogError:
     head = text.partition("(")[0].strip()
     near = nearest(text, rules) or next((rule for rule in rules if rule.partition("(")[0] == head), None)
     return error("E0616.text", text=text, near=near)
+
+
+# --- from one program to another -------------------------------------------------------------------------------------
+
+
+Facts = dict[str, list[tuple[Value, ...]]]
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramDifference:
+    """`declarations`, `rules` and `facts` to add, as texts; rules to remove; facts that only the earlier text has."""
+
+    declarations: tuple[str, ...]
+    rules: tuple[str, ...]
+    facts: tuple[str, ...]
+    removed: tuple[str, ...]
+    deleted: Facts
+
+    @property
+    def added(self) -> str:
+        """All that is to be added, as program text."""
+        return "\n".join((*self.declarations, *self.rules, *self.facts))
+
+
+def difference(before: Program, after: Program) -> ProgramDifference:
+    """What leads from one program to another. Raises ElastalogError when a relation is declared in another way."""
+    old, new = before.checked.relations, after.checked.relations
+    changed = [
+        n for n, r in new.items() if n in old and (r.attributes, r.choices) != (old[n].attributes, old[n].choices)
+    ]
+    if changed:
+        raise ElastalogError([finding("E0820", name=name) for name in changed])
+    old_items, new_items = (
+        {print_item(item) for item in program.tree.items if isinstance(item, Subsumption)}
+        for program in (before, after)
+    )
+    gone = old_items - new_items
+    if gone:
+        raise ElastalogError([finding("E0820.subsumption", subsumption=text) for text in sorted(gone)])
+    old_rules, new_rules = (Counter(map(shown_rule, rule_texts(program))) for program in (before, after))
+    written = {print_item(item) for item in before.tree.items}
+    declarations = tuple(
+        print_item(item)
+        for item in after.tree.items
+        if not isinstance(item, Clause | Directive | Pragma)
+        and not (isinstance(item, RelationDeclaration) and item.name in old)
+        and print_item(item) not in written
+    )
+    facts = (item for item in after.tree.items if isinstance(item, Clause) and not item.body)
+    old_facts, new_facts = (
+        {(fact.relation, fact.values) for fact in program.checked.facts} for program in (before, after)
+    )
+    deleted: Facts = {}
+    for relation, values in sorted(old_facts - new_facts, key=repr):
+        deleted.setdefault(relation, []).append(values)
+    return ProgramDifference(
+        declarations,
+        tuple((new_rules - old_rules).elements()),
+        tuple(text for text in map(print_item, facts) if text not in written),
+        tuple((old_rules - new_rules).elements()),
+        deleted,
+    )
