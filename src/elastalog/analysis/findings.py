@@ -65,11 +65,6 @@ class Findings:
             self._suggestions[name] = nearest(name, candidates, self._effort)
         return self._suggestions[name]
 
-    def did_you_mean(self, name: str, candidates: Collection[str]) -> str | None:
-        """The help line with the name that was probably meant, if there is one."""
-        near = self.nearest(name, candidates)
-        return None if near is None else f"did you mean {quoted(near)}?"
-
     def _add(self, severity: Severity, key: str, places: Sequence[Place], values: dict[str, Any]) -> None:
         self.count += 1
         found = finding(key, *places, severity=severity, source=self.source, **values)
