@@ -120,6 +120,13 @@ class CollectedDerivations:
             self._graph = self._compact()
         return self._graph
 
+    def is_fixed(self, fact: WordFact) -> bool:
+        """Whether all is known about a fact, and it holds in every state, or in none."""
+        name, row = fact
+        if name not in self._first:
+            return name in self._bracket.exact
+        return int(self._numbers(name, np.array([row], np.int32))[0]) == NOT
+
     def _collect(self, roots: Iterable[int]) -> None:
         """Collects the derivations of some facts, and of all that they use."""
         pending: list[int] = []

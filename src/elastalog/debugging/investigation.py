@@ -19,7 +19,7 @@ from elastalog.debugging.bracket import Bracket
 from elastalog.debugging.collection import CollectedDerivations, TooLarge
 from elastalog.debugging.dependencies import Dependencies, Parts, dependencies
 from elastalog.debugging.graph import DerivationGraph
-from elastalog.debugging.sandbox import Seconds, Switch, words_by_relation
+from elastalog.debugging.sandbox import Seconds, Switch, are_present, words_by_relation
 from elastalog.evaluation.changes import Update
 from elastalog.evaluation.epochs import Epochs, Trial, TrialLimits, can_limit
 from elastalog.provenance.explain import Setting
@@ -96,9 +96,7 @@ class Investigation:
         strata = self.case.parts.below(name for name, _ in facts)
         if any(part <= strata for part in self._too_large):
             return None
-        collected = next((held for part, held in self._parts if strata <= part), None)
-        if collected is None:
-            collected = self._begin(strata, seconds)
+        collected = self._collected(strata) or self._begin(strata, seconds)
         try:
             with seconds.spent_on("provenance"):
                 return collected.graph(facts)
@@ -109,6 +107,14 @@ class Investigation:
                 self._too_large.append(strata)
                 return None
             raise
+
+    def is_out_of_reach(self, fact: WordFact) -> bool:
+        """Whether a fact is known to hold in no state. The later epoch must be in force."""
+        collected = self._collected(self.case.parts.below((fact[0],)))
+        return collected is not None and collected.is_fixed(fact) and not are_present(self._epochs.backend, [fact])[0]
+
+    def _collected(self, strata: frozenset[int]) -> CollectedDerivations | None:
+        return next((held for part, held in self._parts if strata <= part), None)
 
     def _begin(self, strata: frozenset[int], seconds: Seconds) -> CollectedDerivations:
         """Finds what varies in a part of the program, before its derivations can be collected."""

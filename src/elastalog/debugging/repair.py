@@ -60,6 +60,8 @@ def search_update(known: Investigation, plan: Plan, seconds_allowed: float, news
         left = max(end - time.monotonic(), 0.0)
         graph = _graph(known, goals, case.epochs.backend, seconds, left) if is_modelled else None
         chosen = allowed
+        if graph is None and any(map(known.is_out_of_reach, goals.present)):
+            return Outcome(NO_SOLUTION, seconds)
         if graph is None and not is_all_chosen:
             names = ([relation for relation, _ in side] for side in (goals.absent, goals.present))
             chosen = tuple(allowed[i] for i in useful([every[i] for i in allowed], known.signs, *names))

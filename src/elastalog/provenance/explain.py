@@ -28,7 +28,7 @@ from elastalog.analysis.values import Branch, Nil, Record
 from elastalog.analysis.variables import is_written
 from elastalog.backends.protocol import Backend, Matrix
 from elastalog.diagnostics.arguments import is_whole, require_mapping, require_number
-from elastalog.diagnostics.diagnostic import ElastalogError, error
+from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached, error
 from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.program import Program, judged_in, removable_rules, rule_clauses
 from elastalog.provenance.absence import Absence, PatternAbsence
@@ -193,6 +193,20 @@ class Explanations:
         around = Neighbourhood(self._reading, "all", self._superseded)
         around.collect([root])
         return islice(Alternatives(around, self._reading, self._assembly.aggregate).of(root), limit)
+
+    def leaves(self, fact: Fact, most: int) -> Iterator[Fact]:
+        """The explicit facts that proofs of a fact rest on, those of its best proof first; of many derivations, the
+        nearest `most` are looked at."""
+        yield from self.proof(fact).explicit_facts
+        around = Neighbourhood(self._reading, "all", self._superseded, most)
+        try:
+            around.collect([self._present(fact)])
+        except LimitReached:
+            self._setting.backend.watch.check()  # raises if it is a limit of the user
+        backend, program = self._setting.backend, self._setting.program
+        for relation, row in around.facts:
+            if relation in program.relations and backend.is_explicit(relation, np.array([row], np.int32))[0]:
+                yield self._reading.fact((relation, row))
 
     def _present(self, fact: Fact) -> WordFact:
         self._require_epoch()

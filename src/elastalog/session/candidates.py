@@ -4,8 +4,9 @@ name facts."""
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
-from itertools import islice
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,10 +15,13 @@ from elastalog.analysis.pattern import Free, Pattern, parse_pattern, parse_selec
 from elastalog.analysis.program import Aggregation, Apply, Atom, Base, Constant, Variable
 from elastalog.analysis.stratify import needed_for
 from elastalog.debugging.answers import Element
+from elastalog.debugging.debugger import TIME_LIMIT
 from elastalog.debugging.questions import facts_in, signed
+from elastalog.debugging.sandbox import NoState, Sandbox, words_by_relation
 from elastalog.diagnostics import quota
 from elastalog.diagnostics.arguments import listed
 from elastalog.diagnostics.diagnostic import error
+from elastalog.evaluation.changes import Update
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.reading import Reading
 from elastalog.relations.facts import Relation
@@ -32,6 +36,7 @@ if TYPE_CHECKING:
     from elastalog.provenance.absence import Absence, Instantiation
     from elastalog.provenance.explain import Explanations
     from elastalog.session.materialisation import Materialisation
+    from elastalog.session.questions import Answerers
 
 FACT_SIZE = 500
 """Approximate memory of a fault in a search, in bytes."""
@@ -39,8 +44,21 @@ MOST_QUESTIONS = 200
 """The most absent facts to examine."""
 NEAREST = 40
 """Failing derivations to examine for each."""
+MOST_LEAVES = 1_000
+"""Derivations to examine of a fact that is in the way."""
 ENOUGH_ROWS = 10_000
 """Facts of a relation after which its values are considered known."""
+MOST_ROUNDS = 4
+"""States with insertions in which it is asked why not."""
+FIRST = 8
+"""Candidates that are tried before all of them: the likeliest come first, and with others rules may not terminate. Also
+the side effects that are listed."""
+A_MOMENT = 2.0
+"""The least time, in seconds, for a search among candidates that nobody gave, and for finding side effects and repairs
+with fewer of them."""
+TRIALS_ALLOWED, SECONDS_A_TRIAL = 10, 0.5
+"""A search among candidates that nobody gave may take this many times as long as the trials before it, or as so many
+seconds where there were none."""
 MISSING = "missing facts are given in a list"
 _ADVICE = "give facts in a list, those to delete as `-edge(1, 2)`; or rows by relation"
 
@@ -85,36 +103,95 @@ def deleted_lately(missing: Sequence[Fact], now: Materialisation, past: Past) ->
     return list(islice(found, MOST_QUESTIONS))
 
 
+@dataclass(frozen=True, slots=True)
+class Ours:
+    """The candidates for missing facts where the user gives none. `related`: to the missing facts, by why-not.
+    `left_open`: the atoms that lack a fact with values to be chosen, each with an example. `seconds`: the time that a
+    search among them may take unless the user says otherwise."""
+
+    related: list[Element]
+    left_open: list[tuple[str, Fact]]
+    seconds: float
+
+
+def our_candidates(
+    missing: Sequence[Fact], now: Materialisation, answerers: Answerers, likely: Likely, lately: Sequence[Element]
+) -> Ours:
+    """Asks why not, in the present state; then in states where all that was found, and all that was deleted `lately`,
+    is inserted: only there rules lack further facts, or negate them."""
+    first, left_open = candidates_by_why_not(missing, now, answerers.explanations)
+    found, offered = dict.fromkeys(first), _facts_of(lately)
+    sandbox = Sandbox(now.epochs, (), seconds_a_trial=A_MOMENT)
+    # Of merged relations, only what is evaluated anew can be explained.
+    for _ in range(0 if now.backend.program.merged else MOST_ROUNDS):
+        inserted = offered | _facts_of(one for one in found if one.sign == "+")
+        words = [(fact.relation, tuple(now.encode(fact.relation, [fact.values])[0].tolist())) for fact in inserted]
+        if not words:
+            break
+        explainer = answerers.in_a_trial()
+        try:
+            with sandbox.tried(Update({}, words_by_relation(words))):
+                there, open_there = candidates_by_why_not(missing, now, explainer.now(), offered)
+        except NoState:
+            break
+        new = [one for one in there if one not in found and (one.sign == "+" or one.fact not in inserted)]
+        if not new:
+            break
+        found.update(dict.fromkeys(new))
+        left_open = open_there or left_open
+    again = [element for element in lately if element in found][: FIRST // 2]
+    usual = {fact for fact in _facts_of(found) if likely.is_one(fact)}
+    others = sorted(found, key=lambda one: one.sign == "+" and one.fact not in usual)
+    seconds = TRIALS_ALLOWED * (sandbox.seconds.trials or SECONDS_A_TRIAL)
+    return Ours(list(dict.fromkeys([*again, *others])), left_open, min(max(A_MOMENT, seconds), TIME_LIMIT))
+
+
+def _facts_of(elements: Iterable[Element]) -> dict[Fact, None]:
+    return {element.fact: None for element in elements if isinstance(element.fact, Fact)}
+
+
 def candidates_by_why_not(
-    missing: Sequence[Fact], now: Materialisation, known: Explanations, likely: Likely
+    missing: Sequence[Fact], now: Materialisation, known: Explanations, offered: Collection[Fact] = ()
 ) -> tuple[list[Element], list[tuple[str, Fact]]]:
-    """The explicit facts that the nearest failing derivations lack, at any depth, and those that block them; and the
-    facts that the nearest one lacks with columns left open, each with an example that fits."""
+    """The explicit facts that the nearest failing derivations lack, at any depth, those that block them, and those of
+    the `offered` that derivations use; and the facts that the nearest one lacks with columns left open, each with an
+    example that fits."""
     found: dict[Element, None] = {}
     left_open: list[tuple[str, Fact]] = []
-    asked: set[Fact] = set()
-    pending, program = deque(missing), now.program.checked
-    derived = {rule.head.relation for rule in program.rules}
-    while pending and len(asked) < MOST_QUESTIONS:
-        fact = pending.popleft()
-        if fact in asked:
+    asked: set[Fact | Pattern] = set()
+    facts, patterns, program = deque(missing), deque[Pattern](), now.program.checked
+    derived, reading = {rule.head.relation for rule in program.rules}, Reading(now.backend, now.dictionary)
+    while (facts or patterns) and len(asked) < MOST_QUESTIONS:
+        one = facts.popleft() if facts else patterns.popleft()
+        if one in asked:
             continue
-        asked.add(fact)
-        if program.is_given(fact.relation):  # a fact that only rules derive is not mended by asserting it
-            found[Element("+", fact)] = None
-        if fact.relation in derived:
-            absence = known.absence(fact, NEAREST)
-            if not left_open and absence.instantiations:
-                left_open += _left_open(absence.instantiations[0], program)
-            for kind, other in _in_the_way(absence, now):
-                if kind == "atom":
-                    pending.append(other)
-                else:
-                    found.update({Element("-", leaf): None for leaf in known.proof(other).explicit_facts})
-    return sorted(
-        found,
-        key=lambda element: element.sign == "+" and not likely.is_one(element.fact),  # type: ignore[arg-type]
-    ), left_open
+        asked.add(one)
+        if isinstance(one, Pattern):
+            absence: Absence = known.pattern(one, "", NEAREST, None, None)
+        elif reading.is_present(one.relation, one.values):
+            found.update({Element("+", leaf): None for leaf in known.leaves(one, MOST_LEAVES) if leaf in offered})
+            continue
+        else:
+            if program.is_given(one.relation):  # a fact that only rules derive is not mended by asserting it
+                found[Element("+", one)] = None
+            if one.relation not in derived:
+                continue
+            absence = known.absence(one, NEAREST)
+        if not left_open and absence.instantiations:
+            left_open += _left_open(absence.instantiations[0], program)
+        for kind, other in _in_the_way(absence, now):
+            if isinstance(other, Pattern):
+                if other.relation in derived:
+                    patterns.append(other)
+            elif kind == "atom":
+                facts.append(other)
+            elif other not in asked:
+                asked.add(other)
+                found.update({Element("-", leaf): None for leaf in known.leaves(other, MOST_LEAVES)})
+        if offered:
+            literals = (literal for each in absence.instantiations for literal in each.literals)
+            facts += [one.fact for one in literals if one.fact and (one.kind, one.status) == ("atom", "holds")]
+    return list(found), left_open
 
 
 class Likely:
@@ -148,14 +225,18 @@ class Likely:
         return any(value in other and not texts.isdisjoint(other) for other in others)
 
 
-def _in_the_way(absence: Absence, now: Materialisation) -> Iterator[tuple[str, Fact]]:
-    """The facts that a derivation lacks, as atoms whose values are all known, and those that match what it negates, or
+def _in_the_way(absence: Absence, now: Materialisation) -> Iterator[tuple[str, Fact | Pattern]]:
+    """The facts that a derivation lacks, as patterns where values are open, and those that match what it negates, or
     what its aggregates range over where a comparison fails."""
     for instantiation in absence.instantiations:
         ranged = False
-        for literal in instantiation.failing:
+        for literal, written in zip_longest(instantiation.literals, instantiation.rule.body):
+            if literal.status != "fails":
+                continue
             if literal.fact is not None and literal.kind in ("atom", "negation"):
                 yield literal.kind, literal.fact
+            elif isinstance(written, Atom):
+                yield literal.kind, _pattern(written, instantiation)
             elif literal.kind == "negation":
                 pattern = parse_pattern(literal.text.removeprefix("!"), now.program.checked)
                 for fact in islice(fitting(pattern, now), MOST_QUESTIONS):
@@ -163,8 +244,7 @@ def _in_the_way(absence: Absence, now: Materialisation) -> Iterator[tuple[str, F
             else:
                 ranged |= literal.kind in ("constraint", "aggregate", "head")
         for atom in _ranged_over(instantiation.rule) if ranged else ():
-            pattern = Pattern(atom.relation, tuple(_term(term, instantiation.bindings) for term in atom.arguments))
-            for fact in islice(fitting(pattern, now), NEAREST):
+            for fact in islice(fitting(_pattern(atom, instantiation), now), NEAREST):
                 yield "aggregate", fact
 
 
@@ -194,12 +274,17 @@ def _ranged_over(rule: Rule) -> Iterator[Atom]:
     return (inner for body in bodies for inner in body if isinstance(inner, Atom))
 
 
-def _term(argument: Expression | Wildcard, bindings: Mapping[str, Value]) -> Value | Free:
-    """The value that an argument of an atom must have, as far as it is known."""
-    if isinstance(argument, Constant):
-        return argument.value
-    name = argument.name if isinstance(argument, Variable) else ""
-    return bindings[name] if name in bindings else Free(None)
+def _pattern(atom: Atom, instantiation: Instantiation) -> Pattern:
+    """The facts that fit an atom of an instantiated rule, as far as its values are known."""
+
+    def term(argument: Expression | Wildcard) -> Value | Free:
+        if isinstance(argument, Constant):
+            return argument.value
+        name = argument.name if isinstance(argument, Variable) else ""
+        is_repeated = sum(isinstance(one, Variable) and one.name == name for one in atom.arguments) > 1
+        return instantiation.bindings[name] if name in instantiation.bindings else Free(name if is_repeated else None)
+
+    return Pattern(atom.relation, tuple(map(term, atom.arguments)))
 
 
 # --- patterns --------------------------------------------------------------------------------------------------------

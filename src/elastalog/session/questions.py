@@ -364,6 +364,13 @@ class Answerers:
         self._explained = -1
         self._make_debugger(now.setting, now.epochs)
 
+    def in_a_trial(self) -> Explainer:
+        """Answers why and why not in a state that is being tried."""
+        from elastalog.provenance.explain import Explainer
+
+        now = self._materialisation
+        return Explainer(now.setting, lambda: now.epoch)
+
     def _explaining(self, setting: Setting) -> Explainer:
         from elastalog.provenance.explain import Explainer
 

@@ -7,9 +7,9 @@ import math
 import time
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import islice
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
 
 from elastalog.analysis.listing import show_value
@@ -22,14 +22,17 @@ from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached, error
 from elastalog.program import shown_rule
 from elastalog.provenance.fact import Fact
 from elastalog.session.candidates import (
+    A_MOMENT,
+    FIRST,
     MISSING,
     MOST_QUESTIONS,
     Likely,
-    candidates_by_why_not,
+    Ours,
     deleted_lately,
     faults_named,
     given_candidates,
     named,
+    our_candidates,
     patterns_in,
     refuse_patterns,
     warn_of_named,
@@ -55,17 +58,11 @@ if TYPE_CHECKING:
 
     Log: TypeAlias = Callable[[], tuple[LogEntry, ...]]
 
-FIRST = 8
-"""Candidates that are tried before all of them: the likeliest come first, and with others rules may not terminate. Also
-the side effects that are listed."""
 MOST_COMPARED = 10
 """Repairs of one size whose side effects are compared."""
 PREFERRED = 1 - 1e-3
 """The weight of candidates offered by the user, so that among equally small repairs those with most of them are
 preferred."""
-A_MOMENT = 2.0
-"""The least time, in seconds, for finding side effects and repairs with fewer of them; otherwise as long as the search
-itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +77,7 @@ class RepairSearch:
     history: History
     over: str | None
     given: Any
+    known: dict[tuple[Fact, ...], Ours] = field(default_factory=dict)
 
     def suggest(self, asked: Inquiry) -> Suggestion:
         """A smallest repair; of several, the one with the fewest side effects that is found in time."""
@@ -211,63 +209,64 @@ class RepairSearch:
         """A smallest set of changes of explicit facts that removes all faults: deletions for unwanted facts, changes
         among the candidates for missing ones."""
         now = self.now
-        given = self.given
         missing = [now.fact(fact) for fact in facts_in(MISSING, asked.missing)]
         for fact in missing:
             now.encode(fact.relation, [fact.values])  # so that it has words
-        offered = self._offered(missing)
-        candidates = (
-            offered
-            if given is not None
-            else list(dict.fromkeys([*offered[: FIRST // 2], *self._by_why_not(missing)[0], *offered]))
-        )
-
-        def repaired(candidates: Sequence[Element], seconds: float | None) -> Suggestion:
-            wanted = replace(asked, missing=missing, time_limit=seconds)
-            return self.answerers.debugger.repair(wanted, self._changes(candidates))
-
-        found: Suggestion | None = None
-        if given is None and not asked.weights and len(candidates) > FIRST:
+        wanted, offered = replace(asked, missing=missing), self._offered(missing)
+        if self.given is not None or not missing:
+            return self._among(offered, wanted)
+        ours = self._ours(missing)
+        if wanted.time_limit is None:
+            wanted = replace(wanted, time_limit=ours.seconds)
+        end = time.monotonic() + _seconds(wanted)
+        attempts = [ours.related, list(dict.fromkeys([*ours.related, *offered]))]
+        if not asked.weights:
+            attempts = [ours.related[:FIRST], *attempts]
+        attempts = [one for one, after in pairwise(attempts) if len(one) < len(after)] + attempts[-1:]
+        for candidates in attempts[:-1]:
             try:
-                found = repaired(candidates[:FIRST], _seconds(asked) / 4)
+                found = self._among(candidates, replace(wanted, time_limit=_seconds(wanted) / 4))
+                break
             except LimitReached:
                 raise
             except ElastalogError:
                 pass
-        try:
-            found = found or repaired(candidates, asked.time_limit)
-        except ElastalogError as failed:
-            if any(diagnostic.code == "E0712" for diagnostic in failed.diagnostics):
-                raise self._none_does(missing, candidates, asked.rejected) from None
-            raise
-        if missing and given is None and found.minimum and len(found.elements) > 1:
+        else:
+            found = self._among(attempts[-1], replace(wanted, time_limit=max(end - time.monotonic(), 0)))
+        if found.minimum and len(found.elements) > 1:
             told = "only candidates that why-not finds were tried"
             return replace(found, minimum=False, bound=1.0, why_not_proven=told)
         return found
+
+    def _among(self, candidates: Sequence[Element], asked: Inquiry) -> Suggestion:
+        try:
+            return self.answerers.debugger.repair(asked, self._changes(candidates))
+        except ElastalogError as failed:
+            codes = {diagnostic.code for diagnostic in failed.diagnostics}
+            if "E0712" in codes or ("E1006" in codes and asked.missing and self.given is None):
+                raise self._none_does(asked, candidates, is_proven="E0712" in codes) from None
+            raise
 
     def _offered(self, missing: Sequence[Fact]) -> list[Element]:
         """The changes that the user offers for missing facts, otherwise those that revert recent deletions."""
         lately = partial(deleted_lately, missing, self.now, self.history.past)
         if self.given is None:
             return lately() if missing else []
-        return given_candidates(self.given, self.now, lambda: [*lately(), *self._by_why_not(missing)[0]])
+        return given_candidates(self.given, self.now, lambda: [*lately(), *self._ours(missing).related])
 
-    def _by_why_not(self, missing: Sequence[Fact]) -> tuple[list[Element], list[tuple[str, Fact]]]:
-        """The changes that may bring about missing facts, and the atoms with open columns."""
-        now = self.now
-        absent = [fact for fact in missing if not now.backend.contains(fact.relation, _words(now, fact))[0]]
-        if not absent:
-            return [], []
-        return candidates_by_why_not(absent, now, self.answerers.explanations, self.likely)
+    def _ours(self, missing: Sequence[Fact]) -> Ours:
+        """The changes that may bring about missing facts."""
+        key = tuple(missing)
+        if key not in self.known:
+            lately = deleted_lately(missing, self.now, self.history.past)
+            self.known[key] = our_candidates(missing, self.now, self.answerers, self.likely, lately)
+        return self.known[key]
 
-    def _none_does(
-        self, missing: Sequence[Fact], candidates: Sequence[Element], rejected: Sequence[Any]
-    ) -> ElastalogError:
+    def _none_does(self, asked: Inquiry, candidates: Sequence[Element], is_proven: bool) -> ElastalogError:
         """The error when why-not finds no facts to insert or delete, or the given candidates do not suffice."""
-        now = self.now
+        now, missing = self.now, asked.missing
         relations = now.backend.program.relations
-
-        left_open = self._by_why_not(missing)[1] if self.given is None else []
+        left_open = self._ours(missing).left_open if self.given is None else []
         chosen = [*(fact for _, fact in left_open), *candidates]
         unknown = (
             show_value(value)
@@ -278,10 +277,10 @@ class RepairSearch:
             if not is_mentioned(word, base, relations, now.backend)
         )
         return error(
-            "E0712.found" if self.given is None else "E0712.given",
+            "E1006.candidates" if not is_proven else "E0712.found" if self.given is None else "E0712.given",
             missing=", ".join(map(str, missing)),
             tried=", ".join(map(str, candidates[:5])) + ", …" * (len(candidates) > 5) or None,
-            rejected=", ".join(map(str, rejected)) or None,
+            rejected=", ".join(map(str, asked.rejected)) or None,
             left_open=" and ".join(text for text, _ in left_open) or None,
             chosen=", ".join(f"'{one}'" for one in chosen[:6]) + ", …" * (len(chosen) > 6) if left_open else None,
             unknown=None if left_open else next(unknown, None),
