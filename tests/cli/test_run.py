@@ -149,6 +149,27 @@ def test_outputs_go_to_the_current_folder_by_default(folder: Path, monkeypatch: 
     assert lines(folder / "path.csv") == ["5\t6"]
 
 
+@pytest.mark.parametrize(
+    ("facts", "out", "directives"),
+    [
+        ("edge.csv", ".", ".input edge(filename=\"edge.csv\", delimiter=\",\")\n.output edge"),
+        ("edge.csv", ".", ".input edge(filename=\"edge.csv\", delimiter=\",\")\n.output path(filename=\"./edge.csv\")"),
+        ("edge.json", "../facts", ".input edge(IO=json, filename=\"edge.json\")\n.output edge(IO=json, filename=\"edge.json\")"),  # noqa: E501
+    ],
+)  # fmt: skip
+def test_a_file_that_is_read_is_not_replaced(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, facts: str, out: str, directives: str
+) -> None:
+    monkeypatch.chdir(folder / "facts")
+    Path(facts).write_text("1,2\n" if facts.endswith("csv") else "[[1, 2]]")
+    before = Path(facts).read_bytes()
+    (folder / "p.dl").write_text(PROGRAM.replace(".input edge", directives))
+    found = run(folder, "-D", out)
+    assert (found.exit_code, "E0538" in found.stderr, "which `.input edge` reads" in found.stderr) == (1, True, True)
+    assert Path(facts).read_bytes() == before
+    assert run(folder, "-D", str(folder / "out")).exit_code == 0
+
+
 def test_a_hyphen_prints_the_outputs(folder: Path) -> None:
     result = run(folder, "-D", "-")
     assert result.exit_code == 0

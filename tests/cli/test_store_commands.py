@@ -176,6 +176,18 @@ def test_export(store: Path, tmp_path: Path) -> None:
     assert pq.read_table(tmp_path / "out" / "path.parquet").num_rows == 3
 
 
+def test_export_replaces_files_only_in_the_folder_that_it_is_given(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "path.csv").write_text("keep me")
+    found = run("export", store)
+    assert (found.exit_code, "E0538" in found.stderr) == (1, True)
+    assert (tmp_path / "path.csv").read_text() == "keep me"
+    assert run("export", store, "-D", ".").exit_code == 0
+    assert len((tmp_path / "path.csv").read_text().splitlines()) == 3
+
+
 def test_what_is_no_store_is_said_to_be_none(tmp_path: Path) -> None:
     for words in (("query", tmp_path, "a(X)"), ("log", tmp_path), ("diff", tmp_path, 1, 2), ("verify", tmp_path),
                   ("export", tmp_path)):  # fmt: skip

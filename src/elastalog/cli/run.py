@@ -204,8 +204,11 @@ def _without_unused_inputs(program: Program, facts: Any, console: Console) -> Pr
 def _evaluate(program: Program, options: SessionOptions, output: str, console: Console) -> Session:
     from dataclasses import replace
 
+    from elastalog.pipeline.files.loading import keep_inputs
     from elastalog.planning.needed_groups import may_await_groups
 
+    if output != "-" and isinstance(options.facts, str):
+        keep_inputs(program.checked, options.facts, output)
     if options.strategy == "elastic" and options.levels == "local" and not may_await_groups(program.checked):
         # Nothing is updated here: what updates need of every fact, a third of the memory, need not be kept.
         options = replace(options, strategy="recompute")

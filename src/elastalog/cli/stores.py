@@ -45,7 +45,7 @@ from elastalog.cli.session_options import (
     tell_facts,
     writing,
 )
-from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.diagnostics.diagnostic import ElastalogError, error
 from elastalog.diagnostics.messages import counted
 from elastalog.folders.addresses import is_address, without_secrets
 from elastalog.late import dataclass
@@ -370,7 +370,10 @@ def upgrade(
 
 @click.command()
 @store_argument
-@click.option("-D", "--output", default=".", metavar="DIR", help="Folder to write to.  [default: the current one]")
+@click.option(
+    "-D", "--output", metavar="DIR",
+    help="Folder to write to. Without it nothing is replaced in the current one.",
+)  # fmt: skip
 @click.option(
     "--format", "form", type=click.Choice(["csv", "parquet"]), default="csv", show_default=True,
     help="Form of the files: tab-separated text as Soufflé writes it, or Parquet.",
@@ -382,7 +385,7 @@ def upgrade(
 @at_option
 @verbosity_options
 def export(
-    store: str, output: str, wanted: tuple[str, ...], explicit: bool, at: int | str | None, console: Console
+    store: str, output: str | None, wanted: tuple[str, ...], explicit: bool, at: int | str | None, console: Console
 ) -> None:
     """Write each relation of a store to a file.
 
@@ -404,15 +407,17 @@ def export(
             if explicit and not len(facts) and not wanted and not inputs:
                 continue
             ending = "parquet" if console.form == "parquet" else "facts" if explicit else "csv"
-            path = Path(output) / f"{name}.{ending}"
+            path = Path(output or "") / f"{name}.{ending}"
             parameters: Mapping[str, str] = {}
             if inputs:
-                found = _read_from(inputs, output, path)
+                found = _read_from(inputs, output or "", path)
                 if found is None or found[0] in taken:
                     console.say(f"warning: `.input {name}` does not read {path}: give it another file name")
                 else:
                     path, parameters = found
             taken.add(path)
+            if output is None and path.exists():
+                raise error("E0538.export", location=str(path), path=path.name)
             write_facts(facts.schema, facts.to_arrow(), path, parameters)
             console.say(f"{path}: {counted(len(facts), 'fact')}")
 

@@ -3,7 +3,7 @@ repairs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, ItemsView, Mapping, Sequence, ValuesView
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -229,11 +229,8 @@ class ReportedChanges(Changes):
             raise LimitReached.of("E0925.getitem", relation=relation)
         return super().__getitem__(relation)
 
-    def items(self) -> ItemsView[str, RelationChanges]:
-        return {name: self[name] for name in self}.items()
-
-    def values(self) -> ValuesView[RelationChanges]:
-        return {name: self[name] for name in self}.values()
+    items = Mapping.items
+    values = Mapping.values
 
     @property
     def impact(self) -> int:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import compile_path
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached, finding, render_json
@@ -161,20 +161,29 @@ async def of_refusal(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if isinstance(error, Refused):
         return problem((error.diagnostic,), error.status_code)
-    code = {404: "E0930", 405: "E0930"}.get(error.status_code, "E0926")
-    told = "there is no such call" if error.status_code == 404 else str(error.detail).lower()
     described = request.app.openapi()["paths"].items()
     fitting = [calls for path, calls in described if compile_path(path)[0].match(request.url.path)]
-    allowed = sorted(method.upper() for calls in fitting for method in calls) if error.status_code == 405 else []
+    status = 405 if fitting and error.status_code == 404 else error.status_code
+    code = {404: "E0930", 405: "E0930"}.get(status, "E0926")
+    told = {404: "there is no such call", 405: "method not allowed"}.get(status, str(error.detail).lower())
+    allowed = sorted(method.upper() for calls in fitting for method in calls) if status == 405 else []
     advice = f"call it with {' or '.join(allowed)}; see /api/docs" if allowed else "see /api/docs"
-    if error.status_code == 404:
+    if status == 404:
         *above, last = request.url.path.split("/")
-        paths = (path.split("/") for path in request.app.openapi()["paths"])
+        paths = (path.split("/") for path, _ in described)
         known = {path[len(above)] for path in paths if len(path) > len(above)}
         advice = did_you_mean(last, (name for name in known if "{" not in name)) or advice
-    found = problem((Diagnostic(code, told, help=advice),), error.status_code)
+    found = problem((Diagnostic(code, told, help=advice),), status)
     found.headers.update({"Allow": ", ".join(allowed)} if allowed else error.headers or {})
     return found
+
+
+async def of_unknown(request: Request) -> Response:
+    """The answer for an address of the interface that is no call, where other addresses are pages."""
+    path = request.url.path
+    if path.endswith("/"):
+        return RedirectResponse(request.url.replace(path=path.rstrip("/")))
+    return await of_refusal(request, HTTPException(404))
 
 
 async def of_malformed(request: Request, error: Exception) -> Response:

@@ -44,6 +44,9 @@ def test_an_unknown_address_is_404_and_leads_back(windows):
     assert page.get_attribute("html", "lang") == "en"
     page.click("text=Go to the facts")
     page.wait_for_selector(".wb-relations")
+    for address, status in (("nope", 404), ("query", 405), ("at/1/nope", 404), ("program/", 200)):
+        answer = page.request.get(f"{windows.served.base}/api/v1/{address}")
+        assert (answer.status, "json" in answer.headers["content-type"]) == (status, True)
     windows.faults.clear()  # the browser notes the 404
 
 

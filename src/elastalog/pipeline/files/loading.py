@@ -31,6 +31,7 @@ from elastalog.pipeline.files.paths import find_facts
 from elastalog.pipeline.files.policy import BadRow, BadRows, Report, settle
 from elastalog.pipeline.files.read import FactsRead, file_of, read_given, read_input, said_of_text, tell_of_form
 from elastalog.pipeline.files.text import read_lines
+from elastalog.pipeline.files.write import output_file
 from elastalog.relations.limits import Words
 from elastalog.relations.schema import Schema
 from elastalog.relations.words import Dictionary
@@ -215,6 +216,22 @@ def edited_since(program: CheckedProgram, root: Path, moment: float) -> list[str
                     file = file_of(relation, directive, root)
                     found += [file.name] if is_newer(file, moment) else []
     return found
+
+
+def keep_inputs(program: CheckedProgram, facts: Path | str, output: Path | str) -> None:
+    """Raises ElastalogError if an `.output` directive would replace a file that an `.input` directive reads."""
+    read: dict[Path, str] = {}
+    for relation in inputs_of(program):
+        for directive in relation.inputs:
+            if directive.parameters.get("IO", "file") != "sqlite":  # whose tables stand side by side
+                with suppress(ElastalogError):  # told where it is read
+                    read[_file_of(relation, directive, facts).resolve()] = relation.name
+    for relation in program.relations.values() if read else ():
+        for directive in relation.directives:
+            path = output_file(relation, directive, output) if directive.kind == "output" else None
+            if path is not None and path.resolve() in read:
+                reads = read[path.resolve()]
+                raise error("E0538", location=str(path), path=path.name, reads=reads, writes=relation.name)
 
 
 def is_newer(file: Path, moment: float) -> bool:

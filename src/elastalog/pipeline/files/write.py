@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, nullcontext
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from elastalog import late
-from elastalog.analysis.program import Base, Relation
+from elastalog.analysis.program import Base, Directive, Relation
 from elastalog.analysis.values import number_text
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, finding
 from elastalog.pipeline.files.format import BYTE_ORDER_MARK, Format, Kind, medium
@@ -81,41 +81,52 @@ def write_output(relation: Relation, table: pa.Table, root: Path | str, doubt: D
             print_size(relation.name, table.num_rows, sys.stdout.buffer)
         if directive.kind != "output":
             continue
-        parameters = directive.parameters
-        resolved = partial(resolve_under, root, is_confined=directive.is_confined)
-        match medium(parameters, ("file", "stdout", "stdoutprintsize", "json", "jsonfile", "sqlite", "rdf")):
-            case "stdout":
+        parameters, path = directive.parameters, output_file(relation, directive, root)
+        match medium(parameters, _MEDIA), path:
+            case "stdout", _:
                 print_facts(schema, table, sys.stdout.buffer, parameters)
-                continue
-            case "stdoutprintsize":
+            case "stdoutprintsize", _:
                 print_size(relation.name, table.num_rows, sys.stdout.buffer)
-                continue
-            case "sqlite":
-                from elastalog.pipeline.files.sqlite import database_of, write_sqlite
+            case "sqlite", Path():
+                from elastalog.pipeline.files.sqlite import write_sqlite
 
-                path = resolved(database_of(parameters, relation.name))
                 write_sqlite(schema, table, path, parameters.get("name", relation.name))
-            case "rdf":
+            case "rdf", Path():
                 from elastalog.pipeline.files.rdf import write_rdf
 
-                path = resolved(parameters.get("filename", f"{relation.name}.nt"))
                 write_rdf(schema, table, path, parameters)
-            case "json" | "jsonfile" as kind:
+            case "json" | "jsonfile", _:
                 from elastalog.pipeline.files.json_files import json_list_bytes
 
                 data = json_list_bytes(schema, table, parameters.get("format", "list"))
-                if kind == "json" and "filename" not in parameters:
-                    sys.stdout.buffer.write(data)
-                    continue
-                path = resolved(parameters.get("filename", f"{relation.name}.json"))
-                with replacing(path) as out:
+                with nullcontext(sys.stdout.buffer) if path is None else replacing(path) as out:
                     out.write(data)
-            case _:
-                is_packed = parameters.get("compress", "").lower() == "true"
-                path = resolved(parameters.get("filename", f"{relation.name}.csv{'.gz' * is_packed}"))
+            case _, Path():
                 write_facts(schema, table, path, parameters, doubt)
-        written.append(path)
+        written += [] if path is None else [path]
     return written
+
+
+_MEDIA = ("file", "stdout", "stdoutprintsize", "json", "jsonfile", "sqlite", "rdf")
+
+
+def output_file(relation: Relation, directive: Directive, root: Path | str) -> Path | None:
+    """The file that an `.output` directive asks for, under `root`; None if it is standard output."""
+    told = directive.parameters
+    match medium(told, _MEDIA):
+        case "stdout" | "stdoutprintsize":
+            return None
+        case "json" if "filename" not in told:
+            return None
+        case "sqlite":
+            from elastalog.pipeline.files.sqlite import database_of
+
+            name = database_of(told, relation.name)
+        case kind:
+            packed = ".gz" * (told.get("compress", "").lower() == "true")
+            ending = {"rdf": "nt", "json": "json", "jsonfile": "json"}.get(kind, f"csv{packed}")
+            name = told.get("filename", f"{relation.name}.{ending}")
+    return resolve_under(root, name, is_confined=directive.is_confined)
 
 
 def write_lines(

@@ -28,6 +28,7 @@ from elastalog.web.auth import role_of
 from elastalog.web.pages import engine, fact, facts, program, repair, timeline, update
 from elastalog.web.pages.markup import BRAND, Address, empty, faults_html, html, icon
 from elastalog.web.pages.window import Bench, Window, box, button, raw, written
+from elastalog.web.problems import of_unknown
 from elastalog.web.settings import Role
 
 if TYPE_CHECKING:
@@ -235,6 +236,7 @@ class ContentPolicy:
 
 _FREE = ("/api/", "/_nicegui", "/workbench-assets/", "/favicon", "/health", "/metrics", "/socket.io")
 """How addresses begin that are not pages."""
+_METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 _NOT_FOUND = (
     '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>No such page · Elastalog</title>'
     '<link rel="stylesheet" href="/workbench-assets/workbench.css"></head><body><main class="wb-page">'
@@ -269,6 +271,7 @@ def mount_pages(app: FastAPI, service: Service, *, title: str, is_demo: bool = F
         chosen = request.cookies.get("elastalog_dark")
         build(Window(bench, ui.context.client, may_write), {"1": True, "0": False}.get(chosen or ""))
 
+    app.add_route("/api/{rest:path}", of_unknown, _METHODS, include_in_schema=False)
     app.mount("/workbench-assets", StaticFiles(directory=_ASSETS), name="workbench-assets")
     mark = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(_ASSETS.iterdir()))).hexdigest()[:12]
     ui.add_head_html(
