@@ -82,6 +82,7 @@ def test_comparison_shows_both_sides_and_where_the_types_come_from() -> None:
         ("u = -1", "E0304"),
         ("n = 18446744073709551615", "E0304"),
         ("n = sum x : { all(_, _, _, x) }", "E0308"),
+        ("x = min s : { all(_, _, _, s) }, n = 1", "E0308"),
         ("n = mean x : { all(x, _, _, _) }", "E0303"),
         ("u = count : { all(_, _, _, _) }", "E0303"),
         ("f = sum x : { all(x, _, _, _) }", "E0303"),

@@ -96,6 +96,7 @@ def test_wrong_usage() -> None:
     assert unknown.exit_code == 2
     assert "Did you mean 'check'?" in unknown.stderr
     assert "Did you mean 'explain' or 'whynot'?" in run("why", "p.dl").stderr
+    assert "Did you mean 'debug' with '--missing'" in run("suggest", "p.dl").stderr
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -253,6 +253,7 @@ def test_an_epoch_is_undone(store: Path) -> None:
     assert run("query", store, "edge(X, Y)").stdout == "2\t3\n3\t4\n"
     assert "epoch 3: undoing epoch 2: 6 changes" in run("undo", store).stderr
     assert run("query", store, "edge(X, Y)").stdout == "1\t2\n2\t3\n"
+    assert "undo of epoch 2" in run("log", store, "-n", "1").stdout
     assert "epoch 3: undoing epoch 2: changes nothing" in run("undo", store, 2).stderr
     assert run("undo", store, 3, "-q", "--show-changes").stdout == run("diff", store, 1, 2).stdout
     assert "one from 2 to 4" in run("undo", store, 1).stderr

@@ -170,7 +170,8 @@ class TypeReports:
         return f'a date is a text: write `"{year}-{month:0>2}-{day:0>2}"`'
 
     def target(self, operator: str, term: tree.Term, found: Kind) -> NoReturn:
-        self.fail("E0308", term.span, *self.origin(term, found), operator=operator, found=found)
+        key = "E0308.text" if operator in ("min", "max") and found is Base.SYMBOL else "E0308"
+        self.fail(key, term.span, *self.origin(term, found), operator=operator, found=found)
 
     def result(self, aggregate: SeparatedAggregate, found: Kind, expected: Kind) -> NoReturn:
         name, written = aggregate.result.name, self.text(aggregate)

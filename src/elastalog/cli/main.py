@@ -56,7 +56,10 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
 
 COMMANDS: Final = {name: home for group in GROUPS.values() for name, home in group.items()}
 
-_MEANT: Final = {"why": "explain' or 'whynot", "why-not": "whynot", "ask": "query"}
+_MEANT: Final = {
+    "why": "explain' or 'whynot", "why-not": "whynot", "ask": "query",
+    "suggest": "debug' with '--missing' or '--unwanted", "repair": "debug", "blame": "debug' with '--blame",
+}  # fmt: skip
 """The right command for names that users try."""
 
 

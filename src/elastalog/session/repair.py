@@ -337,7 +337,7 @@ def _words(now: Materialisation, fact: Fact) -> np.ndarray:
 
 def undo(suggestion: Suggestion, updates: Updates, history: History) -> Changes:
     """Applies a suggestion. Raises ElastalogError if there have been other epochs since it was made."""
-    with PendingUpdate(updates) as update:
+    with PendingUpdate(updates, "repair") as update:
         fill_undoing(update, suggestion, updates.now.epoch, history.log)
     return update.changes
 

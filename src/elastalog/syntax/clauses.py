@@ -135,10 +135,11 @@ class ClauseParser(LiteralParser):
             if self.texts[index] == ")":
                 raise self.failure("E0119", self.span_of(index))
             before = self.texts[index - 1].lower()
-            is_shouted = self.texts[index] == ":" and before in AGGREGATES
-            advice = (
-                f"aggregates are written in lower case: `{before} : {{ ... }}`" if is_shouted else self.operator_meant()
-            )
+            advice = self.operator_meant()
+            if self.texts[index] == ":":
+                advice = "the aggregates are `count`, `sum`, `min`, `max` and `mean`: `n = count : { ... }`"
+                if before in AGGREGATES:
+                    advice = f"aggregates are written in lower case: `{before} : {{ ... }}`"
             if before in ("avg", "average"):
                 advice = "the average is written `mean x : { … }`"
             if self.texts[index] == ":-":

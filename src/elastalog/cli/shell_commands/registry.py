@@ -138,6 +138,7 @@ _HABITS: Final = {
     "select": "`query edge(x, y)` finds the facts that fit a pattern, as `SELECT * FROM edge` does",
     "?": "write `query` in the place of `?-`",
     "show": "`relations` lists them, and `query` shows facts",
+    "diff": "`preview` shows what is pending would change; of epochs of a store, the command `elastalog diff`",
     "update": "`delete` the fact as it was and `insert` the new one, then `commit`",
 }
 """Commands of other languages, and what is written here."""
