@@ -35,6 +35,7 @@ class Edit:
     def of(self, session: Session, source: str | None = None, key: str | None = None) -> PendingUpdate:
         """An update of a session with these changes staged."""
         update = session.update(source, key, bad_rows=self.bad_rows)
+        update.is_unused = False  # a refused one is told to who asked
         self.fill(session, update)
         return update
 
