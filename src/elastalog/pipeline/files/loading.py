@@ -225,7 +225,7 @@ def keep_inputs(program: CheckedProgram, facts: Path | str, output: Path | str) 
         for directive in relation.inputs:
             if directive.parameters.get("IO", "file") != "sqlite":  # whose tables stand side by side
                 with suppress(ElastalogError):  # told where it is read
-                    read[_file_of(relation, directive, facts).resolve()] = relation.name
+                    read[file_of(relation, directive, facts).resolve()] = relation.name
     for relation in program.relations.values() if read else ():
         for directive in relation.directives:
             path = output_file(relation, directive, output) if directive.kind == "output" else None
