@@ -8,7 +8,6 @@ import re
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -58,7 +57,6 @@ def run_tasks(
         return []
     task: Callable[[Iterable[int]], Iterator[Result]] = partial(run_shares, work, tuple(shares))
 
-    @titled(spark, title)
     def job() -> list[Result]:
         # An RDD, since a DataFrame of as few rows takes twice as long to plan as to run.
         positions: Any = spark.sparkContext.parallelize(range(len(shares)), len(shares))
@@ -69,7 +67,7 @@ def run_tasks(
     attempts = _ATTEMPTS if are_together else 1
     for attempt in range(1, attempts + 1):
         try:
-            found = cancellable(spark, job, watch, check)
+            found = cancellable(spark, job, watch, check, title)
             assert isinstance(found, list)
             return found
         except Exception as error:
@@ -83,26 +81,12 @@ def run_tasks(
     raise AssertionError("unreachable")
 
 
-@contextmanager
-def titled(spark: SparkSession, title: str) -> Iterator[None]:
-    """Jobs that this thread starts in the block have a title on Spark's pages, and the group `elastalog`; or the
-    caller's group, if there is one, since the caller will cancel by it."""
-    context = spark.sparkContext
-    names = ("spark.job.description", "spark.jobGroup.id")
-    before = {name: context.getLocalProperty(name) for name in names}
-    context.setLocalProperty(names[0], title)
-    context.setLocalProperty(names[1], before[names[1]] or GROUP)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            context.setLocalProperty(name, value)  # type: ignore[arg-type]  # None removes it
-
-
 def cancellable(
-    spark: SparkSession, job: Callable[[], Any], watch: Watch, check: Callable[[], None] = lambda: None
+    spark: SparkSession, job: Callable[[], Any], watch: Watch, check: Callable[[], None] = lambda: None, title: str = ""
 ) -> Any:
-    """Runs jobs in another thread, and cancels them if a limit is reached, an interrupt comes, or `check` raises."""
+    """Runs jobs in another thread, and cancels them if a limit is reached, an interrupt comes, or `check` raises.
+    Spark's pages show them under a title, in the group `elastalog`; or in that of the caller, if there is one, since
+    the caller will cancel by it."""
     from pyspark import InheritableThread
 
     context = spark.sparkContext
@@ -110,13 +94,13 @@ def cancellable(
     outcome: dict[str, Any] = {}
 
     def body() -> None:
-        context.addJobTag(tag)
         try:
+            context.addJobTag(tag)
+            context.setLocalProperty("spark.job.description", title)
+            context.setLocalProperty("spark.jobGroup.id", context.getLocalProperty("spark.jobGroup.id") or GROUP)
             outcome["value"] = job()
         except BaseException as error:  # handed to the thread that waits
             outcome["error"] = error
-        finally:
-            context.removeJobTag(tag)
 
     thread = InheritableThread(target=body)
     thread.start()

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any, assert_never
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -28,13 +28,13 @@ from elastalog.analysis.draft import is_constructor
 from elastalog.analysis.program import Base, Constant, Expression, UserFunctor
 from elastalog.folders.addresses import inside
 from elastalog.folders.files import files_at, remove
-from elastalog.planning.logical import Absent, Clause, Goal, LogicalProgram, LogicalStratum, Scan, Test
+from elastalog.planning.logical import Clause, LogicalProgram, LogicalStratum, Test
 from elastalog.relations import records
 from elastalog.relations.functions import LibraryFunction, OfRecords, Vectorised
 from elastalog.relations.limits import WIDE
 from elastalog.relations.words import Dictionary
 from elastalog.settings import SETTINGS
-from elastalog.syntax.tree import nodes_of
+from elastalog.syntax.tree import mapped, nodes_of
 
 MOST_IN_A_FILE = 1 << 20
 
@@ -119,7 +119,7 @@ class Values:
         """All wide numbers; and the texts, if they are needed or a clause looks into them. The constants of the clauses
         are among them."""
         for clause in clauses:
-            for constant in _constants(clause):
+            for constant in nodes_of(Constant, (clause.head_terms, clause.goals)):
                 dictionary.encode_value(constant.base, constant.value)
             for apply in clause.applications:
                 if is_constructor(apply.functor):
@@ -194,26 +194,11 @@ def as_word(constant: Constant, dictionary: Dictionary) -> Constant:
 def with_words(clause: Clause, dictionary: Dictionary) -> Clause:
     """The clause with the symbols and records in its atoms and head as the numbers of their words."""
 
-    def term(given: str | Constant | None) -> str | Constant | None:
-        return as_word(given, dictionary) if isinstance(given, Constant) else given
+    def word(node: Any) -> Any:
+        return as_word(node, dictionary) if isinstance(node, Constant) else node
 
-    def goal(given: Goal) -> Goal:
-        match given:
-            case Scan():
-                return replace(given, terms=tuple(map(term, given.terms)))
-            case Absent():
-                return replace(given, terms=tuple(t for t in map(term, given.terms) if t is not None))
-            case Test():
-                return given
-            case _:
-                assert_never(given)
-
-    head = tuple(t for t in map(term, clause.head_terms) if t is not None)
-    return replace(clause, head_terms=head, goals=tuple(map(goal, clause.goals)))
-
-
-def _constants(clause: Clause) -> Iterator[Constant]:
-    return nodes_of(Constant, (clause.head_terms, clause.goals))
+    goals = tuple(goal if isinstance(goal, Test) else mapped(goal, word) for goal in clause.goals)
+    return replace(clause, head_terms=mapped(clause.head_terms, word), goals=goals)
 
 
 def _looks_into_texts(clause: Clause) -> bool:
