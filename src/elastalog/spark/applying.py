@@ -291,13 +291,14 @@ def make_up(feed: ChangeFeed, db: Session) -> None:
     """Writes the epochs that the session has and the feed has not. A new feed starts with the next epoch. Raises
     ElastalogError if the feed belongs to another store."""
     times = {entry.epoch: entry.timestamp for entry in db.log()}
-    last = feed.last
-    if last is None:
-        feed.begin(db.epoch, times[db.epoch])
+    noted = feed.last
+    if noted is None:
+        feed.note(db.epoch, times[db.epoch])
         return
+    last, time = noted
     # Epochs are numbered from 1 in every store: only the time of one tells whose it is. That of an epoch before the
     # retention is not known any more, and `diff` says so.
-    if last > db.epoch or (feed.last_time is not None and times.get(last, feed.last_time) != feed.last_time):
+    if last > db.epoch or (time is not None and times.get(last, time) != time):
         raise error("E1112", location=feed.folder, folder=feed.folder, last=last)
     for epoch in range(last + 1, db.epoch + 1):
         changed = db.diff(epoch - 1, epoch)
@@ -315,21 +316,11 @@ class ChangeFeed:
         self.folder.mkdir(parents=True, exist_ok=True)
 
     @property
-    def last(self) -> int | None:
-        """The last epoch that the feed has, None if it has none."""
-        noted = self._noted()
-        return int(noted[0]) if noted else None
-
-    @property
-    def last_time(self) -> float | None:
-        """When that epoch was committed; None if the feed does not say."""
-        noted = self._noted()
-        return float(noted[1]) if len(noted) > 1 else None
-
-    def begin(self, epoch: int, time: float) -> None:
-        """The feed starts after an epoch: those before it are not told."""
-        if self.last is None:
-            self._note(epoch, time)
+    def last(self) -> tuple[int, float | None] | None:
+        """The last epoch that the feed has, and when it was committed, if the feed says that; None if it has none."""
+        path = self.folder / _LAST
+        noted = path.read_text(encoding="ascii").split() if path.exists() else []
+        return (int(noted[0]), float(noted[1]) if len(noted) > 1 else None) if noted else None
 
     def add(self, epoch: int, time: float, changes: Mapping[str, Any]) -> None:
         """Writes what an epoch changed, which was committed at a time."""
@@ -341,13 +332,10 @@ class ChangeFeed:
                 continue
             with replacing(self.folder / name / f"epoch-{epoch:012}.parquet") as out:
                 parquet.write_table(table, out)
-        self._note(epoch, time)
+        self.note(epoch, time)
 
-    def _noted(self) -> list[str]:
-        path = self.folder / _LAST
-        return path.read_text(encoding="ascii").split() if path.exists() else []
-
-    def _note(self, epoch: int, time: float) -> None:
+    def note(self, epoch: int, time: float) -> None:
+        """Says that the feed has all changes until an epoch, which was committed at a time."""
         with replacing(self.folder / _LAST) as out:
             out.write(f"{epoch} {time!r}".encode())
 

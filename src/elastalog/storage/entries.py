@@ -48,10 +48,7 @@ class ProgramChange:
 
     def written(self) -> dict[str, Any]:
         """As a JSON value."""
-        return {
-            "text": self.text, "layout": self.layout, "renamed": self.renamed, "fresh": sorted(self.fresh),
-            "made_for": self.made_for,
-        }  # fmt: skip
+        return {**asdict(self), "fresh": sorted(self.fresh)}
 
     @staticmethod
     def read(written: Mapping[str, Any]) -> ProgramChange:

@@ -298,11 +298,10 @@ def _ends_early(reader: JournalReader, end: int) -> ElastalogError:
 def _with_plain_levels(record: JournalRecord) -> JournalRecord:
     """A record with level 0 for explicit facts, 1 for others, where levels also tell numbers of derivations."""
     changes = {
-        name: StateChanges(
-            changed.words,
-            np.where(changed.was == GONE, GONE, changed.was & 1),
-            np.where(changed.level == GONE, GONE, changed.level & 1),
-            changed.count,
+        name: replace(
+            changed,
+            was=np.where(changed.was == GONE, GONE, changed.was & 1),
+            level=np.where(changed.level == GONE, GONE, changed.level & 1),
         )
         for name, changed in record.changes.items()
     }

@@ -105,20 +105,14 @@ class SparkRelations:
         self.files.set(name, FiledRelation(files))
         self._kernel.evict(name)
 
-    def _read(self, name: str, filed: FiledRelation) -> Fetched:
-        return Fetched(*filed.read(self._width(name)))
-
     # --- during an update ------------------------------------------------------------------------------------------
 
     def fetch(self, name: str) -> Fetched:
         """A relation for the kernel, with what the update under way has changed in it so far."""
-        pending = self.files.pending.get(name)
-        if pending is None:
-            return self._read(name, self.files.current[name])
-        if not self.annotation.is_kept:
-            return self._read(name, pending.after)
-        before = self._read(name, self.files.current[name])
-        return Fetched(before.facts, before.changes, pending.read(self._width(name)))
+        pending, width = self.files.pending.get(name), self._width(name)
+        if pending is not None and not self.annotation.is_kept:
+            return Fetched(*pending.after.read(width))
+        return Fetched(*self.files.current[name].read(width), None if pending is None else pending.read(width))
 
     def before(self, name: str, routing: Routing | None = None) -> FiledRelation:
         """The files of a relation as it was before the update under way. If there are none they are written, shared by
@@ -158,13 +152,10 @@ class SparkRelations:
     def take_given(self, name: str, deleted: Matrix, inserted: Matrix) -> None:
         """Explicit facts of a relation that is in files only are deleted and inserted. Nothing else changes in it
         during the update, and its facts have levels."""
-        here, gone = np.zeros(len(inserted), np.int32), np.full(len(deleted), GONE, np.int32)
-        changes = StateChanges(
-            np.concatenate((inserted, deleted)),
-            np.concatenate((here + GONE, gone * 0)),
-            np.concatenate((here, gone)),
-            np.concatenate((here + 1, gone * 0)),
-        )
+        is_in = np.arange(len(inserted) + len(deleted)) < len(inserted)
+        here, gone = np.int32(0), np.int32(GONE)
+        was, level = np.where(is_in, gone, here), np.where(is_in, here, gone)
+        changes = StateChanges(np.concatenate((inserted, deleted)), was, level, is_in.astype(np.int32))
         file = write_changes(self.folder, name, changes, self.annotation)
         self.files.pending[name] = Pending(self.files.current[name].followed_by((file,)), (file,), len(changes))
 

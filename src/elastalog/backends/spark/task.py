@@ -374,8 +374,8 @@ def _groups_joined(
             wanted = np.unique(changed[:, goal.terms.index(common[0])])
             place, column = other.terms.index(common[0]), columns[other.relation]
             facts, changes = held[other.relation]
-            parts = [words[np.isin(words[:, place], wanted), column] for words in _words(facts, changes)]
-            return np.concatenate(parts)
+            known = (facts.words, *(change.words for change in changes))
+            return np.concatenate([words[np.isin(words[:, place], wanted), column] for words in known])
     return None
 
 
@@ -384,7 +384,3 @@ def only_groups(held: Held, column: int, groups: np.ndarray) -> Held:
     facts, changes = held
     fewer = [change.taken(np.isin(change.words[:, column], groups)) for change in changes]
     return facts.taken(np.isin(facts.words[:, column], groups)), fewer
-
-
-def _words(facts: FactWords, changes: list[StateChanges]) -> list[np.ndarray]:
-    return [facts.words, *(change.words for change in changes)]

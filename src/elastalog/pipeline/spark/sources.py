@@ -219,16 +219,10 @@ def _columnar(schema: Schema, frame: DataFrame, source: Source, into: Destinatio
     rows = frame_to_arrow(placed, whole=())
     table, bad = read_parquet_table(schema, rows.select(frame.columns), source.place)
     files, numbers = rows.column("@file"), rows.column("@row")
-    located = [
-        BadRow(
-            path_of(files[row.line - 1].as_py()),
-            int(numbers[row.line - 1].as_py()) + 1 if source.kind == "parquet" else row.line,
-            row.fault,
-            row.text,
-        )
-        for row in bad
-    ]
-    return table, sorted(located, key=lambda row: (row.file, row.line))
+    for place, row in enumerate(bad):
+        line = int(numbers[row.line - 1].as_py()) + 1 if source.kind == "parquet" else row.line
+        bad[place] = replace(row, file=path_of(files[row.line - 1].as_py()), line=line)
+    return table, sorted(bad, key=lambda row: (row.file, row.line))
 
 
 _TOLD = pa.schema({"@bad": pa.int64(), "@told": pa.string()})
