@@ -178,15 +178,13 @@ class SubtypeCheck:
         """The types of each variable, where each comes from, and the equations on the way."""
         found: dict[str, list[_Source]] = {}
         equal: dict[str, list[tuple[str, Span]]] = {}
-        for part, type_name in self._parts(rule):
-            if part.span not in casts:
-                found.setdefault(part.name, []).append((self.canonical(type_name), part.span, ()))
-        for literal in checked.literals_in(rule.body):
-            if type(literal) is checked.Atom:
-                for term, name in self._columns(literal):
-                    if term.span not in casts:
-                        found.setdefault(term.name, []).append((self.canonical(name), term.span, ()))
-            elif type(literal) is checked.Comparison and literal.operator == "=":
+        literals = list(checked.literals_in(rule.body))
+        columns = (column for atom in literals if type(atom) is checked.Atom for column in self._columns(atom))
+        for term, type_name in (*self._parts(rule), *columns):
+            if term.span not in casts:
+                found.setdefault(term.name, []).append((self.canonical(type_name), term.span, ()))
+        for literal in literals:
+            if type(literal) is checked.Comparison and literal.operator == "=":
                 for one, other in ((literal.left, literal.right), (literal.right, literal.left)):
                     if type(one) is not checked.Variable or one.span in casts or type(other) is not checked.Variable:
                         continue

@@ -62,10 +62,7 @@ class Workspace:
 
     def source(self, file: str) -> Source:
         """The present text of a file; empty where it cannot be read."""
-        try:
-            return Source(file, self.text(file))
-        except ElastalogError:
-            return Source(file, "")
+        return Source(file, self._text_or_none(file) or "")
 
     def text(self, file: str) -> str:
         """The present text of a file. Raises ElastalogError where it cannot be read."""

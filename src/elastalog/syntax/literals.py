@@ -274,10 +274,7 @@ class LiteralParser(TermParser):
         """Whether a `(` at the start of a literal opens a group. If an operator follows the closing bracket, it opens a
         term."""
         closing = self.closing_bracket(opened)
-        if closing is None:
-            return True
-        after = self.texts[closing + 1]
-        return not (after in COMPARISONS or after in PRECEDENCE or after in _COMPARISON_HABITS)
+        return closing is None or not self.continues_term(self.texts[closing + 1])
 
     def closing_bracket(self, opened: int) -> int | None:
         """The index of the `)` that closes a `(`. All brackets of the clause are matched at once: matching each one
