@@ -11,7 +11,7 @@ from elastalog.analysis.functors import FUNCTORS as SIGNATURES
 from elastalog.diagnostics.source import Source
 from elastalog.editing.hover import ABOUT_DIRECTIVES, scope_at
 from elastalog.editing.reading import Reading
-from elastalog.editing.scopes import Kind, Symbol, detail_of, offset_in
+from elastalog.editing.scopes import Kind, Named, Symbol, detail_of, offset_in
 from elastalog.syntax import tree
 from elastalog.syntax.keywords import AGGREGATES, COMPARISONS, CONSTRAINTS, DIRECTIVES, ENDS, QUALIFIERS
 from elastalog.syntax.tokens import DIRECTIVE, END, NAME, Tokens, tokenize
@@ -233,20 +233,11 @@ class _Place:
 
 def _proposals(symbols: Iterable[Symbol]) -> Iterator[Proposal]:
     for symbol in sorted(symbols, key=lambda each: each.name):
-        match symbol.item:
-            case tree.RelationDeclaration() as item:
-                yield Proposal(symbol.name, symbol.kind, detail_of(item), _call(symbol.name, item.attributes))
-            case tree.FunctorDeclaration() as item:
-                columns = ", ".join(f"{each.name}: {each.type_name}" for each in item.parameters)
-                yield Proposal(symbol.name, symbol.kind, f"({columns}): {item.result[0]}")
-            case tree.BranchDeclaration() as item:
-                yield Proposal(symbol.name, symbol.kind, "", _call(symbol.name, item.fields) if item.fields else None)
-            case tree.Init() as item:
-                yield Proposal(symbol.name, symbol.kind, item.component.name)
-            case _:
-                yield Proposal(symbol.name, symbol.kind)
-
-
-def _call(name: str, attributes: tuple[tree.Attribute, ...]) -> str:
-    listed = ", ".join(f"${{{number}:{each.name}}}" for number, each in enumerate(attributes, 1))
-    return f"{name}({listed})"
+        item = symbol.item
+        detail = detail_of(item) if isinstance(item, Named) else ""
+        snippet = None
+        if isinstance(item, tree.RelationDeclaration) or (isinstance(item, tree.BranchDeclaration) and item.fields):
+            columns = item.attributes if isinstance(item, tree.RelationDeclaration) else item.fields
+            listed = ", ".join(f"${{{number}:{each.name}}}" for number, each in enumerate(columns, 1))
+            snippet = f"{symbol.name}({listed})"
+        yield Proposal(symbol.name, symbol.kind, detail, snippet)

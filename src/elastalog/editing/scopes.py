@@ -176,7 +176,7 @@ def detail_of(item: Named) -> str:
         case tree.TypeDeclaration():
             return item.kind
         case tree.FunctorDeclaration():
-            return item.result[0]
+            return f"({', '.join(f'{each.name}: {each.type_name}' for each in item.parameters)}): {item.result[0]}"
         case tree.Init():
             return item.component.name
     return ""
