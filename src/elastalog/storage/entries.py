@@ -64,7 +64,7 @@ _NOTE_BEGINS = b'{"batch":'
 
 
 def in_utc(moment: datetime) -> datetime:
-    """A time, of this machine's zone unless it has one, in UTC. At the ends of the calendar no zone matters."""
+    """A time in UTC; without a zone, it is one of this machine's zone. At the ends of the calendar no zone matters."""
     try:
         return moment.astimezone(UTC)
     except (OverflowError, ValueError):
@@ -78,7 +78,8 @@ def require_epochs(*epochs: object) -> None:
 
 
 def as_moment(given: date | str) -> datetime:
-    """A time, which may be a text as ISO 8601 has it; a day is its beginning. Raises WrongArgument for another text."""
+    """A time, which may be given as a text in ISO 8601; a day stands for its beginning. Raises WrongArgument for any
+    other text."""
     if isinstance(given, str):
         try:
             return datetime.fromisoformat(given)
@@ -288,7 +289,7 @@ _Ranges = list[list[int]]
 
 
 def _apart(batch: Any, digest: str | None = None) -> tuple[Any, str | None]:
-    """A batch and its digest: some stores have them as one text."""
+    """A batch and its digest, which some stores have as one text."""
     found = _KEYED.fullmatch(batch) if isinstance(batch, str) and digest is None else None
     return (batch, digest) if found is None else (found[1], found[2])
 
@@ -364,7 +365,7 @@ class Batches:
                 del known.digests[next(iter(known.digests))]
 
     def refuse_other(self, source: str | None, batch: str | int | None, digest: str | None) -> None:
-        """Raises ElastalogError if it is known that a batch asked for something else before."""
+        """Raises ElastalogError if the batch is known to have asked for something else before."""
         known = self._known.get(source or "")
         if digest is not None and known is not None and known.digests.get(str(batch), digest) != digest:
             raise error("E0932", word=str(batch)[:100])

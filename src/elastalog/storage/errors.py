@@ -40,8 +40,8 @@ class EpochToCome(ElastalogError):
 
 
 def epoch_unknown(path: Path | None, epoch: int, first: int, last: int, *, is_part: bool = False) -> ElastalogError:
-    """The error of a store, or, without a path, of a session that has none, that it does not have an epoch. `is_part`:
-    later epochs may be kept too, but are not looked at."""
+    """The error that a store does not have an epoch; without a path, that a session without a store does not.
+    `is_part`: later epochs may be kept too, but are not looked at."""
     of_store = "E0813.part" if is_part else "E0813.future" if epoch > last else "E0813"
     key = "E0813.session" if path is None else of_store
     kind = EpochToCome if epoch > last else ElastalogError

@@ -105,8 +105,8 @@ def _fetch_files(store: FetchedStore, pointer: bytes) -> bool:
 def _fetch_pieces(
     store: FetchedStore, journal: JournalFile, writer: tuple[bytes, int] | None, pool: ThreadPoolExecutor
 ) -> None:
-    """Continues the copy of a journal by the objects that follow, up to the first that is not there, or that another
-    than its writer has put."""
+    """Continues the copy of a journal with the objects that follow, up to the first that is missing or was put by a
+    process other than the writer."""
     path = store.folder / journal.name
     if not path.exists() or (journal.sealed is not None and path.stat().st_size >= journal.sealed.bytes):
         return

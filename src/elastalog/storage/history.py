@@ -46,7 +46,7 @@ class Turn:
 
 
 def net_changes(records: Iterable[JournalRecord]) -> dict[str, StateChanges]:
-    """What a row of epochs did together, by relation: facts that are present at one end only, or at another level."""
+    """What successive epochs did together, by relation: facts that are present at one end only, or at another level."""
     parts: dict[str, list[StateChanges]] = {}
     for record in records:
         for name, changes in record.changes.items():
@@ -100,7 +100,7 @@ def ever_equivalences(store: Store, first: int, last: int) -> frozenset[str]:
 
 
 def pairs_between(store: Store, relation: str, first: int, last: int) -> tuple[Pairs, Pairs]:
-    """The pairs of an equivalence that came and those that went from one epoch to another."""
+    """The pairs of an equivalence that appeared and those that disappeared from one epoch to another."""
     before, after = (_classes_at(store.state(epoch), relation) for epoch in (first, last))
     return Pairs.between(after, before), Pairs.between(before, after)
 
@@ -128,8 +128,8 @@ def _holds(classes: Matrix, words: Matrix) -> bool:
 
 
 def _classes_at(state: StoredState, relation: str) -> Matrix:
-    """The members of an equivalence at an epoch, each with what names its class; from all its pairs where the store had
-    these."""
+    """The members of an equivalence at an epoch, each with the member that names its class. Where the store had all
+    pairs, they are found from these."""
     layout = state.layout
     if classes_of(relation) in layout:
         return merged(*state.relation(classes_of(relation))).words

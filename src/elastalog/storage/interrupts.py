@@ -12,8 +12,8 @@ Handler: TypeAlias = Callable[[int, FrameType | None], Any]
 
 
 class uninterrupted:  # noqa: N801  # used like a function
-    """Holds Ctrl-C and SIGTERM back until the end of the block, so that disk and memory cannot part company within it.
-    Only the main thread is ever interrupted; elsewhere there is nothing to do."""
+    """Holds Ctrl-C and SIGTERM back until the end of the block, so that disk and memory cannot come to differ within
+    it. Only the main thread is ever interrupted; elsewhere there is nothing to do."""
 
     __slots__ = ("_before", "_held")
 

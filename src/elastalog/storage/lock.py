@@ -107,8 +107,8 @@ def unread(path: Path) -> AbstractContextManager[bool]:
 
 @contextmanager
 def _locked(path: Path, operation: int) -> Iterator[bool]:
-    """Locks a file until the end of the block. False if another process has locked it; True as well where there is no
-    such file, or no locks."""
+    """Locks a file until the end of the block. Yields False if another process has locked it; and True, too, if there
+    is no such file, or if there are no locks."""
     try:
         descriptor = OwnDescriptor(lambda: os.open(path, os.O_RDONLY | os.O_CLOEXEC))
     except OSError:

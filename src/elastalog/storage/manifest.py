@@ -219,7 +219,7 @@ def _snapshot(written: Mapping[str, Any]) -> Snapshot:
 
 
 def write_manifest(files: FileSystem, root: Path, manifest: Manifest) -> bytes:
-    """Writes a manifest; nothing refers to it yet. Returns the content of the pointer that will."""
+    """Writes a manifest, to which nothing refers yet. Returns the content of the pointer that will."""
     data = manifest.encode()
     files.create(root / manifest.name, data)
     return pointer_to(manifest, data)
@@ -231,7 +231,7 @@ def pointer_to(manifest: Manifest, data: bytes) -> bytes:
 
 
 def generation_of(name: str) -> int | None:
-    """The number of the manifest that is in a file of this name; None if none is."""
+    """The number of the manifest in a file of this name; None if it is not the name of one."""
     number = name.removeprefix("manifest-").removesuffix(".json")
     return int(number) if number.isdigit() and name == f"manifest-{number}.json" else None
 

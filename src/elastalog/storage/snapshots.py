@@ -140,7 +140,7 @@ def retained(manifest: Manifest) -> Manifest:
 
 
 def _history_bytes(manifest: Manifest, snapshots: list[Snapshot]) -> int:
-    """What is kept for the sake of earlier epochs only."""
+    """The bytes that are kept only for earlier epochs."""
     present = {file.name for file in snapshots[-1].relations.values()}
     past = {file.name: file.bytes for s in snapshots[:-1] for file in s.relations.values() if file.name not in present}
     journals = journals_after(manifest, snapshots[0].epoch)
@@ -279,8 +279,8 @@ def write_pieced(file: PiecedFile) -> FileEntry:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What is to be written: the epoch and what belongs to it, the relations that have changed since the snapshot
-    before, how many symbols and patterns there were, and how long the journal was."""
+    """What a snapshot is of: the epoch and what belongs to it, the relations that have changed since the snapshot
+    before, and the sizes of the dictionary and of the journal then."""
 
     entry: LogEntry
     batches: Mapping[str, Any]
@@ -299,7 +299,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What lies on the disk, waiting to be put in force. `journal`: the checksum of the journal as long as it was."""
+    """A snapshot on the disk, to be put in force. `journal`: the checksum of the journal up to its size then."""
 
     moment: Moment
     symbols: tuple[Segment, ...]
@@ -372,7 +372,7 @@ class BackgroundSnapshot:
         self._is_begun = True
 
     def run(self) -> None:
-        """Writes. What goes wrong is raised by `result`."""
+        """Writes the snapshot. Whatever goes wrong is raised by `result`."""
         self._is_begun = True
         try:
             stored = self._state(self.moment.epoch)
@@ -391,7 +391,7 @@ class BackgroundSnapshot:
         return self._written.done() or not self._is_begun
 
     def wait(self) -> None:
-        """Until it has been written, or failed. Ctrl-C may have come before it was begun at all."""
+        """Waits until the snapshot has been written, or has failed. Ctrl-C may have come before it was begun at all."""
         if self._is_begun:
             wait([self._written])
 
@@ -402,6 +402,6 @@ class BackgroundSnapshot:
         return self._written.result()
 
     def abandon(self) -> None:
-        """Ends it without a result; at the latest when the file being written is."""
+        """Ends it without a result, at the latest when the file that is being written is done."""
         self._is_abandoned.set()
         self.wait()

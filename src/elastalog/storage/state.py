@@ -83,16 +83,15 @@ class StoredState:
 
     @property
     def program_name(self) -> str:
-        """Where the program is to be found: its file, or, if no snapshot has been written since it last changed, in
-        words."""
+        """Where the program can be found: its file; or in words, if it has changed since the last snapshot."""
         for record in reversed(self.records):
             if record.program is not None:
                 return f"{self.root} (program since epoch {record.entry.epoch})"
         return str(self.root / self.manifest.program_of(self.snapshot).name)
 
     def relation(self, name: str) -> tuple[FactWords, list[StateChanges]]:
-        """The facts of a relation in the snapshot, checked, and its changes since, in order; under whatever name it was
-        known."""
+        """The facts of a relation in the snapshot, checked, and its changes since, in order. The relation may have had
+        other names."""
         width = len(self.layout[name])
         file, changes = self.file_and_changes(name)
         return FactWords.nothing(width) if file is None else read_facts(self.root, file, width), changes
@@ -121,7 +120,7 @@ class StoredState:
 
     @contextmanager
     def filling(self, dictionary: Dictionary | None) -> Iterator[None]:
-        """Fills a dictionary, if one is given, by the end of the block; of a large store meanwhile."""
+        """Fills a dictionary, if one is given, by the end of the block; that of a large store in a thread."""
         if dictionary is None or self.snapshot.bytes < LARGE:
             if dictionary is not None:
                 self.fill(dictionary)
@@ -225,7 +224,8 @@ class RecordedEpochs:
                 raise _ends_early(reader, end)
 
     def turned(self, after: int, until: int) -> Iterator[JournalRecord]:
-        """The records as people look back on them: level 0 is an explicit fact, whatever the strategy counts beside."""
+        """The records as they are shown to people: level 0 is an explicit fact, whatever else the strategy counts in
+        it."""
         for record in self.records(after, until):
             yield _with_plain_levels(record) if self.manifest.options.strategy in BY_SETS else record
 
@@ -249,7 +249,7 @@ class RecordedEpochs:
     # --- following the journals ------------------------------------------------------------------------------------
 
     def _follow_journals(self, until: int | None = None) -> JournalReader:
-        """Takes note of the epochs after the last snapshot. Returns the reader of the last journal."""
+        """Goes through the epochs after the last snapshot. Returns the reader of the last journal."""
         reader: JournalReader | None = None
         for journal, end in _with_ends(self.manifest.journals):
             if end is not None and end <= self.epoch:

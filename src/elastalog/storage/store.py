@@ -241,7 +241,8 @@ class Store(RecordedEpochs):
         return self._journal.size > allowed or self.epoch - latest.epoch >= options.journal_epochs
 
     def begin_snapshot(self, dictionary: Dictionary) -> BackgroundSnapshot | None:
-        """A snapshot of the present epoch to be written, from files alone. None if there is one already."""
+        """A snapshot of the present epoch, to be written from files alone. None if one is under way, or there is one
+        already."""
         self._writer()
         if self._coming is not None or self.manifest.snapshots[-1].epoch == self.epoch:
             return None
@@ -252,8 +253,8 @@ class Store(RecordedEpochs):
         return self._coming
 
     def finish_snapshot(self, wait: bool = False) -> None:
-        """Puts the snapshot that was begun in force, if it has been written by now, or when it has been. Raises what
-        went wrong with it; then the store is as before."""
+        """Puts the snapshot that was begun in force, if it has been written by now; or waits for it. Raises what went
+        wrong with it; then the store is as before."""
         coming = self._coming
         if coming is None or self._is_elsewhere or not (wait or coming.is_done):
             return
@@ -352,7 +353,7 @@ class Store(RecordedEpochs):
 
 @contextlib.contextmanager
 def _giving_up(lock: WriterLock, root: Path) -> Iterator[None]:
-    """Whatever goes wrong in the block, the lock is given up; what the system refuses is said of the store."""
+    """Releases the lock if anything goes wrong in the block; errors of the system become errors of the store."""
     try:
         yield
     except OSError as error:

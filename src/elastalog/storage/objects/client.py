@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class Taken(Exception):
-    """There is an object already, or another than the one that was to be replaced."""
+    """There is an object already, or it is not the one that was to be replaced."""
 
 
 Tag: TypeAlias = dict[str, str]
@@ -88,7 +88,7 @@ class Objects:
             return found.tag
 
     def put_once(self, name: str, data: bytes, mode: Any = "create") -> Tag:
-        """Puts an object where none exists; an existing one counts as taken, whatever it is."""
+        """Puts an object where none exists. Raises Taken for any existing one, even the same."""
         import obstore
         from obstore import exceptions
 
@@ -111,7 +111,7 @@ class Objects:
                 self._asked(partial(obstore.delete, self._store, name))
 
     def names(self) -> list[str]:
-        """The objects that are seen below the address: for clean-up, not for work."""
+        """The names of the objects seen below the address: for cleaning up, since a listing may be incomplete."""
         import obstore
 
         return self._asked(lambda: [entry["path"] for batch in obstore.list(self._store) for entry in batch])
@@ -162,7 +162,7 @@ def _store_at(address: str) -> Any:
 
 
 def cannot_write(address: str, reason: str, advice: str | None = None) -> ElastalogError:
-    """No store can be written at an address."""
+    """The error that no store can be written at an address."""
     place = without_secrets(address)
     usual = "open it with `Store(…, read_only=True)`; write a store on a disk, and copy it with `elastalog backup`"
     told = finding("E0876", location=place, place=place, reason=reason, advice=advice or usual)

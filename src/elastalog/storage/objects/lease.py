@@ -89,7 +89,8 @@ class Lease:
         log.warning("the lease of %s has run out, and is taken over", who)
 
     def _age_of(self, found: Object) -> float:
-        """By the server's clock, which has written the one and writes another now; it may round to seconds."""
+        """The age of an object by the server's clock, which has written it and writes another one now; it may round to
+        seconds."""
         name = f"{LEASE}.{self._token}"
         self._objects.create(name, b"")
         now = self._objects.get(name)
@@ -97,7 +98,8 @@ class Lease:
         return 0.0 if now is None else (now.written - found.written).total_seconds() - 1.0
 
     def _require_conditions(self) -> None:
-        """A server that does not refuse to create an existing object would not refuse a second writer either."""
+        """Raises ElastalogError if the server lets an existing object be created: it would not refuse a second writer
+        either."""
         try:
             self._objects.put_once(LEASE, self._content())
         except Taken:
@@ -126,12 +128,12 @@ def _held(objects: Objects, who: str, left: float) -> ElastalogError:
 
 
 def overtaken(address: str) -> ElastalogError:
-    """Another writer has opened the store meanwhile."""
+    """The error that another writer has opened the store meanwhile."""
     return error("E0878", location=without_secrets(address))
 
 
 class Pointer:
-    """The pointer as its writer has left it: by the tag it is known whether another has changed it since."""
+    """The pointer as its writer has left it. Its tag tells whether another writer has changed it since."""
 
     def __init__(self, objects: Objects, token: str) -> None:
         self._objects = objects
@@ -150,7 +152,7 @@ class Pointer:
         return self._objects.tag(POINTER) == self._tag
 
     def settle(self, pieces: int) -> None:
-        """The journal was read up to an object: those behind it are ours only."""
+        """From now on only our own objects count behind those of the journal that were read."""
         self._writer = f"{WRITER} {self._token} {pieces}\n".encode()
         found = self._objects.get(POINTER)
         if found is None or found.tag != self._tag:

@@ -42,7 +42,7 @@ class ObjectFiles(FileSystem):
         self._is_unsure = False
 
     def know(self, pieces: Mapping[str, int]) -> None:
-        """How many objects continue the journals that were found."""
+        """Sets how many objects continue the journals that were found."""
         self._pieces.update(pieces)
 
     def create(self, path: Path, data: bytes) -> None:
@@ -165,13 +165,13 @@ def _remove_left(objects: Objects, lease: Lease, manifest: Manifest | None) -> N
 
 
 def _base(name: str) -> str:
-    """The file that an object of a journal continues; any other as it is."""
+    """The file that an object continues, if it continues a journal; otherwise its own name."""
     file, _, number = name.rpartition(".")
     return file if number.isdigit() and file.endswith(".log") else name
 
 
 def already_there(address: str) -> ElastalogError:
-    """There is something else, or a store, where one was to be made."""
+    """The error that a store, or something else, is where a store was to be made."""
     place = without_secrets(address)
     message, advice = f"`{place}` already exists", "choose an address where there is nothing"
     return error("E0802.already_there", location=place, message=message, advice=advice)
