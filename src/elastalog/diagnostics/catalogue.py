@@ -7,11 +7,10 @@ read when this module is first imported, which happens when an error is to be ex
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.diagnostics.messages import FOLDER, MESSAGES
 
 _INDENT = "    "
@@ -49,15 +48,7 @@ def _example(text: str) -> str:
     return "\n".join(lines).replace("\\u202e", "\u202e")
 
 
-def by_code(entries: Iterable[Entry]) -> Mapping[str, Entry]:
-    """The entries by code, in the order of the codes. Raises InternalError if a code occurs twice."""
-    found: dict[str, Entry] = {}
-    for entry in sorted(entries):
-        if entry.code in found:
-            raise InternalError("catalogue", f"the code {entry.code} is given twice")
-        found[entry.code] = entry
-    return MappingProxyType(found)
-
-
-CATALOGUE: Mapping[str, Entry] = by_code(entry for path in FOLDER.glob("*.md") for entry in read_group(path.stem))
-"""Every entry by its code."""
+CATALOGUE: Mapping[str, Entry] = MappingProxyType(
+    {entry.code: entry for entry in sorted(each for path in FOLDER.glob("*.md") for each in read_group(path.stem))}
+)
+"""Every entry by its code, in the order of the codes."""
