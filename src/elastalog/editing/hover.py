@@ -9,6 +9,7 @@ from typing import Final
 
 from elastalog.analysis.functors import FUNCTORS
 from elastalog.analysis.program import variables_in
+from elastalog.diagnostics.messages import counted
 from elastalog.diagnostics.source import Source, Span
 from elastalog.editing.reading import Occurrence, Reading
 from elastalog.editing.scopes import (
@@ -114,11 +115,8 @@ def _numbers(reading: Reading, symbol: Symbol, counts: Mapping[str, int]) -> Ite
     ]
     heads = [rule.head.relation for rule in reading.program.checked.rules]
     for name in names[:10]:
-        rules = heads.count(name)
-        text = f"`{name}`: {rules} rule{'' if rules == 1 else 's'}"
-        if name in counts:
-            text += f", {counts[name]:,} fact{'' if counts[name] == 1 else 's'}"
-        yield text
+        facts = f", {counted(counts[name], 'fact')}" if name in counts else ""
+        yield f"`{name}`: {counted(heads.count(name), 'rule')}{facts}"
     if len(names) > 10:
         yield f"… and {len(names) - 10} more instances"
 
