@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence, Set
-from ctypes import addressof, memmove, sizeof
+from ctypes import addressof
 from functools import cached_property
 
 from elastalog.backends.kernel.bootstrap.bodies import StratumBodies, is_shareable
@@ -75,8 +75,7 @@ class SharedGrowth(MachineRounds):
     def _add_machine(self, thread: int) -> None:
         plan, workspace = self.plan, Workspace()
         task = growth.GrowthTask(thread=thread, until=NO_LIMIT)
-        table = Table(VariantCode, len(self.bodies))
-        memmove(table.address, plan.code.variants.address, sizeof(VariantCode) * len(self.bodies))
+        table = plan.code.variants.copied()
         workspace.attach(plan, task)
         workspace.machine.variants = table.address
         self._others.append(MachineRun(plan, workspace, self.relations, self.watch))
@@ -115,16 +114,10 @@ class SharedGrowth(MachineRounds):
 
     def _make_indexes(self) -> None:
         """Indexes that the next round needs for the first time: two threads that miss one would both make it."""
-        plan = self.plan
-        probes = (
-            plan.code.probes[probe]
-            for code, work in zip(plan.code.variants, self._shared.bodies, strict=True)
-            if work.work
-            for probe in range(code.first_probe, code.first_probe + code.probes)
-        )
-        for place in sorted({probe.index for probe in probes if probe.kind == layout.INDEXED}):
-            if plan.indexes[place].is_missing:
-                plan.extend_index(place, self.relations)
+        bodies = zip(self.plan.code.variants, self._shared.bodies, strict=True)
+        missing = [self.plan.missing(code) for code, work in bodies if work.work]
+        for place in sorted(set[int]().union(*missing)):
+            self.plan.extend_index(place, self.relations)
 
     # --- shared rounds ---------------------------------------------------------------------------------------------
 

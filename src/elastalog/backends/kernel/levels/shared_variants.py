@@ -89,16 +89,8 @@ class SharedVariants:
         variant = plan.code.variants[machine.variant]
         if not variant.is_shared or plan.relations[variant.head].vectors:
             return False
-        return all(self._has_indexes(served, variant)) and (
-            not variant.fork or all(self._has_indexes(served, plan.code.variants[variant.fork - 1]))
-        )
-
-    def _has_indexes(self, served: MachineRun, variant: VariantCode) -> list[bool]:
-        plan = served.plan
-        probes = (
-            plan.code.probes[number] for number in range(variant.first_probe, variant.first_probe + variant.probes)
-        )
-        return [not plan.indexes[probe.index].is_missing for probe in probes if probe.kind == layout.INDEXED]
+        ways = [variant, plan.code.variants[variant.fork - 1]] if variant.fork else [variant]
+        return not any(map(plan.missing, ways))
 
     def _share(self, served: MachineRun, variant: VariantCode, first: int, stop: int) -> None:
         """Has the variant run from some rows of the block on."""

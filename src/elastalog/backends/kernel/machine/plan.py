@@ -153,6 +153,12 @@ class MachinePlan:
                     raise InternalError("machine", f"the index of `{name}` on {columns} has moved under a plan")
         self._verified = STAMPS.last
 
+    def missing(self, variant: layout.VariantCode) -> set[int]:
+        """The places of the indexes that a variant looks into and that are missing."""
+        probes = [self.code.probes[variant.first_probe + depth] for depth in range(variant.probes)]
+        places = [probe.index for probe in probes if probe.kind == layout.INDEXED]
+        return {place for place in places if self.indexes[place].is_missing}
+
     def extend_index(self, place: int, relations: Mapping[str, KernelRelation]) -> None:
         """Brings an index up to date that is missing, or had no room."""
         name, columns = self.keys[place]

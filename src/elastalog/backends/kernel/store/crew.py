@@ -92,7 +92,7 @@ class Crew:
         def guarded(own: int) -> None:
             try:
                 work(own)
-            except (Stopped, threading.BrokenBarrierError):
+            except Stopped:
                 # Where this comes from has failed too, and says why.
                 pass
             except BaseException as failure:
