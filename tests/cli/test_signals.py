@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from elastalog.cli.exits import exit_codes
-from elastalog.storage.interrupts import uninterrupted
+from elastalog.diagnostics.interrupts import uninterrupted
 
 HEARING = """
 import os, signal

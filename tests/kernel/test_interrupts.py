@@ -272,6 +272,34 @@ def test_ctrl_c_wherever_python_looks_for_it() -> None:
             assert levels_of(db) == states[2], place
 
 
+def test_a_commit_that_ctrl_c_is_not_kept_from_has_happened_or_not() -> None:
+    """That of a small update, wherever Python looks for Ctrl-C: the state, its number and the log are of one epoch."""
+    program = ".decl e, p(x: number, y: number)\np(x, y) :- e(x, y).\np(x, z) :- p(x, y), e(y, z)."
+    without, with_it = {(1, 2)}, {(1, 2), (2, 3), (1, 3)}
+
+    def opened() -> Session:
+        db = elastalog.open(program, {"e": [(1, 2)]}, engine="local")
+        db.apply({"e": [(2, 3)]})
+        db.apply(deleted={"e": [(2, 3)]})
+        return db
+
+    with opened() as db, interrupted_at() as places:
+        db.apply({"e": [(2, 3)]})
+    epochs = set()
+    for place in range(1, places.passed):
+        with opened() as db:
+            with suppress(KeyboardInterrupt), interrupted_at(place):
+                db.apply({"e": [(2, 3)]})
+            epochs.add(db.epoch)
+            assert set(db["p"]) == (with_it if db.epoch == 4 else without), place
+            assert db.log()[-1].epoch == db.epoch, place
+            db.apply(deleted={"e": [(2, 3)]})
+            assert set(db["p"]) == without, place
+            db.apply({"e": [(2, 3)]})
+            assert set(db["p"]) == with_it, place
+    assert epochs == {3, 4}
+
+
 class Interrupted(KernelRelation):
     """A relation that Ctrl-C keeps from being told how far it goes, the next time."""
 

@@ -25,7 +25,7 @@ def _table(rows: list[tuple[Any, ...]]) -> pa.Table:
 def _both_ways(rows: Any, monkeypatch: pytest.MonkeyPatch, many: bool) -> list[Any]:
     """What becomes of rows by the short way and by the long one, as words or as a diagnostic."""
     outcomes = []
-    for few in (SETTINGS.few_rows, 0):
+    for few in (32, 0):
         monkeypatch.setattr(SETTINGS, "few_rows", few)
         dictionary = Dictionary()
         dictionary.symbols.extend([f"text {i}" for i in range(70_000 if many else 3)])

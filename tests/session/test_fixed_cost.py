@@ -23,8 +23,8 @@ def test_an_update_of_one_fact_takes_few_calls_of_python() -> None:
         db.engine.warm()
         update = {"e": [(1, 2)]}
         deletions, insertions = _calls_of_updates(db, update)
-        assert deletions <= 54
-        assert insertions <= 54
+        assert deletions <= 48
+        assert insertions <= 48
 
 
 def test_a_further_stratum_takes_a_call_or_two_for_what_is_learnt_of_it() -> None:
@@ -34,7 +34,7 @@ def test_a_further_stratum_takes_a_call_or_two_for_what_is_learnt_of_it() -> Non
         db.engine.warm()
         update = {"r0": [(7,)]}
         deletions, _ = _calls_of_updates(db, update)
-        assert deletions <= 54 + 10
+        assert deletions <= 48 + 10
 
 
 def _calls_of_updates(db: elastalog.Session, update: dict[str, Any]) -> tuple[int, int]:

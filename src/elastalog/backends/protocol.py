@@ -13,6 +13,7 @@ fact.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar
@@ -185,7 +186,12 @@ class States(Protocol):
 
 class Shifts(Protocol):
     """Going from one epoch to another by writing annotations and nothing else, for trials. Where a backend has them, a
-    state is levels and counts in its memory. What a shift is, is the backend's business."""
+    state is levels and counts in its memory, and its commits need not be kept from Ctrl-C: they happen, and leave no
+    update under way, or do not. What a shift is, is the backend's business."""
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether there is an update that has been begun, and neither committed nor rolled back."""
 
     def back(self, most: int | None = None, instead_of: Any | None = None) -> Any | None:
         """What `make` will need to go back, and forth again, once the update under way is committed; it cannot be made
@@ -463,40 +469,37 @@ class ListedChanges(Mapping[str, tuple[Rows, Rows]]):
     its width, and how many of its facts changed in some way, were inserted, and deleted; then facts, inserted ones of a
     relation first, deleted ones last. `impact`: how many facts were inserted or deleted."""
 
-    __slots__ = ("_found", "_listed", "_names", "impact")
+    __slots__ = ("_names", "_placed", "impact", "words")
 
-    def __init__(self, listed: bytes, names: Sequence[str], impact: int) -> None:
-        self._listed = listed
+    def __init__(self, words: array[int], names: Sequence[str]) -> None:
+        self.words = words
         self._names = names
-        self._found: tuple[memoryview, dict[str, tuple[int, ...]]] | None = None
-        self.impact = impact
+        self._placed: dict[str, tuple[int, ...]] | None = None
+        self.impact = (words[3] << 32) + (words[2] & 0xFFFFFFFF) if words[3] else words[2]
 
-    def placed(self) -> tuple[memoryview, dict[str, tuple[int, ...]]]:
-        """The words; and by relation, how many a fact has, where those inserted begin and how many they are, and the
-        same of those deleted."""
-        if self._found is None:
-            words = memoryview(bytearray(self._listed)).cast("i")  # operators take what may be written to
+    def placed(self) -> dict[str, tuple[int, ...]]:
+        """By relation, how many words a fact has, where those inserted begin and how many they are, and the same of
+        those deleted."""
+        if self._placed is None:
+            words, names, first = self.words, self._names, LISTING + LISTED * self.words[0]
             found: dict[str, tuple[int, ...]] = {}
-            names, first = self._names, LISTING + LISTED * words[0]
-            head = iter(words[LISTING:first].tolist())
+            head = iter(words[LISTING:first])
             for number, width, size, came, went in zip(head, head, head, head, head):  # noqa: B905  # fives
-                last = first + size * width
                 if came or went:
-                    found[names[number]] = width, first, came, last - went * width, went
-                first = last
-            self._found = words, found
-        return self._found
+                    found[names[number]] = width, first, came, first + (size - went) * width, went
+                first += size * width
+            self._placed = found
+        return self._placed
 
     def __getitem__(self, relation: str) -> tuple[Rows, Rows]:
-        words, found = self.placed()
-        width, first, came, later, went = found[relation]
-        return listed_rows(words, first, came, width), listed_rows(words, later, went, width)
+        width, first, came, later, went = self.placed()[relation]
+        return listed_rows(self.words, first, came, width), listed_rows(self.words, later, went, width)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.placed()[1])
+        return iter(self.placed())
 
     def __len__(self) -> int:
-        return len(self.placed()[1])
+        return len(self.placed())
 
 
 def impact_of(changes: ChangedWords) -> int:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from functools import cache
 from types import TracebackType
 
 from elastalog.diagnostics import quota
@@ -56,8 +54,9 @@ class Watch:
         self.quota = quota
         self.memory = memory
         self.on_progress = on_progress
-        self.long: tuple[float, Callable[[], None] | None] = math.inf, None
-        """When the work takes long, and who is told then."""
+        self.began = math.inf
+        self.on_long: Callable[[], None] | None = None
+        """When the work began that may take long, and who is told then."""
         self.derivations = 0
         self.effort = 0
         self.rows = 0
@@ -180,9 +179,9 @@ class Watch:
         """Raises if a limit has been reached."""
         if self.quota is not None:
             self.quota.look()
-        now = time.monotonic()
-        if now >= self.long[0] and (tell := self.long[1]) is not None:
-            self.long = math.inf, None
+        now = time.perf_counter()
+        if now >= self.began + LONG and (tell := self.on_long) is not None:
+            self.on_long = None
             tell()
         if now >= self._look_from:  # what is large is asked for before it is made
             self.require(0)
@@ -207,8 +206,8 @@ _BETWEEN_LOOKS = 0.001
 
 
 class Within:
-    """See `Watch.within`; `on_long` is called once if the block takes long. It may be entered again, once it was left:
-    every update has such a block."""
+    """See `Watch.within`; `on_long` is called once if the block takes long. It may be entered again, once it was
+    left."""
 
     __slots__ = ("_on_long", "_own", "_process", "_quota", "_usual", "_watch")
 
@@ -226,9 +225,9 @@ class Within:
 
     def __enter__(self) -> None:
         watch = self._watch
-        self._usual = watch.quota, watch.long
+        self._usual = watch.quota, watch.began, watch.on_long
         if self._on_long is not None:
-            watch.long = time.monotonic() + LONG, self._on_long
+            watch.began, watch.on_long = time.perf_counter(), self._on_long
         if self._own is not None:
             self._quota = within(*self._own).__enter__()
         self._process = _LIMIT.set(watch.memory)
@@ -238,35 +237,15 @@ class Within:
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._watch.quota, self._watch.long = self._usual
+        self._watch.quota, self._watch.began, self._watch.on_long = self._usual
         _LIMIT.reset(self._process)
         if self._own is not None:
             self._quota.__exit__()
         if kind is not None and issubclass(kind, MemoryError):
-            raise _no_memory() from None
+            raise no_memory() from None
 
 
-class memory_as_limit:  # noqa: N801  # used like a function
-    """Memory that the system does not give during the block is a limit that was reached, as one that the user set."""
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: type[BaseException] | None, *exception: object) -> None:
-        if kind is not None and issubclass(kind, MemoryError):
-            raise _no_memory() from None
-
-
-def _no_memory() -> LimitReached:
+def no_memory() -> LimitReached:
+    """What is raised where the system does not give memory."""
     advice = "set --max-memory to end sooner, or evaluate on Spark"
     return LimitReached([Diagnostic("E0604", "there is no more memory", help=advice)])
-
-
-@cache
-def most_of_memory() -> int | None:
-    """The limit where the user sets none: nine tenths of the machine's memory, so that a program that outgrows it ends
-    with a diagnostic instead of being killed. None where the system does not say how much there is."""
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 10 * 9
-    except (AttributeError, OSError, ValueError):
-        return None

@@ -9,6 +9,7 @@ import sys
 import time
 from contextvars import ContextVar, Token
 from dataclasses import replace
+from functools import cache
 
 from elastalog.diagnostics.diagnostic import Diagnostic, Label, LimitReached, finding
 from elastalog.diagnostics.source import Source, Span
@@ -139,7 +140,23 @@ LEAST = 1 << 20
 """Bytes that are worth asking for: what is less is seen when the limit is next looked at."""
 
 LIMIT: ContextVar[int | None] = ContextVar("memory of the work", default=None)
-"""Bytes of this process."""
+"""Bytes of this process; None: as many as a process may have where the user says nothing."""
+
+
+def process_limit() -> int | None:
+    """Bytes that this process may have while the work that is under way is done."""
+    limit = LIMIT.get()
+    return most_of_memory() if limit is None else limit
+
+
+@cache
+def most_of_memory() -> int | None:
+    """The limit where the user sets none: nine tenths of the machine's memory, so that a program that outgrows it ends
+    with a diagnostic instead of being killed. None where the system does not say how much there is."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 10 * 9
+    except (AttributeError, OSError, ValueError):
+        return None
 
 
 def ask(size: int, replaced: int = 0) -> None:
@@ -147,7 +164,7 @@ def ask(size: int, replaced: int = 0) -> None:
     The `replaced` bytes will be freed."""
     take(size - replaced)
     if size >= LEAST:
-        require(size, LIMIT.get())
+        require(size, process_limit())
 
 
 def require(size: int, limit: int | None) -> None:

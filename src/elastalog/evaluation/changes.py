@@ -96,8 +96,11 @@ class Changes(Renamed, Mapping[str, RelationChanges]):
         schemas: Mapping[str, Schema],
         dictionary: Dictionary,
         make_frame: FrameMaker | None = None,
+        empty: dict[str, Relation] | None = None,
     ) -> None:
+        """`empty`: relations without facts, of the same schemas, by name; those that are lacking are added."""
         self._listed = words
+        self._empty = {} if empty is None else empty
         self.schemas = schemas
         self._dictionary = dictionary
         self._make_frame = make_frame
@@ -117,12 +120,14 @@ class Changes(Renamed, Mapping[str, RelationChanges]):
         made, listed = self._made, self._listed
         if made is None and type(listed) is ListedChanges:
             made, schemas, told, frame = {}, self.schemas, self._dictionary, self._make_frame
-            words, found = listed.placed()
-            for name, (_, first, came, later, went) in found.items():
+            words, empty = listed.words, self._empty
+            for name, (_, first, came, later, went) in listed.placed().items():
                 schema = schemas.get(name) or schema_named(schemas, name)
+                if name not in empty:
+                    empty[name] = ListedRelation((schema, told, words[:0], 0, 0, frame))
                 made[name] = RelationChanges(
-                    ListedRelation(schema, told, words, first, came, frame),
-                    ListedRelation(schema, told, words, later, went, frame),
+                    ListedRelation((schema, told, words, first, came, frame)) if came else empty[name],
+                    ListedRelation((schema, told, words, later, went, frame)) if went else empty[name],
                 )
         elif made is None:
             made = {name: self._given(schema_named(self.schemas, name), *sides) for name, sides in listed.items()}

@@ -205,10 +205,10 @@ class CostModel:
         are none."""
         if self.budget != AUTO:
             return None
-        small, in_vain = self._small, self._in_vain
-        small.done = done
-        small.derivations = SETTINGS.least_budget
-        small.asked = [number for number in in_vain if self._strata[number].may_skip] if in_vain else ()
+        small = self._small
+        small.done, small.derivations = done, SETTINGS.least_budget
+        if self._in_vain or small.asked:
+            small.asked = [number for number in self._in_vain if self._strata[number].may_skip]
         return small
 
     def forecast(self, stratum: LogicalStratum, features: Features) -> Forecast:

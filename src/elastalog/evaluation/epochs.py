@@ -11,7 +11,6 @@ because what a strategy keeps for a state does not depend on the way there.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -22,9 +21,10 @@ from typing import Any
 
 import numpy as np
 
-from elastalog.backends.protocol import Backend, ChangedWords, FactFiles, Matrix, Shifts, impact_of
-from elastalog.backends.watch import BudgetExceeded
+from elastalog.backends.protocol import Backend, ChangedWords, FactFiles, ListedChanges, Matrix, Shifts, impact_of
+from elastalog.backends.watch import BudgetExceeded, no_memory
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, InternalError, LimitReached, finding
+from elastalog.diagnostics.interrupts import uninterrupted
 from elastalog.evaluation import needed_groups
 from elastalog.evaluation.changes import NO_RULES, RuleTexts, Update
 from elastalog.evaluation.costs import Forecast
@@ -34,9 +34,6 @@ from elastalog.evaluation.strategies.elastic import Elastic, maintain
 from elastalog.evaluation.strategies.protocol import Work, rebuilt, with_growing_rules
 from elastalog.evaluation.transactions import go_back, transaction
 from elastalog.late import dataclass
-from elastalog.storage.interrupts import uninterrupted
-
-log = logging.getLogger("elastalog.evaluation")
 
 _MISTAKES = (ArithmeticError, AssertionError, AttributeError, LookupError, NameError, TypeError, ValueError)
 """Exceptions that nothing a user does can raise in an update."""
@@ -138,13 +135,15 @@ class Epochs:
     def apply(self, update: Update, *, heartbeats: bool = True) -> EpochRecord:
         """Applies an update and commits it as the next epoch. Without `heartbeats`, there is no epoch if no explicit
         fact and no rule changes."""
-        began = time.perf_counter()
         backend, strategy, change = self.backend, self.strategy, update.rules
-        if not backend.is_complete:
+        backend.watch.began = began = time.perf_counter()
+        if backend.program.limits and not backend.is_complete:
             raise ElastalogError([finding("E0615")])
         rewriting = None if change is None else Rewriting(change, backend, strategy)
         may_be_idle = rewriting is None and not heartbeats
-        is_committed = False
+        record: EpochRecord | None = None
+        coming: tuple[EpochRecord, Any] | None = None
+        """What is in force as soon as the backend has committed it."""
         try:
             if rewriting is None:
                 backend.begin(update.deleted, update.inserted)
@@ -175,37 +174,44 @@ class Epochs:
                 self.number + 1, went, came, ignored, facts, work, time.perf_counter() - began,
                 update.source, update.batch, False, False, took_effect,
                 NO_RULES if change is None else RuleTexts(change.removed, change.added),
-                time.time(), impact_of(facts),
+                time.time(), facts.impact if type(facts) is ListedChanges else impact_of(facts),
             )  # fmt: skip
-            # Neither memory alone nor the store alone may have the epoch, whenever Ctrl-C comes.
-            with uninterrupted():
-                if self.make_durable is not None:
-                    self.make_durable(record, rewriting)
-                shifts, shift = backend.capabilities.shifts, None
-                reused, self._way_back = self._way_back if self._recent is None else None, None
-                if shifts is not None and rewriting is None:
-                    shift = shifts.back(MOST_KEPT, reused)
+            shifts, shift = backend.capabilities.shifts, None
+            reused, self._way_back = self._way_back if self._recent is None else None, None
+            if shifts is not None and rewriting is None:
+                shift = shifts.back(MOST_KEPT, reused)
+            if shifts is not None and rewriting is None and self.make_durable is None:
+                coming = record, shift
                 backend.commit()
-                if rewriting is not None:
-                    rewriting.commit()
-                self.number, self.last, self._way_back, is_committed = record.epoch, record, shift, True
-                if self._recent is not None:
-                    self._recent.append(shift if record.impact < _MUCH_TOUCHED else None)
-        except BaseException as error:
-            if not is_committed:
+                self.number, self.last, self._way_back = record.epoch, record, shift  # nothing comes in between
+            else:
+                # Neither memory alone nor the store alone may have the epoch, whenever Ctrl-C comes.
                 with uninterrupted():
-                    backend.rollback()
+                    if self.make_durable is not None:
+                        self.make_durable(record, rewriting)
+                    backend.commit()
                     if rewriting is not None:
-                        rewriting.rollback()
+                        rewriting.commit()
+                    self.number, self.last, self._way_back = record.epoch, record, shift
+            if self._recent is not None:
+                self._recent.append(shift if record.impact < _MUCH_TOUCHED else None)
+        except BaseException as error:
+            if record is None or self.last is not record:
+                with uninterrupted():
+                    if coming is not None and shifts is not None and not shifts.is_under_way:
+                        (self.last, self._way_back), self.number = coming, coming[0].epoch
+                    else:
+                        backend.rollback()
+                        if rewriting is not None:
+                            rewriting.rollback()
+            if isinstance(error, MemoryError):
+                raise no_memory() from None
             if isinstance(error, _MISTAKES):
                 stands = f"epoch {self.number} stands"
                 raise InternalError("an update", f"{type(error).__name__}: {error}; {stands}") from error
             if isinstance(error, LimitReached):
                 raise with_growing_rules(error, backend.program.strata, backend.program.checked) from None
             raise
-        if log.isEnabledFor(logging.INFO):
-            for stratum in work.strata:
-                log.info("epoch %d: %s: %s (%s)", self.number, ", ".join(stratum.relations), stratum.how, stratum.why)
         return record
 
     def touched_since(self, number: int) -> list[Mapping[str, Matrix]] | None:

@@ -19,11 +19,11 @@ import numpy as np
 
 from elastalog.backends.protocol import Backend, Matrix
 from elastalog.backends.rows import are_in
+from elastalog.diagnostics.interrupts import uninterrupted
 from elastalog.evaluation.strategies.by_stratum import Strategy
 from elastalog.evaluation.strategies.protocol import Work
 from elastalog.evaluation.transactions import go_back, transaction
 from elastalog.settings import SETTINGS
-from elastalog.storage.interrupts import uninterrupted
 
 
 def bootstrap(backend: Backend, strategy: Strategy) -> Work:

@@ -15,6 +15,7 @@ from typing import TypeVar
 import numpy as np
 
 from elastalog.backends.protocol import Backend, Matrix
+from elastalog.diagnostics.interrupts import uninterrupted
 from elastalog.evaluation import needed_groups
 from elastalog.evaluation.costs import CostModel, Forecast
 from elastalog.evaluation.strategies.by_stratum import Strategy
@@ -25,7 +26,6 @@ from elastalog.planning.logical import LogicalProgram, guard_of
 from elastalog.planning.lower import lower
 from elastalog.planning.transition import Transition, transition
 from elastalog.program import RuleChange
-from elastalog.storage.interrupts import uninterrupted
 
 OfStratum = TypeVar("OfStratum", StratumWork, Forecast)
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from elastalog.backends.protocol import Backend, Matrix
 from elastalog.diagnostics import quota
-from elastalog.storage.interrupts import uninterrupted
+from elastalog.diagnostics.interrupts import uninterrupted
 
 
 @contextmanager

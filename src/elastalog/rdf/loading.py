@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from elastalog.backends.watch import Watch, memory_as_limit, most_of_memory
+from elastalog.backends.watch import Watch
 from elastalog.diagnostics.arguments import require_number
 from elastalog.diagnostics.diagnostic import error
-from elastalog.diagnostics.quota import within
+from elastalog.diagnostics.quota import most_of_memory
 from elastalog.evaluation.costs import AUTO
 from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import Allowance, reading_within
@@ -117,7 +117,7 @@ def translate(
     memory = most_of_memory() if limits.memory is None else limits.memory
     threads = processors() if jobs is None or jobs == AUTO else jobs
     allowed = Allowance(Watch(memory=memory), limits.expansion, threads)
-    with within(limits.time), memory_as_limit(), reading_within(allowed):
+    with allowed.watch.within(limits.time), reading_within(allowed):
         found = read_ontology([Path(file) for file in files], base=base, imports=paths, policy=bad_rows or BadRows())
     graph, triples, codes = found.graph, found.data, found.data.codes[found.is_data]
     classes, properties, is_type = _in_data(triples, codes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import reprlib
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from itertools import chain, repeat
@@ -297,7 +298,7 @@ def _of_blocks(blocks: Iterable[Words], schema: Schema, dictionary: Dictionary) 
 def _decoded(words: Words, schema: Schema, dictionary: Dictionary) -> Iterator[tuple[Value, ...]]:
     columns = schema.columns
     if schema.is_of_texts:
-        one_by_one = dictionary.symbols.each_text(words.ravel())  # quicker than column by column
+        one_by_one = iter(dictionary.symbols.texts(words.ravel()))  # quicker than column by column
         return zip(*[one_by_one] * len(columns))  # noqa: B905  # as many for each column
     if not columns:
         return repeat((), len(words))
@@ -340,36 +341,38 @@ class GivenRelation(Relation):
 
 
 class ListedRelation(GivenRelation):
-    """One of facts whose words are listed among others, `number` facts from the place `first` on."""
+    """One of facts whose words are listed among others. `listed`: its schema, the dictionary and the list, the place of
+    the first word and how many facts there are, and what makes frames."""
 
-    def __init__(
-        self, schema: Schema, told: Dictionary, listed: memoryview, first: int, number: int, frame: FrameMaker | None
-    ) -> None:
-        self.schema = schema
-        self._dictionary = told
-        self._listed = listed
-        self._first = first
-        self._number = number
-        self._make_frame = frame
+    def __init__(self, listed: tuple[Schema, Dictionary, array[int], int, int, FrameMaker | None]) -> None:
+        self._listed = listed  # one attribute, since each takes long to be found
+
+    schema = property(lambda self: self._listed[0])
+    _dictionary = property(lambda self: self._listed[1])
+    _make_frame = property(lambda self: self._listed[5])
 
     @cached_property
     def _rows(self) -> Words:  # type: ignore[override]  # nobody writes to it
-        return listed_rows(self._listed, self._first, self._number, len(self.schema.columns) or 1)
+        schema, _, words, first, number, _ = self._listed
+        return listed_rows(words, first, number, len(schema.columns) or 1)
 
     def __len__(self) -> int:
-        return self._number
+        return self._listed[4]
 
     def __iter__(self) -> Iterator[tuple[Value, ...]]:
-        number, schema, first = self._number, self.schema, self._first
+        schema, dictionary, words, first, number, _ = self._listed
         if not number:
             return iter(())
-        if not schema.is_of_texts or number > _BLOCK:
-            return _facts(self._rows, schema, self._dictionary)
-        width = len(schema.columns)
-        one_by_one = self._dictionary.symbols.each_text(self._listed[first : first + number * width])
-        return _named(zip(*[one_by_one] * width), schema)  # noqa: B905  # as many for each column
+        few, names = dictionary.symbols.few, schema.names
+        if few is None or not schema.is_of_texts or number > _BLOCK:
+            return _facts(self._rows, schema, dictionary)
+        width = len(names)
+        texts = map(few.__getitem__, words[first : first + number * width])
+        if number == 1:
+            return iter((_row_type(names)(texts),))
+        return _named(zip(*[texts] * width), schema)  # noqa: B905  # as many for each column
 
 
-def listed_rows(listed: memoryview, first: int, number: int, width: int) -> Words:
+def listed_rows(listed: array[int], first: int, number: int, width: int) -> Words:
     """Facts whose words stand in a row, from the place `first` on."""
     return np.frombuffer(listed[first : first + number * width], WORD).reshape(number, width)

@@ -9,7 +9,7 @@ Reading texts by id needs no lock: nothing is ever changed or removed. Looking f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import filterfalse
 
@@ -35,14 +35,16 @@ MOST_BYTES_OF_STRING_ARRAY = 2**31 - 1
 
 
 class Symbols:
-    """A bijection between texts and ids 0, 1, 2, … `finding` does what `find` does, for repeated calls."""
+    """A bijection between texts and ids 0, 1, 2, … `find`: the id of a text, None if it has none; `few`: the texts
+    by id, unless they are many."""
 
-    __slots__ = ("_lock", "_texts", "finding")
+    __slots__ = ("_lock", "_texts", "few", "find")
 
     def __init__(self) -> None:
         few = SmallInterner()
         self._texts: SmallInterner | LargeInterner = few
-        self.finding: Callable[[str], int | None] = few.ids.get
+        self.find: Callable[[str], int | None] = few.ids.get
+        self.few: list[str] | None = few.listed
         self._lock = ThreadLock()
 
     def __len__(self) -> int:
@@ -86,7 +88,7 @@ class Symbols:
         """The id of a text, which is added if new. A lone surrogate is not a text: UnicodeEncodeError."""
         texts = self._texts
         if isinstance(texts, SmallInterner):
-            found = texts.find(text)
+            found = texts.ids.get(text)
             if found is not None:
                 return found
             if not text.isascii():
@@ -115,13 +117,6 @@ class Symbols:
             known = self._room_for(len(texts))
             return known.intern_few(texts) if isinstance(known, SmallInterner) else known.intern_texts(texts).tolist()
 
-    def find(self, text: str) -> int | None:
-        """The id of a text if it has one; never adds."""
-        texts = self._texts
-        if isinstance(texts, SmallInterner):
-            return texts.find(text)
-        return _found(texts, self._lock, text)
-
     def text(self, word: int) -> str:
         """The text of an id."""
         return self._texts.text(word)
@@ -129,14 +124,6 @@ class Symbols:
     def texts(self, words: Words) -> list[str]:
         """The texts of ids."""
         return self._texts.texts(words)
-
-    def each_text(self, words: Words | memoryview) -> Iterator[str]:
-        """The texts of ids in a row, one by one."""
-        known = self._texts
-        if type(known) is SmallInterner:
-            listed = known.listed
-            return iter([listed[word] for word in words.tolist()])  # in a third of the time of `map`
-        return iter(known.texts(np.asarray(words)))
 
     def decode(self, words: Words) -> pa.Array:
         """The texts of ids as an Arrow array: `string`, or `large_string` when they take more than 2 GiB."""
@@ -195,7 +182,7 @@ class Symbols:
             many = LargeInterner()
             many.extend(texts.array(0, len(texts)))
             # Who still reads the old ones finds them as they were. Without `self`, which would keep itself.
-            self._texts, self.finding = many, partial(_found, many, self._lock)
+            self._texts, self.find, self.few = many, partial(_found, many, self._lock), None
             return many
         return texts
 
@@ -207,8 +194,11 @@ class Symbols:
 
 
 def _found(texts: LargeInterner, lock: ThreadLock, text: str) -> int | None:
-    with lock:
-        return texts.find(text)
+    try:
+        with lock:
+            return texts.find(text)
+    except UnicodeEncodeError:  # a lone surrogate
+        return None
 
 
 def _joined(pieces: list[Words]) -> Words:
@@ -249,10 +239,6 @@ class SmallInterner:
         self.listed.extend(filterfalse(ids.__contains__, dict.fromkeys(texts)))
         self._catch_up()
         return list(map(ids.__getitem__, texts))
-
-    def find(self, text: str) -> int | None:
-        """The id of a text if it has one."""
-        return self.ids.get(text)
 
     def text(self, text_id: int) -> str:
         """The text of an id."""

@@ -252,18 +252,23 @@ def words_of_few_tuples(schema: Schema, rows: list[Any], dictionary: Dictionary)
     """The words of rows. None if they are many, or if one is not a tuple of the plainest values: it, and what may be
     wrong with it, must then be looked at with care."""
     number, kinds = len(rows), schema.kinds
-    if not kinds or number > SETTINGS.few_rows or not _TUPLES.issuperset(map(type, rows)):
+    if not kinds or number > SETTINGS.few_rows:
         return None
-    given, arity = [*chain.from_iterable(rows)], len(kinds)
-    if (*map(type, given),) != kinds * number or (number > 1 and not {arity}.issuperset(map(len, rows))):
-        return None
-    if schema.is_of_texts:
-        words = [*map(dictionary.symbols.finding, given)]
+    if number == 1:
+        given = rows[0]
+        if type(given) is not tuple or (*map(type, given),) != kinds:
+            return None
     else:
-        words = given.copy()  # numbers are their own words
+        given = (*chain.from_iterable(rows),) if _TUPLES.issuperset(map(type, rows)) else ()
+        if (*map(type, given),) != kinds * number or not {len(kinds)}.issuperset(map(len, rows)):
+            return None
+    if schema.is_of_texts:
+        words = [*map(dictionary.symbols.find, given)]
+    else:
+        words = [*given]  # numbers are their own words
         for part, least in schema.parts:
             if least is None:
-                words[part] = map(dictionary.symbols.finding, given[part])
+                words[part] = map(dictionary.symbols.find, given[part])
             elif number and (min(values := given[part]) < least or max(values) >= WIDE):
                 return None
     if None in words:  # all have been looked at before the first text is added
@@ -274,6 +279,6 @@ def words_of_few_tuples(schema: Schema, rows: list[Any], dictionary: Dictionary)
             return None
         for part in texts:
             words[part] = islice(ids, len(given[part]))
-    found = np.empty((number, arity), WORD)  # in a third of the time that NumPy takes to look at a list
-    packing(number * arity)(found, 0, *words)
+    found = np.empty((number, len(kinds)), WORD)  # in a third of the time that NumPy takes to look at a list
+    packing(len(words))(found, 0, *words)
     return found

@@ -119,7 +119,7 @@ class Dictionary:
         """The words of a fact, or of some columns of one; None if the dictionary lacks one of them. Raises ValueError,
         or NotOfType, if a value is not of its column's type."""
         found: list[Any] = []
-        find = self.symbols.finding
+        find = self.symbols.find
         for column, value in zip(columns, values, strict=True):
             base, kind = column.base, type(value)
             if kind is str and base is _SYMBOL:

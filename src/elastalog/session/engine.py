@@ -17,7 +17,6 @@ import numpy as np
 
 from elastalog.backends.protocol import ChangedWords
 from elastalog.backends.rows import are_in
-from elastalog.backends.watch import memory_as_limit
 from elastalog.diagnostics.arguments import require_number, require_package, require_whole
 from elastalog.diagnostics.diagnostic import error
 from elastalog.session.history import History
@@ -175,8 +174,7 @@ class Engine:
         whether the result is the same, which only numbers of `autoinc` and choices can prevent."""
         now, alike = self._materialisation, record.update or update
         with now.lock:
-            with memory_as_limit():
-                made = now.epochs.apply(replace(alike, rules=update.rules, source=None, batch=None))
+            made = now.epochs.apply(replace(alike, rules=update.rules, source=None, batch=None))
             if update.rules is not None:
                 now.follow(update.rules.after)
             if self._history.store is None:

@@ -96,17 +96,21 @@ class History:
         return self.store is not None and self.store.is_read_only
 
     def add(self, record: EpochRecord, update: Update) -> None:
-        """Adds an epoch that has just been committed."""
+        """Adds an epoch that has just been committed, unless it was added already; the rules are those of then."""
+        if update.rules is not None:
+            self._materialisation.follow(update.rules.after)
         if update.batch is not None:
             self.batches.add(update.source, update.batch, update.digest)
         records, size = self.records, record.deleted + record.inserted + record.impact
-        records.append(record)
-        self._remembered += size
+        if not records or records[-1] is not record:
+            self._remembered += size
+            records.append(record)
         most = 1 if self.durable is not None else self._retention + 1  # the store has the others
         while len(records) > most or self._remembered - size > MOST_FACTS:
-            gone = records.popleft()
+            gone = records[0]
             if gone.update is not None:
                 self._remembered -= gone.deleted + gone.inserted + gone.impact
+            records.popleft()
 
     def note_batch(self, update: Update) -> None:
         """Notes a batch that changed nothing: there is no epoch, but the batch is known from now on."""

@@ -18,7 +18,7 @@ from elastalog.analysis.pattern import parse_fact
 from elastalog.backends.annotation import Support
 from elastalog.backends.engines import backend_maker
 from elastalog.backends.protocol import FactFiles
-from elastalog.backends.watch import LONG, Watch, memory_as_limit
+from elastalog.backends.watch import LONG, Watch
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, warn_of
 from elastalog.diagnostics.quota import within
 from elastalog.evaluation import needed_groups
@@ -209,7 +209,7 @@ class Materialisation:
 
     def bootstrap(self, explicit: dict[str, np.ndarray | FactFiles]) -> EpochRecord:
         """Makes the first epoch, of encoded explicit facts or of files with them, which are removed from the dict."""
-        with memory_as_limit():
+        with self.watch.within(None):
             return self.epochs.bootstrap(explicit)
 
     def schema(self, name: str) -> Schema:
@@ -219,7 +219,10 @@ class Materialisation:
     def encode(self, name: str, rows: Any, schemas: Mapping[str, Schema] | None = None) -> np.ndarray:
         """Encodes facts of a relation; `schemas` are those of the program unless given."""
         known = self.schemas if schemas is None else schemas
-        schema = (known.get(name) if type(name) is str else None) or schema_named(known, name)
+        try:
+            schema = known[name]
+        except (KeyError, TypeError):
+            schema = schema_named(known, name)
         if type(rows) is list:
             if (found := words_of_few_tuples(schema, rows, self.dictionary)) is not None:
                 return found

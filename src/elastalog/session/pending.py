@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -31,11 +31,8 @@ if TYPE_CHECKING:
     from elastalog.pipeline.files.diff import Diff
     from elastalog.session.updating import Updates
 
-Sides: TypeAlias = "dict[str, np.ndarray]"
-
 _NO_EDITS: Final = RuleEdits()
 _NOTHING: Final = Update()
-_EMPTY: Final[Sides] = {}
 """What is left to be committed of an update that was; it takes nothing any more."""
 
 
@@ -54,14 +51,18 @@ class PendingUpdate(DraftUpdate):
             batch = batch_id(source, batch)
         self._updates = updates
         self._now = updates.now
-        self._deleted: Sides = {}
-        self._inserted: Sides = {}
-        self._facts = Update(self._deleted, self._inserted, source, batch)
-        policy = updates.policy
-        if bad_rows is not None:
-            require_one_of("value of `bad_rows`", bad_rows, MODES)
-            policy = replace(policy, policy=bad_rows)
-        if policy is not FAIL:
+        self._end = None
+        self._facts = Update({}, {}, source, batch)
+        self._further: list[tuple[Any, str, np.ndarray]] | None = None
+        """Rows of relations that have some on the same side already."""
+        self._change: RuleChange | None = None
+        self.keeps_bad = False
+        """Whether bad rows are kept apart, and are no errors."""
+        if bad_rows is not None or updates.policy is not FAIL:
+            policy = updates.policy
+            if bad_rows is not None:
+                require_one_of("value of `bad_rows`", bad_rows, MODES)
+                policy = replace(policy, policy=bad_rows)
             self._policy = policy
             self.keeps_bad = policy.lets_pass
 
@@ -70,16 +71,12 @@ class PendingUpdate(DraftUpdate):
     """What was asked for, if its facts and rules follow from that and from the epoch: a program, an epoch to undo."""
     is_compared = True
     """Whether another update could come under its batch."""
-    keeps_bad = False
-    """Whether bad rows are kept apart, and are no errors."""
+    _facts = _NOTHING
     _policy = FAIL
     _edits = _NO_EDITS
     _asked: tuple[tuple[str, str], ...] = ()
     """The rules to add and to remove, as they were given."""
-    _change: RuleChange | None = None
     _record: EpochRecord | None = None
-    _further: list[tuple[Sides, str, np.ndarray]] | None = None
-    """Rows of relations that have some on the same side already."""
     is_unused = False
     """Whether nothing has been done with it, though it was given to someone."""
 
@@ -88,12 +85,12 @@ class PendingUpdate(DraftUpdate):
         return BadChanges(self._policy)
 
     def insert(self, relation: str, rows: Any) -> None:
-        self._add(self._inserted, relation, rows)
+        self._add(self._facts.inserted, relation, rows)
 
     def delete(self, relation: str, rows: Any) -> None:
-        self._add(self._deleted, relation, rows)
+        self._add(self._facts.deleted, relation, rows)
 
-    def _add(self, side: Sides, relation: str, rows: Any) -> None:
+    def _add(self, side: Any, relation: str, rows: Any) -> None:
         """Rows as words. Bad ones are an error, unless the policy lets them pass."""
         if self._end is not None:
             self.require_open()
@@ -151,7 +148,7 @@ class PendingUpdate(DraftUpdate):
         an epoch where a store has to learn that it is of this program now."""
         self.stands_for = "program", program.tree.source.text
         found = difference(self._now.program, program)
-        if found.removed or found.added or not self._updates.is_made_for(program):
+        if found.removed or found.added or not self._updates.history.is_made_for(program):
             self._edits = replace(self._edits, made_for=program.tree.source.text)
             self.remove_rules(found.removed)
             self.add_rules(found.added)
@@ -229,7 +226,7 @@ class PendingUpdate(DraftUpdate):
             return facts
         if change.before is not self._now.program:
             change = self._change = change_rules(self._now.program, self._edits)
-        inserted = dict(self._inserted)
+        inserted = dict(facts.inserted)
         for fact in change.facts:
             words = self._now.encode(fact.relation, [fact.values], self.schemas)
             known = inserted.get(fact.relation)
@@ -244,7 +241,7 @@ class PendingUpdate(DraftUpdate):
         told = self.stands_for
         if told is None:
             facts = []
-            for side in (self._inserted, self._deleted):
+            for side in (self._facts.inserted, self._facts.deleted):
                 rows_of = ((name, Relation.of(self.schemas[name], self._now.dictionary, side[name])) for name in side)
                 facts.append(sorted((name, sorted(set(map(repr, rows)))) for name, rows in rows_of if rows))
             told = (facts, self._asked)
@@ -253,7 +250,8 @@ class PendingUpdate(DraftUpdate):
     def _join(self) -> None:
         """One array for each relation on each side."""
         further, self._further = self._further or (), None
-        for side in (self._deleted, self._inserted):
+        sides: Any = self._facts.deleted, self._facts.inserted
+        for side in sides:
             parts: dict[str, list[np.ndarray]] = {}
             for _, name, words in (one for one in further if one[0] is side):
                 parts.setdefault(name, [side[name]]).append(words)
@@ -287,7 +285,6 @@ class PendingUpdate(DraftUpdate):
         self._end = "committed"
         self._record = record
         self._facts = _NOTHING
-        self._deleted = self._inserted = _EMPTY
         if self._change is not None:
             self._edits, self._change = _NO_EDITS, None
 
@@ -317,7 +314,7 @@ class GivenUpdate(PendingUpdate):
     def __del__(self) -> None:
         if self.is_unused and self._end is None:
             self.is_unused = False
-            held = dict.fromkeys([*self._deleted, *self._inserted, *(rule for _, rule in self._asked)])
+            held = dict.fromkeys([*self._facts.deleted, *self._facts.inserted, *(rule for _, rule in self._asked)])
             frame = sys._getframe().f_back
             at = {} if frame is None or frame.f_globals is globals() else frame.f_globals
             if held and not at.get("__name__", "").startswith("elastalog."):

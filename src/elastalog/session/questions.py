@@ -16,7 +16,6 @@ from elastalog.analysis.pattern import Free, parse_pattern
 from elastalog.analysis.program import Atom, Base, Comparison, Constant
 from elastalog.analysis.query import Query, check_query, parameter_values
 from elastalog.backends.protocol import Backend, Placed, StratumElsewhere
-from elastalog.backends.watch import memory_as_limit
 from elastalog.diagnostics.arguments import require_text
 from elastalog.diagnostics.diagnostic import error, finding, warn_of
 from elastalog.diagnostics.display import html_table
@@ -324,8 +323,7 @@ class Answerers:
         is_annotated = now.epochs.strategy.annotation.has_levels_only
         if not is_annotated and now.backend.program.merged and self._explained != now.epoch:
             # Chains of pairs that a recursion finds go by levels, or they would lead in circles.
-            with memory_as_limit():
-                self._explainer = self._explaining(now.with_levels())
+            self._explainer = self._explaining(now.with_levels())
             self._explained = now.epoch
         return self._explainer.now()
 
@@ -346,8 +344,7 @@ class Answerers:
         now = self._materialisation
         if now.backend.program.equivalences and (self._debugged != now.epoch or not self._is_written_out):
             # Its graphs are of facts and rules, and know nothing of classes.
-            with memory_as_limit():
-                epochs = now.written_out()
+            epochs = now.written_out()
             self._make_debugger(replace(now.setting, backend=epochs.backend), epochs)
             self._is_written_out = True
         return self._debugger

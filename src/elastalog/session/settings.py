@@ -8,9 +8,10 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from elastalog.backends.watch import Watch, most_of_memory
+from elastalog.backends.watch import Watch
 from elastalog.diagnostics.arguments import require_number, require_place
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.quota import most_of_memory
 from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import MOST_EXPANSION, Allowance
 

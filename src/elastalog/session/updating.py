@@ -13,6 +13,8 @@ from elastalog.backends.protocol import ChangedWords
 from elastalog.backends.watch import Within
 from elastalog.diagnostics.arguments import require_mapping, require_one_of, wrong_kind
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, InternalError, finding, warn_of
+from elastalog.diagnostics.interrupts import uninterrupted
+from elastalog.diagnostics.quota import CURRENT, most_of_memory
 from elastalog.evaluation.changes import Changes, RelationChanges, Update
 from elastalog.evaluation.costs import Forecast
 from elastalog.evaluation.epochs import EpochRecord
@@ -21,7 +23,6 @@ from elastalog.evaluation.strategies.look_ahead import Marks
 from elastalog.evaluation.strategies.protocol import Work
 from elastalog.pipeline.files.policy import FAIL, BadRows, Mode
 from elastalog.pipeline.spark.for_sessions import make_frame
-from elastalog.program import Program
 from elastalog.provenance.fact import Fact
 from elastalog.relations.facts import Relation
 from elastalog.relations.schema import Schema
@@ -48,12 +49,16 @@ class Updates:
         self._heartbeats = heartbeats
         self.policy = policy
         self.now = now = materialisation
-        self._limits = Within(now.watch, now.timeout, on_long=now.tell_of_growth)
-        self._history = history
+        self._is_limited = now.timeout is not None or now.watch.memory != most_of_memory()
+        """Whether there are limits but those that each process has."""
+        self._on_long = now.tell_of_growth
+        self.history = history
         self._is_closed = False
         self._inserted_into: set[str] = set()
         """Relations of which it is known, or was told, that rules derive their facts beside those inserted."""
         self.listeners = Listeners()
+        self._empty: tuple[Mapping[str, Schema], dict[str, Relation]] = _NOTHING_YET
+        """Relations without facts, for changes of the schemas beside them."""
 
     def close(self) -> None:
         """There will be no further epoch."""
@@ -121,7 +126,7 @@ class Updates:
         now = self.now
         with now.asking(update.added_rules):
             wanted = update.as_update()
-            self._history.batches.refuse_other(wanted.source, wanted.batch, update.digest)
+            self.history.batches.refuse_other(wanted.source, wanted.batch, update.digest)
             now.watch.check()
             with Within(now.watch, None, on_long=now.tell_of_growth):
                 found = now.epochs.preview(wanted)
@@ -135,7 +140,7 @@ class Updates:
     def commit(self, update: Update, committed: Callable[[EpochRecord], None] | None = None) -> EpochRecord:
         """Applies an update made of words: the next epoch. `committed` is called with what is returned, also when
         Ctrl-C was held back until the commit was done and ends this call."""
-        now, history, epochs = self.now, self._history, self.now.epochs
+        now, history, epochs = self.now, self.history, self.now.epochs
         with now.lock:
             if self._is_closed:
                 raise ElastalogError.of("E0814.closed")
@@ -153,10 +158,15 @@ class Updates:
                 return record
             if update.rules is not None and update.rules.before is not now.program:
                 raise InternalError("commit", "the rules of an update were changed from a program that is gone")
-            before = epochs.number
-            INVALID_DATES.clear()  # those that questions have met
+            before = epochs.last
+            if INVALID_DATES:
+                INVALID_DATES.clear()  # those that questions have met
             try:
-                with self._limits:
+                now.watch.on_long = self._on_long
+                if self._is_limited or CURRENT.get() is not None:
+                    with now.watch.within(now.timeout):
+                        record = epochs.apply(update, heartbeats=self._heartbeats)
+                else:
                     record = epochs.apply(update, heartbeats=self._heartbeats)
                 if record.is_unchanged:
                     history.note_batch(update)
@@ -165,13 +175,18 @@ class Updates:
                     self._tell_of_derived(update, {})
                     return record
             finally:
+                now.watch.on_long = None
                 last = epochs.last
-                if epochs.number > before and last is not None:
-                    if update.rules is not None:
-                        now.follow(update.rules.after)
-                    history.add(last, update)
-                    if committed is not None:
-                        committed(last)
+                if last is not None and last is not before:
+                    try:
+                        history.add(last, update)
+                    except BaseException:  # Ctrl-C may come here, too
+                        with uninterrupted():
+                            history.add(last, update)
+                        raise
+                    finally:
+                        if committed is not None:
+                            committed(last)
             if durable is not None:
                 durable.after_commit()
             if self.listeners.functions or log.isEnabledFor(_INFO):
@@ -216,11 +231,7 @@ class Updates:
 
     def is_applied(self, source: str | None, batch: str | int | None) -> bool:
         """Whether a batch of a source has been applied before."""
-        return (source, batch_id(source, batch)) in self._history.batches
-
-    def is_made_for(self, program: Program) -> bool:
-        """Whether the store, if there is one, takes a program for its own."""
-        return self._history.is_made_for(program)
+        return (source, batch_id(source, batch)) in self.history.batches
 
     def changes_of(self, record: EpochRecord) -> Changes:
         """What an epoch changed, as relations."""
@@ -232,12 +243,14 @@ class Updates:
         return changes
 
     def _changes(self, words: ChangedWords, schemas: Mapping[str, Schema]) -> Changes:
-        return Changes(words, schemas, self.now.dictionary, make_frame)
+        if self._empty[0] is not schemas:
+            self._empty = schemas, {}
+        return Changes(words, schemas, self.now.dictionary, make_frame, self._empty[1])
 
     def changes_since(self, epoch: int) -> Changes:
         """What the epochs after one have changed together."""
         with self.now.lock:
-            return self._changes(self._history.net_changes(epoch), self.now.schemas)
+            return self._changes(self.history.net_changes(epoch), self.now.schemas)
 
 
 class Listeners:
@@ -262,6 +275,9 @@ class Listeners:
                 record.epoch, record.inserted, record.deleted, record.impact, record.seconds,
                 f" (from{origin})" if origin else "",
             )  # fmt: skip
+            for stratum in record.work.strata:
+                told = record.epoch, ", ".join(stratum.relations), stratum.how, stratum.why
+                log.info("epoch %d: %s: %s (%s)", *told)
         for function in tuple(self.functions):
             try:
                 function(changes(record))
@@ -269,6 +285,7 @@ class Listeners:
                 log.exception("%r failed when it was told of epoch %d", function, record.epoch)
 
 
+_NOTHING_YET: tuple[Mapping[str, Schema], dict[str, Relation]] = {}, {}
 _LOOKED, _FEW = 100, 3
 """Facts of a relation that are looked at to be named, and that are."""
 _INFO = logging.INFO

@@ -20,12 +20,12 @@ from secrets import token_hex
 from typing import Any
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, error
+from elastalog.diagnostics.interrupts import uninterrupted
 from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
 from elastalog.storage import errors, snapshots
 from elastalog.storage.entries import Batches, BatchNote, JournalRecord, LogEntry, ProgramChange
 from elastalog.storage.filesystem import FileEntry, FileSystem, read_checked, write_checked
-from elastalog.storage.interrupts import uninterrupted
 from elastalog.storage.journal import JournalWriter, write_empty
 from elastalog.storage.lock import WriterLock, is_held
 from elastalog.storage.manifest import (

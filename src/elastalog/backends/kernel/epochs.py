@@ -52,6 +52,10 @@ class KernelShifts:
     def _updates(self) -> KernelUpdates:
         return self._backend.updates
 
+    @property
+    def is_under_way(self) -> bool:
+        return self._updates.transaction.is_under_way
+
     def back(self, most: int | None = None, instead_of: Shift | None = None) -> Shift | None:
         """What `make` will need to go back, and forth again, once the update under way is committed."""
         done = self._updates.transaction

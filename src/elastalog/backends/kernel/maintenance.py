@@ -16,8 +16,7 @@ from elastalog.backends.kernel.evaluation import KernelEvaluation
 from elastalog.backends.kernel.levels.plan import load_operators
 from elastalog.backends.kernel.levels.scheduler import UpdateScheduler
 from elastalog.backends.kernel.store import transaction
-from elastalog.backends.kernel.store.memory import Matrix
-from elastalog.backends.kernel.store.transaction import IsExplicit, Sides, StratumDelta, Transaction
+from elastalog.backends.kernel.store.transaction import Sides, StratumDelta, Transaction
 from elastalog.backends.protocol import Procedure, Reach, Small
 from elastalog.backends.rows import are_in, distinct
 from elastalog.backends.watch import BudgetExceeded
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_NONE_DRIVEN: Final[Mapping[str, int]] = {}
+_NONE_DRIVEN: Final[Mapping[str, tuple[int, int]]] = {}
 _NONE: Final[Sides] = {}
 
 
@@ -52,7 +51,7 @@ class KernelMaintenance:
             held.annotation.is_global, held.vectors, held.crew,
         )  # fmt: skip
         self._explicit = {
-            name: place
+            name: (place, held.homes.numbers[name])
             for place, stratum in enumerate(program.strata)
             if kinds[stratum.number].is_explicit
             for name in stratum.relations
@@ -71,16 +70,18 @@ class KernelMaintenance:
             return self._reach.one_by_one()
         began = time.perf_counter()
         reach, scheduler = self._reach, self.scheduler
-        done, given = reach.done, reach.given
+        done = reach.done
         changed = done.known if done.collect is None else done.changed
-        scheduler.set_out(changed, small.derivations, 0, done.asked is not None)
-        self.normalise(_NONE_DRIVEN if done.anew else self._explicit)
-        if given:
-            for place in sorted(given):
+        scheduler.set_out(changed, small.derivations, 0, done.is_asked)
+        if done.is_asked:
+            self.normalise(_NONE_DRIVEN if done.anew else self._explicit)
+        if reach.given:
+            for place in sorted(reach.given):
                 self._give(place, small)
-        for number in small.asked:
-            if number in reach.place:
-                scheduler.bar(reach.place[number], is_reached=False)
+        if small.asked:
+            for number in small.asked:
+                if number in reach.place:
+                    scheduler.bar(reach.place[number], is_reached=False)
         done.collect = scheduler.collect
         at = scheduler.drive(self._evaluation.program.strata, small.done, began)
         if at is not None:
@@ -163,50 +164,47 @@ class KernelMaintenance:
             self._under_way = None
         self.scheduler.end()
 
-    def normalise(self, driven: Mapping[str, int] = _NONE_DRIVEN) -> None:
+    def normalise(self, driven: Mapping[str, tuple[int, int]] = _NONE_DRIVEN) -> None:
         """Finds out which explicit facts go and come in the update that has begun, and the places of their strata, if
-        that is not known. Those of relations that are `driven`, at a place without rules, do so at once: all that an
-        update means to these."""
+        that is not known. Those of relations that are `driven`, of which the place of the stratum, without rules, and
+        the number are given, do so at once: all that an update means to these."""
         reach = self._reach
         done = reach.done
-        if done.asked is None:
+        if not done.is_asked:
             return
+        done.is_asked = False
         if not driven:  # otherwise a drive has begun
             self.scheduler.begin_update()
-        (deleted, inserted, is_explicit), done.asked = done.asked, None
-        done.deleted, done.inserted = deleted, inserted
-        for side, others, is_present in ((deleted, inserted, False), (inserted, _NONE, True)):
-            if not side:
-                continue
-            found: dict[str, Matrix] = {}
-            is_as_asked = True
-            for name, asked in side.items():
-                facts = np.ascontiguousarray(asked if len(asked) == 1 else distinct(asked), WORD)
-                if name in others:
-                    facts = facts[~are_in(facts, others[name])]
-                if name not in driven:
-                    facts = self._effective(name, facts, is_explicit, is_present)
-                elif len(facts):
-                    facts = self.scheduler.change(driven[name], name, facts, is_present)
-                is_as_asked = is_as_asked and facts is asked
-                if len(facts):
-                    found[name] = facts
-            if not is_as_asked or len(found) < len(side):
-                if is_present:
-                    done.inserted = found
-                else:
-                    done.deleted = found
+        inserted = done.inserted
+        if done.deleted:
+            done.deleted = self._effective(done.deleted, inserted, driven, False)
+        if inserted:
+            done.inserted = self._effective(inserted, _NONE, driven, True)
         if done.anew:
             reach.given.update(reach.owner[name] for name in done.anew if name in reach.owner)
 
-    def _effective(self, name: str, facts: Matrix, is_explicit: IsExplicit, is_present: bool) -> Matrix:
-        """Those facts of a relation that do not come, or go, in vain. Its stratum will be told."""
-        reach = self._reach
-        if not (is_other := is_explicit(name, facts) != is_present).all():
-            facts = facts[is_other]
-        if len(facts) and name in reach.owner:
-            reach.given.add(reach.owner[name])
-        return facts
+    def _effective(self, side: Sides, others: Sides, driven: Mapping[str, tuple[int, int]], is_present: bool) -> Sides:
+        """Those facts of a side that do not come, or go, in vain: the side itself where these are all. Strata that are
+        not `driven` will be told."""
+        found = side
+        for name, asked in side.items():
+            facts = np.ascontiguousarray(asked if len(asked) == 1 else distinct(asked), WORD)
+            if name in others:
+                facts = facts[~are_in(facts, others[name])]
+            if name in driven and len(facts):
+                place, number = driven[name]
+                facts = self.scheduler.change(place, number, facts, is_present)
+            elif name not in driven:
+                reach = self._reach
+                is_other = (reach.done.is_explicit or self._held.is_explicit)(name, facts) != is_present
+                if not is_other.all():
+                    facts = facts[is_other]
+                if len(facts) and name in reach.owner:
+                    reach.given.add(reach.owner[name])
+            if facts is not asked or not len(facts):
+                rest = {other: rows for other, rows in found.items() if other != name}
+                found = {**rest, name: facts} if len(facts) else rest
+        return found
 
     def _change_explicit(self, stratum: LogicalStratum, place: int) -> None:
         """All that an update means to a stratum without rules, which is at a place: explicit facts go and come."""
@@ -214,7 +212,7 @@ class KernelMaintenance:
         for name in stratum.relations:
             for side, is_present in ((done.deleted, False), (done.inserted, True)):
                 if name in side:
-                    self.scheduler.change(place, name, side[name], is_present)
+                    self.scheduler.change(place, self._held.homes.numbers[name], side[name], is_present)
 
 
 class KernelReach:

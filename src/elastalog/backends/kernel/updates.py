@@ -18,6 +18,7 @@ from elastalog.backends.kernel.store.annotations import ABSENT, IS, MARKS, WAS
 from elastalog.backends.kernel.store.memory import STAMPS, Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.protocol import GONE, ChangedWords, Reach, StateChanges
+from elastalog.diagnostics.interrupts import uninterrupted
 from elastalog.diagnostics.quota import lifted
 from elastalog.planning.logical import GIVEN, LogicalProgram, LogicalStratum
 from elastalog.relations.facts import FactWords
@@ -59,7 +60,8 @@ class KernelUpdates:
         if given:
             deleted, inserted = ({given.get(name, name): side[name] for name in side} for side in (deleted, inserted))
         self._was_complete = self.evaluation.is_complete
-        done.asked = deleted, inserted, is_explicit or self.held.is_explicit
+        done.is_under_way = done.is_asked = True
+        done.deleted, done.inserted, done.is_explicit = deleted, inserted, is_explicit
         if anew:
             done.anew = anew
         if is_explicit is not None:
@@ -150,26 +152,40 @@ class KernelUpdates:
     # --- the end ---------------------------------------------------------------------------------------------------
 
     def commit(self) -> None:
-        """Ends the update: its state becomes that of the new epoch."""
-        held, done, evaluation = self.held, self.transaction, self.evaluation
-        self._was_complete = evaluation.is_complete
-        if evaluation.known_ranks:
-            for ranked in evaluation.known_ranks.values():
-                ranked.commit()
-        if held.vectors:
-            for vectors in held.vectors.values():
-                vectors.commit()
+        """Ends the update: its state becomes that of the new epoch. Where all of that is the work of one operator, it
+        has happened if no entry is touched any more, whatever interrupts this; otherwise Ctrl-C is held back."""
+        held, done, ranks = self.held, self.transaction, self.evaluation.known_ranks
         sparse: Sequence[KernelRelation] = ()
-        if held.annotation.is_kept:
-            sparse = held.homes.commit(done.replaced, done.shift)
+        if done.replaced or ranks or held.vectors or not held.annotation.is_kept:
+            with uninterrupted():
+                for ranked in ranks.values():
+                    ranked.commit()
+                for vectors in held.vectors.values():
+                    vectors.commit()
+                if held.annotation.is_kept:
+                    sparse = held.homes.commit(done.replaced, done.shift)
+                else:
+                    held.explicit.update({name: self.explicit_after(name) for name in done.replaced})
+                self._end()
         else:
-            for name in done.replaced:
-                held.explicit[name] = self.explicit_after(name)
+            try:
+                sparse = held.homes.commit((), done.shift)
+                self._end()
+            except BaseException:
+                with uninterrupted():
+                    if done.is_under_way and not held.homes.touched():
+                        self._end()
+                raise
+        if sparse:
+            with uninterrupted():
+                for relation in sparse:
+                    self._compact(relation)
+
+    def _end(self) -> None:
+        """There is no update under way."""
         if self.reach.given:
             self.reach.given.clear()
-        done.end()
-        for relation in sparse:
-            self._compact(relation)
+        self.transaction.end()
 
     def explicit_after(self, name: str) -> int:
         """The number of explicit facts of a relation after the update under way."""
@@ -182,7 +198,8 @@ class KernelUpdates:
     def rollback(self) -> None:
         """Ends the update: everything is as it was."""
         held, done = self.held, self.transaction
-        self.evaluation.is_complete = self._was_complete
+        if done.is_under_way:
+            self.evaluation.is_complete = self._was_complete
         self.maintenance.abandon()
         for ranked in self.evaluation.known_ranks.values():
             ranked.rollback()
@@ -197,8 +214,7 @@ class KernelUpdates:
                 transaction.rollback(relation)
                 if relation.is_sparse:
                     self._compact(relation)
-        self.reach.given.clear()
-        done.end()
+        self._end()
 
     def _compact(self, relation: KernelRelation) -> None:
         # Other supports keep row numbers from epoch to epoch.
@@ -219,7 +235,7 @@ class KernelChanges:
     def explicit(self) -> tuple[Mapping[str, Matrix], Mapping[str, Matrix]]:
         """The explicit facts that the update deletes and inserts, normalised."""
         done = self._done
-        if done.asked is not None:
+        if done.is_asked:
             self._updates.maintenance.normalise()
         if not self._updates.evaluation.program.given:
             return done.deleted, done.inserted

@@ -18,8 +18,9 @@ from dataclasses import field
 from pathlib import Path
 from typing import BinaryIO
 
-from elastalog.backends.watch import Watch, most_of_memory
+from elastalog.backends.watch import Watch
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached, finding
+from elastalog.diagnostics.quota import most_of_memory
 from elastalog.late import dataclass
 
 MOST_OF_A_PATH = 400

@@ -36,12 +36,16 @@ from elastalog.planning.logical import LogicalStratum
 from elastalog.settings import SETTINGS
 
 _DONE = layout.DONE
+_advance = stratum_update.advance
 _NUMBER = 8
 _NEVER: Final = 1 << 40
 """More facts than a delta can have."""
 
 _NOTHING = array("q", [0] * 5)
 """What was done before anything was: strata, derivations, rows, effort and touched facts, as in `Drive`."""
+
+_COUNTED: Final = len(_NOTHING) + 3
+"""Numbers of `Drive` from these on up to the rows that relations have got."""
 
 
 class Scheduled(Protocol):
@@ -116,7 +120,7 @@ class UpdateScheduler:
         )  # fmt: skip
         self._address = addressof(record)
         first = machine_drive.Drive.driven_number.offset // _NUMBER  # type: ignore[attr-defined]
-        self._counted = memoryview(record).cast("B").cast("q")[first : first + len(_NOTHING)]
+        self._counted = memoryview(record).cast("B").cast("q")[first : first + _COUNTED]
         machine = self._workspace.machine
         self._machine_at = self._workspace.address
         machine.drive, machine.is_global, machine.part = self._address, self._is_global, layout.TO_ENTER
@@ -186,20 +190,20 @@ class UpdateScheduler:
         if plan.machine is before:
             record.laid_out = laid_out
 
-    def change(self, place: int, name: str, facts: Matrix, is_present: bool) -> Matrix:
-        """Explicit facts of a relation without rules come, or go, in the stratum at a place, which need not be entered
-        for that. All its entries have changed; the strata that read it hear of it. Returns those facts that did not
-        come, or go, before."""
+    def change(self, place: int, number: int, facts: Matrix, is_present: bool) -> Matrix:
+        """Explicit facts of a relation without rules, of which the number is given, come, or go, in the stratum at a
+        place, which need not be entered for that. All its entries have changed; the strata that read it hear of it.
+        Returns those facts that did not come, or go, before."""
         if STAMPS.last != self._stamp:
             self._look_again()
-        number = self._homes.numbers[name]
         while reason := machine_drive.change(self._address, place, number, facts, is_present):
+            relation = self._relations[self._homes.names[number]]
             if reason > 0:
-                self._make_room(self._relations[name], facts)
-                continue
-            facts = facts[are_below(self._relations[name], facts, 1) != is_present]
-            if not len(facts):
-                break
+                self._make_room(relation, facts)
+            else:
+                facts = facts[are_below(relation, facts, 1) != is_present]
+                if not len(facts):
+                    break
         return facts
 
     def _make_room(self, relation: KernelRelation, facts: Matrix) -> None:
@@ -216,14 +220,17 @@ class UpdateScheduler:
         """Drives on until one stratum that is reached has been left (None), or to the place of one that is barred, or
         has cost what is allowed."""
         self._record.is_single = self._is_single = True
-        return self._advance()
-
-    def _advance(self) -> int | None:
-        """Drives on, with what the machine wishes in between."""
-        record = self._record
         if STAMPS.last != self._stamp:
             self._look_again()
-        while (reason := stratum_update.advance(self._machine_at)) != _DONE:
+        at = self._serve_until_done(_advance(self._machine_at))
+        if at is None:
+            self.collect(self.changed)
+        return at
+
+    def _serve_until_done(self, reason: int) -> int | None:
+        """Does what the machine stopped for, and drives on."""
+        record = self._record
+        while reason != _DONE:
             match reason:
                 case layout.OTHERWISE if not self._barred[record.at]:
                     self._lay_out(record.at)
@@ -239,8 +246,7 @@ class UpdateScheduler:
                         self._workspace.machine.work_allowed = UNTIL_GATHERED
                 case _:
                     self._serve(reason)
-        if record.grown:
-            self.collect(self.changed)
+            reason = _advance(self._machine_at)
         return None
 
     def is_at(self, place: int) -> bool:
@@ -267,8 +273,12 @@ class UpdateScheduler:
         time."""
         if self._is_single:
             self._record.is_single = self._is_single = False
-        at = self._advance()
-        number, derivations, rows, effort, touched = self._counted.tolist()
+        if STAMPS.last != self._stamp:
+            self._look_again()
+        at = None if (reason := _advance(self._machine_at)) == _DONE else self._serve_until_done(reason)
+        number, derivations, rows, effort, touched, _, _, grown = self._counted.tolist()
+        if grown and at is None:
+            self.collect(self.changed)
         if number:
             watch = self._watch
             watch.derivations += derivations
@@ -277,17 +287,17 @@ class UpdateScheduler:
             watch.touched += touched
             done.append((strata, self._driven[:number].tobytes(), effort, time.perf_counter() - began))
             if at is not None:
-                self._counted[:] = _NOTHING
+                self._counted[: len(_NOTHING)] = _NOTHING
         return at
 
     def count(self) -> None:
         """The watch counts what was done, but for what was touched."""
         watch = self._watch
-        _, derivations, rows, effort, _ = self._counted.tolist()
+        _, derivations, rows, effort, *_ = self._counted.tolist()
         watch.derivations += derivations
         watch.rows += rows
         watch.effort += effort
-        self._counted[:] = _NOTHING
+        self._counted[: len(_NOTHING)] = _NOTHING
 
     def check(self) -> None:
         """The stratum under way has cost what was allowed: looks at limits, and allows more."""

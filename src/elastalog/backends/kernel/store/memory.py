@@ -166,7 +166,7 @@ def lengthen(owner: object, name: str, used: int, length: int) -> None:
     if is_reserved:
         quota.take((length - former) * entry)
         if not has_room:  # both are there while one is copied
-            quota.require(used * entry, quota.LIMIT.get())
+            quota.require(used * entry, quota.process_limit())
     else:  # NumPy touches all of it
         quota.ask((length - former) * entry)
     del array  # so that no reference is left here

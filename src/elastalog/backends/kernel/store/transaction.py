@@ -9,6 +9,7 @@ the shift is used again.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
@@ -49,15 +50,17 @@ _NONE_ANEW = frozenset[str]()
 
 
 class Transaction:
-    """`asked`: the explicit facts that are to go and come, and the function that knows which are explicit, until it is
-    found out which of them do: those are `deleted` and `inserted`. `changed`: entries of finished relations that strata
-    above must hear of; `known`: those of them that have been collected. `replaced`: relations that were evaluated anew,
-    as they were, and `vectors` what was counted for them. `anew`: relations that must be. `shift`: what leads back, to
-    be filled by the commit. `is_told`: the descriptors of all `changed` relations say which entries these are;
-    `collect`, if there is one, adds those that compiled code has noted since, which most updates never ask for."""
+    """`deleted` and `inserted`: the explicit facts that go and come; as long as it `is_asked` which of them do, those
+    that are to. `is_explicit`: says which facts are explicit, None where all are here. `changed`: entries of finished
+    relations that strata above must hear of; `known`: those of them that have been collected. `replaced`: relations
+    that were evaluated anew, as they were, and `vectors` what was counted for them. `anew`: relations that must be.
+    `shift`: what leads back, to be filled by the commit. `is_told`: the descriptors of all `changed` relations say
+    which entries these are; `collect`, if there is one, adds those that compiled code has noted since, which most
+    updates never ask for."""
 
     __slots__ = (
-        "anew", "asked", "collect", "deleted", "inserted", "is_told", "known", "replaced", "shift", "vectors",
+        "anew", "collect", "deleted", "inserted", "is_asked", "is_explicit", "is_told", "is_under_way", "known",
+        "replaced", "shift", "vectors",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -68,16 +71,16 @@ class Transaction:
 
     def end(self) -> None:
         """There is no update under way."""
-        self.asked: tuple[Sides, Sides, IsExplicit] | None = None
+        self.is_asked = self.is_told = self.is_under_way = False
+        self.is_explicit: IsExplicit | None = None
+        self.collect: Callable[[dict[str, Vector]], None] | None = None
+        self.shift: Shift | None = None
         self.deleted = self.inserted = _NO_SIDE
+        self.anew = _NONE_ANEW
         if self.known:
             self.known = {}
-        self.collect: Callable[[dict[str, Vector]], None] | None = None
         if self.replaced:
             self.replaced, self.vectors = {}, {}
-        self.anew = _NONE_ANEW
-        self.shift: Shift | None = None
-        self.is_told = False
 
     @property
     def changed(self) -> dict[str, Vector]:
@@ -311,10 +314,9 @@ class Homes:
         self._make_room(SETTINGS.first_changed_words)
 
     def _make_room(self, words: int) -> None:
-        made = np.empty(-(-words // 2), np.int64)
-        place, head, room = address_of(made), made.data, 2 * len(made)
+        made = array("i", bytes(4 * words))
         # Together: Ctrl-C may come before.
-        self._listing, self._head, self._words_at, self._room = head.cast("B"), head, place, room
+        self._listing, self._words_at, self._room = made, address_of(made), words  # type: ignore[arg-type]
 
     def look_again(self) -> int:
         """Ensures that addresses are those of the present relations, and that these are laid out. Returns a number
@@ -344,7 +346,7 @@ class Homes:
         if used > self._room:
             self._make_room(2 * used)
             return self.changes(with_hidden)
-        return ListedChanges(bytes(self._listing[: 4 * used]), self.names, self._head[1])
+        return ListedChanges(self._listing[:used], self.names)
 
     def touched(self) -> list[KernelRelation]:
         """The relations that the update under way has touched."""
@@ -357,15 +359,17 @@ class Homes:
         if STAMPS.last != self._stamp:
             self.look_again()
         known = [(self.relations[name], self.relations[name].present) for name in replaced] if replaced else ()
-        most, noted = (-1, NOWHERE) if shift is None else (shift.most, shift.noted)
-        number = commit_all(self.addresses, self._fates, most, noted, SETTINGS.compact_from)
-        if shift is not None:
-            if number < 0:
+        compact_from = SETTINGS.compact_from
+        if shift is None:
+            number = commit_all(self.addresses, self._fates, -1, NOWHERE, compact_from)
+        else:
+            shift.homes = None
+            while (number := commit_all(self.addresses, self._fates, shift.most, shift.noted, compact_from)) < 0:
                 shift.noted = np.empty((3, -1 - number), np.int32)
-                number = commit_all(self.addresses, self._fates, most, shift.noted, SETTINGS.compact_from)
             shift.homes, shift.fates = self, self._fates_said[: number & 0xFFFFFFFF].tobytes()
-        for relation, present in known:
-            relation.present, relation.is_settled = present, present == relation.used
+        if known:
+            for relation, present in known:
+                relation.present, relation.is_settled = present, present == relation.used
         if number < _ONE_SPARSE:
             return ()
         fates = self._fates[: number & 0xFFFFFFFF]
