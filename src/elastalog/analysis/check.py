@@ -18,15 +18,13 @@ from elastalog.analysis.infer_types import infer_types
 from elastalog.analysis.listing import show_literal
 from elastalog.analysis.program import (
     Aggregation,
-    Apply,
     Atom,
     CheckedProgram,
-    Comparison,
-    Literal,
     Negation,
     Rule,
     Stratum,
     literals_in,
+    numbered_variable,
 )
 from elastalog.analysis.resolve_names import resolve_names
 from elastalog.analysis.stratify import stratify
@@ -102,15 +100,11 @@ def number_rules(draft: Draft, findings: Findings) -> Draft:
 def _check_numbering(typed: TypedRule, is_recursive: bool, findings: Findings) -> None:
     """Reports derivation numbers in places where the derivation would depend on its own number."""
     for literal in typed.body:
-        if is_recursive and _is_numbering(literal):
+        if is_recursive and numbered_variable(literal) is not None:
             findings.error("E0260", literal.span)
         for inner in literals_in(*literal.bodies) if type(literal) is Aggregation else ():
-            if _is_numbering(inner):
+            if numbered_variable(inner) is not None:
                 findings.error("E0261", inner.span)
-
-
-def _is_numbering(literal: Literal) -> bool:
-    return type(literal) is Comparison and type(literal.right) is Apply and literal.right.functor == "autoinc"
 
 
 def _subsumption(

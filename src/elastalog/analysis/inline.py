@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 from elastalog.analysis.declare_types import types_below
 from elastalog.analysis.findings import Findings, secondary
@@ -19,9 +19,9 @@ from elastalog.diagnostics.diagnostic import Diagnostic
 from elastalog.diagnostics.messages import quoted
 from elastalog.diagnostics.source import Span
 from elastalog.syntax import tree
+from elastalog.syntax.keywords import AUTOINC
 from elastalog.syntax.tree import nodes_of, with_parts
 
-AUTOINC: Final = "autoinc"
 _Rule = tuple[tree.Atom, tree.Body]
 
 

@@ -16,6 +16,7 @@ from elastalog.analysis.values import Structured
 from elastalog.diagnostics.messages import quoted
 from elastalog.diagnostics.source import Source, Span
 from elastalog.late import dataclass
+from elastalog.syntax.keywords import AUTOINC
 from elastalog.syntax.tree import nodes_of
 
 Value: TypeAlias = int | float | str | Structured
@@ -397,3 +398,12 @@ def atoms_in(body: Iterable[Literal]) -> Iterator[Atom]:
 def inner_atoms(literal: Literal) -> Iterator[Atom]:
     """The atoms that a literal negates, or that are inside it."""
     return iter(()) if type(literal) is Atom else nodes_of(Atom, literal)
+
+
+def numbered_variable(literal: Literal) -> Variable | None:
+    """The variable of a literal `variable = autoinc()`; None for any other."""
+    if isinstance(literal, Comparison) and isinstance(literal.left, Variable):
+        right = literal.right
+        if isinstance(right, Apply) and right.functor == AUTOINC:
+            return literal.left
+    return None

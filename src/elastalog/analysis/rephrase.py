@@ -14,6 +14,7 @@ from elastalog.analysis.query import constant
 from elastalog.analysis.variables import given_by, substitute, variables_of
 from elastalog.diagnostics.source import Source
 from elastalog.syntax import tree
+from elastalog.syntax.keywords import AUTOINC
 from elastalog.syntax.tree import mapped, nodes_of
 
 
@@ -101,7 +102,7 @@ def _with_names_for_numbers(rule: tree.Clause) -> tuple[tree.Clause, frozenset[s
     names: list[str] = []
 
     def named(node: object) -> object:
-        if not isinstance(node, tree.Call) or node.functor != "autoinc":
+        if not isinstance(node, tree.Call) or node.functor != AUTOINC:
             return node
         names.append(f"{stem}number_{len(names)}")
         return tree.Variable(names[-1], node.span)

@@ -38,13 +38,13 @@ from elastalog.analysis.program import (
     Wildcard,
     inner_atoms,
     names_of,
+    numbered_variable,
     variables_in,
 )
 from elastalog.analysis.stratify import collect_dependencies, needed_for
 from elastalog.analysis.subsumptions import MARK
 from elastalog.late import dataclass
 from elastalog.planning.logical import HIDDEN
-from elastalog.planning.lower_literals import numbered_variable
 
 Pattern = tuple[int, ...]
 """Columns, ascending. None of them: a relation is computed whole."""

@@ -25,6 +25,7 @@ from typing import Any, TypeAlias
 
 from elastalog.analysis.program import Apply, Base, CheckedProgram, Constant, Expression, Literal, Rule
 from elastalog.late import dataclass
+from elastalog.syntax.keywords import AUTOINC
 from elastalog.syntax.tree import nodes_of
 
 Term: TypeAlias = str | Constant | None
@@ -43,9 +44,6 @@ GUARD = HIDDEN + "rule."
 
 LINKS = HIDDEN + "links."
 """What the name of a hidden relation starts with whose facts are the links of a rule (see `ranked`)."""
-
-AUTOINC = "autoinc"
-"""The functor that numbers the derivations of a rule, and the operator of the hidden relation that has the numbers."""
 
 
 def classes_of(equivalence: str) -> str:

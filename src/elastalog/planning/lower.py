@@ -12,14 +12,15 @@ from itertools import count
 from typing import Any
 
 from elastalog.analysis import program as checked
-from elastalog.analysis.program import Base, CheckedProgram, Constant, Rule, Variable
+from elastalog.analysis.program import Base, CheckedProgram, Constant, Rule, Variable, numbered_variable
 from elastalog.analysis.subsumptions import MARK
 from elastalog.planning import logical
 from elastalog.planning.equivalences import kept_as_classes, told_apart
 from elastalog.planning.goals import bases_of, grounded, names_in, variables_in
 from elastalog.planning.lower_aggregates import Alternative, lower_body
-from elastalog.planning.lower_literals import ZERO, Lowering, Needed, numbered_variable
+from elastalog.planning.lower_literals import ZERO, Lowering, Needed
 from elastalog.planning.ranked import NotRanked, ranked_of
+from elastalog.syntax.keywords import AUTOINC
 
 
 def lower(
@@ -178,10 +179,8 @@ def _numbers(
     guard = lowering.guard(rule)
     clauses = [lowering.clause(derivations, terms, (*goals, *guard)) for goals in conjunctions]
     lowering.add_stratum((derivations,), clauses)
-    name = f"{logical.HIDDEN}{logical.AUTOINC}.{label}"
+    name = f"{logical.HIDDEN}{AUTOINC}.{label}"
     lowering.hidden(name, (*bases, Base.NUMBER), rule.number, is_flat=True)
-    numbering = logical.AggregateRule(
-        name, derivations, len(bases), logical.AUTOINC, None, Base.NUMBER, Base.NUMBER, rule
-    )
+    numbering = logical.AggregateRule(name, derivations, len(bases), AUTOINC, None, Base.NUMBER, Base.NUMBER, rule)
     lowering.add_stratum((name,), aggregate=numbering)
     return logical.Scan(name, (*terms, variable.name))

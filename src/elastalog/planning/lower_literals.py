@@ -7,7 +7,7 @@ from typing import Any, assert_never
 
 from elastalog.analysis import program as checked
 from elastalog.analysis.negation import may_lack_value
-from elastalog.analysis.program import Apply, Base, CheckedProgram, Constant, Rule, Variable
+from elastalog.analysis.program import Apply, Base, CheckedProgram, Constant, Rule, Variable, numbered_variable
 from elastalog.analysis.subsumptions import MARK
 from elastalog.diagnostics.source import Span
 from elastalog.late import dataclass
@@ -226,12 +226,3 @@ def _without_value(computed: list[logical.Goal]) -> list[list[logical.Goal]]:
         for i, test in enumerate(computed)
         if isinstance(test, logical.Test) and may_lack_value(test.right)
     ]
-
-
-def numbered_variable(literal: checked.Literal) -> Variable | None:
-    """The variable of a literal `variable = autoinc()`; None for any other."""
-    if isinstance(literal, checked.Comparison) and isinstance(literal.left, Variable):
-        right = literal.right
-        if isinstance(right, Apply) and right.functor == logical.AUTOINC:
-            return literal.left
-    return None

@@ -21,7 +21,9 @@ TEXT_TESTS = CONSTRAINTS | ENDS
 COMPARISONS = frozenset({"=", "!=", "<", "<=", ">", ">="})
 NOT = "not "
 """What the operator of a negated comparison begins with, `not <`; programs write `!(x < y)`."""
-RESERVED = FUNCTORS | AGGREGATES | CONSTRAINTS | {"true", "false", "nil", "as", "autoinc"}
+AUTOINC = "autoinc"
+"""The functor that numbers the derivations of a rule."""
+RESERVED = FUNCTORS | AGGREGATES | CONSTRAINTS | {"true", "false", "nil", "as", AUTOINC}
 """Words that cannot name a relation or a variable."""
 
 PRECEDENCE = {
