@@ -381,7 +381,7 @@ def test_a_state_in_which_rules_have_no_end_is_given_up(strategy: str, monkeypat
         before = facts_of(db)
         began = time.monotonic()
         found = db.suggest(missing=["at(2)"], candidates=["step(-3)", "start(2)"], time_limit=4.0)
-        assert time.monotonic() - began < 5.5  # a graph, and states, without end do not add up
+        assert time.monotonic() - began < 7.5  # a graph, and states, without end do not add up
         assert [str(element) for element in found.elements] == ["-start(2)"]
         with refused("E1006"):
             db.suggest(missing=["at(2)"], candidates=["step(-3)"], time_limit=0.5)

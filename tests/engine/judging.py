@@ -57,6 +57,15 @@ def distinct(facts: Iterable[tuple[Any, ...]]) -> set[tuple[Any, ...]]:
     return set(found)
 
 
+def sides_of(changes: elastalog.Changes) -> dict[str, tuple[Any, Any]]:
+    """The facts inserted and deleted, by relation that changed."""
+    return {name: (distinct(changes[name].inserted), distinct(changes[name].deleted)) for name in changes}
+
+
+def difference(before: Facts, after: Facts) -> dict[str, tuple[Any, Any]]:
+    return {n: (after[n] - before[n], before[n] - after[n]) for n in after if after[n] != before[n]}
+
+
 def levels_of(db: Session) -> Levels:
     """Level and count of every fact of a session."""
     found: Levels = {}
@@ -120,9 +129,7 @@ class Followed:
         changes = self.db.apply(inserted, deleted)
         self.explicit = Update(dict(deleted), dict(inserted)).apply_to(self.explicit)
         if self.look:
-            after = facts_of(self.db)
-            told = {name: (distinct(changes[name].inserted), distinct(changes[name].deleted)) for name in changes}
-            assert told == {n: (after[n] - before[n], before[n] - after[n]) for n in after if after[n] != before[n]}
+            assert sides_of(changes) == difference(before, facts_of(self.db))
             self.look(self.db, self.explicit)
         return changes
 

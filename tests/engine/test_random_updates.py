@@ -15,14 +15,14 @@ from elastalog.session import Session
 from tests.engine.judging import (
     BOMB,
     LEVEL_KINDS,
-    Facts,
     Kind,
-    comparable,
+    difference,
     facts_of,
     judge,
     least_budget,
     levels_of,
     rules_text,
+    sides_of,
     with_bomb,
 )
 from tests.generators.choices import SeededChoices, pick
@@ -85,17 +85,7 @@ def apply(db: Session, update: Update, choice: Random) -> dict[str, tuple[Any, A
                     pending.delete(name, [fact])
         changes = pending.changes
     assert changes.impact == sum(len(changes[name]) for name in db)
-    return {name: (as_set(changes[name].inserted), as_set(changes[name].deleted)) for name in changes}
-
-
-def as_set(facts: Any) -> set[tuple[Any, ...]]:
-    found = list(map(comparable, facts))
-    assert len(found) == len(set(found))
-    return set(found)
-
-
-def difference(before: Facts, after: Facts) -> dict[str, tuple[Any, Any]]:
-    return {n: (after[n] - before[n], before[n] - after[n]) for n in after if after[n] != before[n]}
+    return sides_of(changes)
 
 
 def fail(db: Session, update: Update, choice: Random) -> None:

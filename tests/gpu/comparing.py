@@ -6,13 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 import elastalog
-from tests.engine.judging import comparable
+from tests.engine.judging import state_of
 from tests.generators.seeded import seeded_case
-
-
-def state(db: Any, annotations: bool = True) -> dict[str, list[tuple[Any, ...]]]:
-    tables = {name: db[name].to_arrow(annotations=annotations).to_pylist() for name in db}
-    return {name: sorted((comparable(tuple(row.values())) for row in rows), key=repr) for name, rows in tables.items()}
 
 
 def compare_random(seeds: Iterable[int], engine: str, strategy: str, **options: Any) -> None:
@@ -27,5 +22,5 @@ def compare_random(seeds: Iterable[int], engine: str, strategy: str, **options: 
             if update is not None:
                 for db in both:
                     db.apply(inserted=update.inserted, deleted=update.deleted)
-            here, there = (state(db, strategy == "elastic") for db in both)
+            here, there = (state_of(db) for db in both)
             assert here == there, (seed, update)

@@ -13,8 +13,7 @@ import elastalog
 from elastalog.backends.gpu import found, place
 from elastalog.program import Program
 from elastalog.settings import SETTINGS
-from tests.engine.judging import judge
-from tests.gpu.comparing import state
+from tests.engine.judging import judge, state_of
 from tests.gpu.conftest import Claims
 
 NEVER = 1 << 60
@@ -78,12 +77,12 @@ def test_as_the_kernel_and_as_defined(
         here, there = (
             elastalog.open(program, facts=facts, engine=engine, levels=levels) for engine in ("local", "gpu")
         )
-        assert state(there) == state(here), seed
+        assert state_of(there) == state_of(here), seed
         if seed < 3:
             judge(there, program.tree, {name: set(rows) for name, rows in facts.items()}, levels)
         for db in (here, there):
             db.apply({"next": [(0, 5)]}, {"sale": facts["sale"][:2]})
-        assert state(there) == state(here), seed
+        assert state_of(there) == state_of(here), seed
     assert _folds(caplog) > 60
 
 
@@ -100,7 +99,7 @@ def test_values_that_need_a_table_are_folded_by_the_kernel(caplog: pytest.LogCap
     for seed in range(3):
         facts = _facts(seed, WIDE)
         here, there = (elastalog.open(PROGRAM, facts=facts, engine=engine) for engine in ("local", "gpu"))
-        assert state(there) == state(here)
+        assert state_of(there) == state_of(here)
     assert any("beyond 30 bits" in record.getMessage() for record in caplog.records)
     assert _folds(caplog)  # counts look at no values
 
@@ -164,13 +163,13 @@ def test_without_room_the_kernel_folds(
     r(a, s, k) :- sale(a, _, _), s = sum x : { sale(a, _, x) }, k = count : { sale(a, _, _) }.
     """
     facts = {"sale": [(n % 3, n, n * n) for n in range(12)]}
-    expected = state(elastalog.open(program, facts=facts, engine="local", levels=levels))
+    expected = state_of(elastalog.open(program, facts=facts, engine="local", levels=levels))
     monkeypatch.setattr(found, "PIECE", 4)
     elastalog.open(program, facts=facts, engine="gpu", levels=levels)
     every = claims.number
     caplog.set_level(logging.INFO, "elastalog.placement")
     for _ in claims.each():
-        assert state(elastalog.open(program, facts=facts, engine="gpu", levels=levels)) == expected
+        assert state_of(elastalog.open(program, facts=facts, engine="gpu", levels=levels)) == expected
     assert sum("has no room" in record.getMessage() for record in caplog.records) == every > 20
     assert 0 < _folds(caplog) <= 2 * every
 

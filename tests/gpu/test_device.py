@@ -1,23 +1,15 @@
-"""The module that runs on devices, on one that is emulated: its arrays are those of NumPy, and programs give the facts,
-levels and counts of the kernel."""
+"""The module that runs on devices, on one that is emulated: its arrays are those of NumPy."""
 
 from __future__ import annotations
 
-import logging
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-import elastalog
-from elastalog.backends.gpu import found, fused, place
+from elastalog.backends.gpu import fused
 from elastalog.backends.gpu.arrays import Arrays
 from elastalog.backends.gpu.device_arrays import SMALL, TILE, distinct
-from elastalog.settings import SETTINGS
-from tests.gpu.comparing import compare_random, state
-from tests.gpu.conftest import Claims
-from tests.gpu.test_engine import CLOSURE, CYCLE, FOLDERS, NEVER
 
 
 @pytest.mark.parametrize("size", [0, 1, 2, 33, SMALL, SMALL + 1, TILE + 1, 9_000])
@@ -88,54 +80,3 @@ def test_rows_of_many_columns(emulated: Arrays) -> None:
         assert column.get().tolist() == (rows[:, n % 16] - 1).tolist()
     (matrix,) = fused.unpacked(module, columns, is_matrix=True)
     assert matrix.get()[:, 16:].tolist() == (rows[:, :4] - 1).tolist()
-
-
-@pytest.fixture(params=[(NEVER, 1 << 20), (2, 3)], ids=["to the end", "handed over, small chunks"])
-def sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    patience, chunk = request.param
-    monkeypatch.setattr(found, "PIECE", chunk)
-    monkeypatch.setattr(SETTINGS, "device_patience", patience)
-    monkeypatch.setattr(place, "CHUNK", chunk)
-
-
-@pytest.mark.usefixtures("sizes", "emulated")
-@pytest.mark.parametrize("folder", FOLDERS[::6], ids=lambda folder: folder.name)
-def test_programs(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO, "elastalog.placement")
-    facts = folder / "facts" if (folder / "facts").is_dir() else None
-    there = elastalog.open(folder / "program.dl", facts=facts, engine="gpu")
-    assert state(there) == state(elastalog.open(folder / "program.dl", facts=facts, engine="local"))
-    assert not any("on NumPy" in record.getMessage() for record in caplog.records)
-
-
-@pytest.mark.usefixtures("sizes", "emulated")
-@pytest.mark.parametrize(("strategy", "levels"), [("elastic", "local"), ("recompute", "local"), ("elastic", "global")])
-def test_random_programs_and_updates(strategy: str, levels: str) -> None:
-    compare_random(range(3), "gpu", strategy, levels=levels)
-
-
-@pytest.mark.usefixtures("emulated")
-def test_rows_that_need_several_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SETTINGS, "device_patience", NEVER)
-    program = """
-    .decl e, p(a: number, b: number, c: number, d: number)
-    p(a, b, c, d) :- e(a, b, c, d).
-    p(a, b, c, d + 1) :- p(x, b, c, d), e(a, x, _, _), d < 1000000003.
-    """
-    rng = np.random.default_rng(7)
-    facts = [tuple(int(n) for n in row) for row in rng.integers(-(1 << 29), 1 << 29, (60, 4)).tolist()]
-    facts += [(a % 7, a % 5, b, 1_000_000_000) for a, b, _, _ in facts]
-    here = elastalog.open(program, facts={"e": facts}, engine="local")
-    there = elastalog.open(program, facts={"e": facts}, engine="gpu")
-    assert state(there) == state(here)
-    assert len(there["p"]) > len(facts)
-
-
-@pytest.mark.usefixtures("emulated")
-def test_without_room_the_kernel_takes_over(claims: Claims, monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = state(elastalog.open(CLOSURE, facts=CYCLE, engine="local"))
-    monkeypatch.setattr(SETTINGS, "device_patience", NEVER)
-    monkeypatch.setattr(found, "PIECE", 20)
-    elastalog.open(CLOSURE, facts=CYCLE, engine="gpu")
-    for _ in claims.each():
-        assert state(elastalog.open(CLOSURE, facts=CYCLE, engine="gpu")) == expected

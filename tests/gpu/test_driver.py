@@ -11,7 +11,7 @@ import elastalog
 from elastalog.backends.gpu import driver, starting
 from elastalog.backends.gpu.driver import DeviceError
 from elastalog.jit import objects
-from tests.gpu.comparing import state
+from tests.engine.judging import state_of
 from tests.gpu.test_engine import CLOSURE, CYCLE
 
 
@@ -64,7 +64,7 @@ def _no_library(name: str) -> None:
 def test_a_device_that_cannot_be_started_is_none(
     engine: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    expected = state(elastalog.open(CLOSURE, facts=CYCLE, engine="local"))
+    expected = state_of(elastalog.open(CLOSURE, facts=CYCLE, engine="local"))
     for name in ("_thread", "_driver"):
         monkeypatch.setattr(starting, name, None)
     monkeypatch.setattr(starting, "_has_signs", lambda: True)
@@ -74,7 +74,7 @@ def test_a_device_that_cannot_be_started_is_none(
     if engine == "auto":
         starting.begin()
         assert starting.started() is None
-    assert state(elastalog.open(CLOSURE, facts=CYCLE, engine=engine)) == expected
+    assert state_of(elastalog.open(CLOSURE, facts=CYCLE, engine=engine)) == expected
     warnings = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
     assert len(warnings) == (engine == "gpu")
     assert any("the GPU cannot be used: libnothing" in record.getMessage() for record in caplog.records)

@@ -1,4 +1,5 @@
-"""`engine="gpu"` gives the facts, levels and counts that the kernel gives; here on NumPy, which runs the same code."""
+"""`engine="gpu"` gives the facts, levels and counts that the kernel gives: on NumPy, which runs the same code, and on a
+device that is emulated."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ from elastalog.backends.gpu import arrays, found, place, rounds
 from elastalog.planning.lower import lower
 from elastalog.settings import SETTINGS
 from tests.closures import CLOSURE
-from tests.gpu.comparing import compare_random, state
+from tests.engine.judging import state_of
+from tests.gpu.comparing import compare_random
 from tests.gpu.conftest import Claims
 
 PROGRAMS = Path(__file__).parent.parent / "programs"
@@ -29,13 +31,29 @@ def sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(place, "CHUNK", chunk)
 
 
+@pytest.fixture(params=["NumPy", "emulated"])
+def device(request: pytest.FixtureRequest) -> str:
+    """Where programs run."""
+    if request.param == "emulated":
+        request.getfixturevalue("emulated")
+    return str(request.param)
+
+
+@pytest.mark.usefixtures("sizes", "emulated")
+@pytest.mark.parametrize("folder", FOLDERS[::6], ids=lambda folder: folder.name)
+def test_program_folders_on_a_device(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "elastalog.placement")
+    test_program_folders(folder)
+    assert not any("on NumPy" in record.getMessage() for record in caplog.records)
+
+
 @pytest.mark.usefixtures("sizes")
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 def test_program_folders(folder: Path) -> None:
     facts = folder / "facts" if (folder / "facts").is_dir() else None
     here = elastalog.open(folder / "program.dl", facts=facts, engine="local")
     there = elastalog.open(folder / "program.dl", facts=facts, engine="gpu")
-    assert state(there) == state(here)
+    assert state_of(there) == state_of(here)
 
 
 @pytest.mark.usefixtures("sizes")
@@ -48,7 +66,7 @@ def test_program_folders_with_global_levels(folder: Path, caplog: pytest.LogCapt
         return  # choices, subsumption and `.limitsize` have local levels only
     caplog.set_level(logging.INFO, "elastalog.placement")
     there = elastalog.open(folder / "program.dl", facts=facts, engine="gpu", levels="global")
-    assert state(there) == state(here)
+    assert state_of(there) == state_of(here)
     derives = any(stratum.clauses for stratum in lower(there.program.checked).strata)
     assert (
         any("on NumPy" in record.getMessage() or "on the GPU" in record.getMessage() for record in caplog.records)
@@ -58,10 +76,11 @@ def test_program_folders_with_global_levels(folder: Path, caplog: pytest.LogCapt
 
 @pytest.mark.usefixtures("sizes")
 @pytest.mark.parametrize(("strategy", "levels"), [("elastic", "local"), ("recompute", "local"), ("elastic", "global")])
-def test_random_programs_and_updates(strategy: str, levels: str) -> None:
-    compare_random(range(15), "gpu", strategy, levels=levels)
+def test_random_programs_and_updates(strategy: str, levels: str, device: str) -> None:
+    compare_random(range(3 if device == "emulated" else 15), "gpu", strategy, levels=levels)
 
 
+@pytest.mark.usefixtures("device")
 def test_rows_that_need_several_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SETTINGS, "device_patience", NEVER)
     program = """
@@ -74,18 +93,19 @@ def test_rows_that_need_several_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     facts += [(a % 7, a % 5, b, c, 1_000_000_000) for a, b, c, _, _ in facts]
     here = elastalog.open(program, facts={"e": facts}, engine="local")
     there = elastalog.open(program, facts={"e": facts}, engine="gpu")
-    assert state(there) == state(here)
+    assert state_of(there) == state_of(here)
     assert len(there["p"]) > len(facts)
 
 
 CYCLE = {"edge": [(n, (n + 1) % 9) for n in range(9)]}
 
 
+@pytest.mark.usefixtures("device")
 def test_without_room_the_kernel_takes_over(
     claims: Claims, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """At every place where memory is asked for."""
-    expected = state(elastalog.open(CLOSURE, facts=CYCLE, engine="local"))
+    expected = state_of(elastalog.open(CLOSURE, facts=CYCLE, engine="local"))
     monkeypatch.setattr(SETTINGS, "device_patience", NEVER)
     monkeypatch.setattr(found, "PIECE", 20)
     elastalog.open(CLOSURE, facts=CYCLE, engine="gpu")
@@ -93,7 +113,7 @@ def test_without_room_the_kernel_takes_over(
     assert every > 20
     caplog.set_level(logging.INFO, "elastalog.placement")
     for _ in claims.each():
-        assert state(elastalog.open(CLOSURE, facts=CYCLE, engine="gpu")) == expected
+        assert state_of(elastalog.open(CLOSURE, facts=CYCLE, engine="gpu")) == expected
     assert sum("has no room" in record.getMessage() for record in caplog.records) == every
 
 
@@ -122,12 +142,12 @@ def test_what_a_stratum_leaves_there_is_not_sent_again(monkeypatch: pytest.Monke
     send = arrays.Carrier.send
     monkeypatch.setattr(arrays.Carrier, "send", lambda self, array: sent.append(len(array)) or send(self, array))
     there = elastalog.open(STRATA, facts=facts, engine="gpu")
-    assert state(there) == state(here)
+    assert state_of(there) == state_of(here)
     assert len(there["path"]) == len(there["both"]) == 1600
     assert max(sent) == 80 if patience else 1520 <= max(sent) < 1600
     for side in (there, here):  # a stratum that is evaluated anew in an update sees what is there then
         side.apply(deleted={"edge": [(3, 4)]}, inserted={"road": [(200, 201)]})
-    assert state(there) == state(here)
+    assert state_of(there) == state_of(here)
 
 
 def test_it_says_that_there_is_no_gpu(caplog: pytest.LogCaptureFixture) -> None:
@@ -151,7 +171,7 @@ def test_what_is_computed_from_texts_is_computed_here(monkeypatch: pytest.Monkey
     """
     facts = {"word": [("a",), ("stop",), ("ab",)]}
     here = elastalog.open(program, facts=facts, engine="local")
-    assert state(elastalog.open(program, facts=facts, engine="gpu")) == state(here)
+    assert state_of(elastalog.open(program, facts=facts, engine="gpu")) == state_of(here)
 
 
 def test_what_it_cost_is_in_the_statistics(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,8 @@ from elastalog.backends.kernel.bootstrap.handover import SoFar
 from elastalog.planning.lower import lower
 from elastalog.program import Program
 from elastalog.settings import SETTINGS
-from tests.gpu.comparing import compare_random, state
+from tests.engine.judging import state_of
+from tests.gpu.comparing import compare_random
 from tests.gpu.test_engine import CLOSURE, NEVER
 
 CHAIN = {"edge": [(n, n + 1) for n in range(60)]}
@@ -44,11 +45,11 @@ def test_what_goes_on_there_is_the_same(
     caplog.set_level(logging.INFO, "elastalog.placement")
     compare_random(range(4), "auto", strategy)
     both = [elastalog.open(CLOSURE, facts=CHAIN, engine=engine, strategy=strategy) for engine in ("local", "auto")]
-    assert state(both[0]) == state(both[1])
+    assert state_of(both[0]) == state_of(both[1])
     assert any("on the GPU after" in record.getMessage() for record in caplog.records)
     for db in both:
         db.apply({}, {"edge": [(30, 31)]})
-    assert state(both[0]) == state(both[1])
+    assert state_of(both[0]) == state_of(both[1])
 
 
 @pytest.mark.usefixtures("eager")
@@ -67,7 +68,7 @@ def test_a_later_session_begins_here_in_one_call_and_what_gets_large_goes_on_the
         edges = {"edge": [(node, first + (node + 1) % nodes) for node in range(nodes)]}
         db = elastalog.open(program, facts=edges, engine="auto")
         assert len(calls) == number
-        assert state(db) == state(elastalog.open(CLOSURE, facts=edges, engine="local"))
+        assert state_of(db) == state_of(elastalog.open(CLOSURE, facts=edges, engine="local"))
         goes_on = any("on the GPU after" in record.getMessage() for record in caplog.records)
         assert goes_on == (nodes == 90 and number > 0)
         assert {one.where for one in db.statistics().places} == {"gpu" if goes_on else "kernel"}
@@ -76,9 +77,9 @@ def test_a_later_session_begins_here_in_one_call_and_what_gets_large_goes_on_the
 @pytest.mark.usefixtures("eager")
 def test_what_fails_there_goes_on_here(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "elastalog.placement")
-    expected = state(elastalog.open(CLOSURE, facts=CHAIN, engine="local"))
+    expected = state_of(elastalog.open(CLOSURE, facts=CHAIN, engine="local"))
     limits = elastalog.Limits(device_memory=100)
-    assert state(elastalog.open(CLOSURE, facts=CHAIN, engine="auto", limits=limits)) == expected
+    assert state_of(elastalog.open(CLOSURE, facts=CHAIN, engine="auto", limits=limits)) == expected
     assert sum("has no room" in record.getMessage() for record in caplog.records) == 1
 
 
@@ -185,9 +186,9 @@ def test_what_is_large_from_the_start_goes_there_at_once_and_what_was_seen_early
         given = facts if isinstance(facts, dict) else {"edge": facts}
         monkeypatch.setattr(SETTINGS, "device_at_once_from", least)
         monkeypatch.setattr(SETTINGS, "device_most_variants", variants)
-        expected = state(elastalog.open(CLOSURE, facts=given, engine="local"))
+        expected = state_of(elastalog.open(CLOSURE, facts=given, engine="local"))
         caplog.clear()
-        assert state(elastalog.open(CLOSURE, facts=given, engine="auto")) == expected
+        assert state_of(elastalog.open(CLOSURE, facts=given, engine="auto")) == expected
         assert where in next(record.getMessage() for record in caplog.records if "(path)" in record.getMessage())
     early = SoFar(0.127, 171_659, 131_659, 0.121, 3, True, 45_938, 45_938, 184_949)  # points-to, done 0.05 s later
     assert not forecast.forecast(early, 4).is_better_there()

@@ -18,6 +18,7 @@ from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.evaluation.costs import Budget
 from elastalog.settings import SETTINGS
 from tests.engine.judging import Kind, follow, followed, is_as_anew, levels_of
+from tests.forcing import forced
 from tests.generators.seeded import seeded_case
 
 CLOSURE = """
@@ -332,15 +333,12 @@ def test_wherever_it_leaves_off(
         make_index(made, *arguments)
         made.pool = np.empty(1, np.int32)
 
-    monkeypatch.setattr(SETTINGS, "work_between_checks", 1)
-    monkeypatch.setattr(SETTINGS, "first_rows", 1)
-    monkeypatch.setattr(SETTINGS, "spare_counts", 1)
-    monkeypatch.setattr(SETTINGS, "first_changes", 1)
     monkeypatch.setattr(Workspace, "__init__", small_workspace)
     monkeypatch.setattr(KernelRelation, "__init__", small_relation)
     monkeypatch.setattr(Index, "__init__", small_index)
-    for seed in range(30):
-        follow(*seeded_case(seed), levels, strategy=strategy, budget=budget, engine="local")
+    with forced(work_between_checks=1, first_rows=1, spare_counts=1, first_changes=1):
+        for seed in range(30):
+            follow(*seeded_case(seed), levels, strategy=strategy, budget=budget, engine="local")
     expected = {*range(layout.DONE, layout.CHECK + 1), layout.NO_LISTS, layout.OTHERWISE}
     of_kind = {layout.NO_COUNTS} if strategy == "dense" else set()
     assert set(reasons.seen) == expected | of_kind

@@ -13,6 +13,7 @@ from elastalog.evaluation.strategies import STRATEGIES, dred
 from elastalog.evaluation.strategies.look_ahead import LEAST_SAVING, Marking, Marks, MarksChoice
 from tests.closures import CLOSURE
 from tests.closures import RIGHT_CLOSURE as PATHS
+from tests.engine.judging import follow, followed
 from tests.generators.construction import Features
 from tests.generators.seeded import seeded_case
 from tests.generators.updates import Update
@@ -65,15 +66,11 @@ def test_dred_over_deletes_the_same_facts_with_marks(monkeypatch: pytest.MonkeyP
 def test_an_announced_update_need_not_come(strategy: str, marks: str) -> None:
     for seed in SEEDS:
         program, updates = seeded_case(seed, most_updates=6)
-        with (
-            elastalog.open(program.text, program.facts, strategy=strategy) as db,
-            elastalog.open(program.text, program.facts, strategy="recompute") as plain,
-        ):
+        with followed(program.text, program.facts, explicit=program.explicit, strategy=strategy) as session:
             for number, update in enumerate(updates):
-                db.engine.announce(pending(db, updates[(number * 3 + seed) % len(updates)]), marks)
-                pending(db, update).commit()
-                pending(plain, update).commit()
-                assert contents(db, program.schemas) == contents(plain, program.schemas), seed
+                other = updates[(number * 3 + seed) % len(updates)]
+                session.db.engine.announce(pending(session.db, other), marks)
+                session.apply(update.inserted, update.deleted)
 
 
 @pytest.mark.parametrize("strategy", ["bf", "bfc", "dred"])
@@ -89,15 +86,7 @@ def test_any_facts_may_be_marked(strategy: str, monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(Marking, "candidates", everything)
     for seed in SEEDS:
-        program, updates = seeded_case(seed)
-        with (
-            elastalog.open(program.text, program.facts, strategy=strategy) as db,
-            elastalog.open(program.text, program.facts, strategy="recompute") as plain,
-        ):
-            for update in updates:
-                pending(db, update).commit()
-                pending(plain, update).commit()
-                assert contents(db, program.schemas) == contents(plain, program.schemas), seed
+        follow(*seeded_case(seed), strategy=strategy, is_annotated=False)
 
 
 ONE_WAY = (
@@ -292,18 +281,15 @@ def test_results_do_not_depend_on_it(strategy: str) -> None:
     random = Random(3)
     every = [(x, y) for x in range(40) for y in range(x + 1, min(x + 4, 40))]
     edges = set(every)
-    updates = []
+    updates: list[Update] = []
     for _ in range(24):
-        some = random.sample(every, 4)
-        updates.append(([edge for edge in some if edge not in edges], [edge for edge in some if edge in edges]))
-        edges = (edges | set(updates[-1][0])) - set(updates[-1][1])
+        some = set(random.sample(every, 4))
+        updates.append(Update({"edge": sorted(some & edges)}, {"edge": sorted(some - edges)}))
+        edges ^= some
     with elastalog.open(CLOSURE, {"edge": every}, strategy=strategy) as db:
-        for number, (come, go) in enumerate(updates):
-            if number + 1 < len(updates):
-                upcoming = db.update()
-                upcoming.insert("edge", updates[number + 1][0])
-                upcoming.delete("edge", updates[number + 1][1])
-                db.engine.announce(upcoming, "auto")
-            db.apply({"edge": come}, {"edge": go})
+        for update, upcoming in zip(updates, [*updates[1:], None], strict=True):
+            if upcoming is not None:
+                db.engine.announce(pending(db, upcoming), "auto")
+            db.apply(update.inserted, update.deleted)
         with elastalog.open(CLOSURE, {"edge": sorted(edges)}) as fresh:
             assert set(db["path"]) == set(fresh["path"])
