@@ -8,12 +8,9 @@ import numpy as np
 
 import elastalog
 from elastalog.backends.protocol import ListedChanges, impact_of
+from tests import closures
 
-CLOSURE = """
-.decl edge, path(x: number, y: number)
-path(x, y) :- edge(x, y).
-path(x, z) :- path(x, y), edge(y, z).
-.decl far(x: number, y: number, z: number)
+CLOSURE = f"""{closures.CLOSURE}.decl far(x: number, y: number, z: number)
 far(x, y, z) :- path(x, y), path(y, z), x != z.
 """
 

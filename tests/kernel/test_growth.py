@@ -16,6 +16,13 @@ from tests.generators.seeded import seeded_case
 from tests.reference.cases import parse_accepted
 from tests.reference.levels import levels
 
+REACH = """
+.decl edge(x: number, y: number)
+.decl reach(x: number)
+reach(0).
+reach(y) :- reach(x), edge(x, y).
+"""
+
 
 @pytest.fixture
 def reasons(monkeypatch: pytest.MonkeyPatch) -> Counter[int]:
@@ -67,13 +74,7 @@ def test_a_chain_with_a_broad_middle(reasons: Counter[int]) -> None:
     chain = [(i, i + 1) for i in range(300)]
     broad = [(300, 1000 + i) for i in range(3000)] + [(1000 + i, 5000) for i in range(3000)]
     tail = [(5000 + i, 5001 + i) for i in range(300)]
-    program = """
-    .decl edge(x: number, y: number)
-    .decl reach(x: number)
-    reach(0).
-    reach(y) :- reach(x), edge(x, y).
-    """
-    with elastalog.open(program, facts={"edge": chain + broad + tail}, engine="local") as db:
+    with elastalog.open(REACH, facts={"edge": chain + broad + tail}, engine="local") as db:
         found = {
             x: (level, count) for x, level, count in db["reach"].to_arrow(annotations=True).to_pandas().values.tolist()
         }
@@ -108,11 +109,7 @@ def test_a_time_limit_ends_a_chain_that_never_ends(reasons: Counter[int]) -> Non
         elastalog.open(program, engine="local", limits=elastalog.Limits(time=1.0))
 
 
-OVER_A_CHAIN = """
-.decl edge(x: number, y: number)
-.decl reach(x: number)
-reach(0).
-reach(y) :- reach(x), edge(x, y).
+OVER_A_CHAIN = f"""{REACH}
 .decl gate, walk(x: number, y: number)
 walk(x, x) :- reach(x), gate(x, _).
 walk(x, z) :- walk(x, y), reach(z), gate(y, z).
@@ -160,11 +157,7 @@ def test_global_levels_wait_for_facts_below(is_interrupted: bool, reasons: Count
 def test_many_derivations_wait_in_the_machine(number: int, refusals: int, reasons: Counter[int]) -> None:
     """All derivations that wait for the same level are counted; the nodes in which they wait, 1,024 at first,
     are used again."""
-    program = """
-    .decl edge(x: number, y: number)
-    .decl reach(x: number)
-    reach(0).
-    reach(y) :- reach(x), edge(x, y).
+    program = f"""{REACH}
     .decl way(x: number, y: number, n: number)
     .decl walk(x: number)
     walk(0).

@@ -17,15 +17,12 @@ from elastalog.backends.kernel.store.index import Index
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.evaluation.costs import Budget
 from elastalog.settings import SETTINGS
+from tests import closures
 from tests.engine.judging import Kind, follow, followed, is_as_anew, levels_of
 from tests.forcing import forced
 from tests.generators.seeded import seeded_case
 
-CLOSURE = """
-.decl edge, path(x: number, y: number)
-path(x, y) :- edge(x, y).
-path(x, z) :- path(x, y), edge(y, z).
-.decl loop(x: number)
+CLOSURE = f"""{closures.CLOSURE}.decl loop(x: number)
 loop(x) :- path(x, x).
 .decl apart(x: number, y: number)
 apart(x, y) :- edge(x, _), edge(_, y), !path(x, y).

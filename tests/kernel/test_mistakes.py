@@ -21,15 +21,12 @@ from elastalog.backends.kernel.store.index import Index
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.updates import KernelUpdates
 from elastalog.diagnostics.diagnostic import InternalError
+from tests.closures import CLOSURE
 from tests.engine.judging import Facts, facts_of
 from tests.forcing import forced
 
-PROGRAM = """
-.decl edge, path(x: number, y: number)
-path(x, y) :- edge(x, y).
-path(x, z) :- path(x, y), edge(y, z).
-.decl reached(x: number, n: number)
-reached(x, n) :- edge(x, _), n = count : { path(x, _) }.
+PROGRAM = f"""{CLOSURE}.decl reached(x: number, n: number)
+reached(x, n) :- edge(x, _), n = count : {{ path(x, _) }}.
 .decl hidden(x: number)
 hidden(x) :- edge(_, x), !path(x, 7).
 """

@@ -11,16 +11,13 @@ import pytest
 import elastalog
 from elastalog.backends.kernel import strata
 from elastalog.backends.kernel.store.relation import KernelRelation
+from tests.closures import CLOSURE
 from tests.commands import run
 from tests.engine.judging import LEVEL_KINDS, Kind
 from tests.generators.construction import EVERYTHING, Features
 from tests.generators.seeded import seeded_case
 
-PATHS = """
-.decl edge, path(x: number, y: number)
-path(x, y) :- edge(x, y).
-path(x, z) :- path(x, y), edge(y, z).
-.decl far(x: number)
+PATHS = f"""{CLOSURE}.decl far(x: number)
 far(x) :- path(x, y), y > x + 3.
 .output far
 """

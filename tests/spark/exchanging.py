@@ -41,3 +41,15 @@ def follow_a_chain(session: Any) -> None:
         for inserted, deleted in UPDATES:
             sessions.apply({"edge": inserted}, {"edge": deleted})
             assert sessions.db._backend.kernel.evicted == {"path"}
+
+
+def derive_as_many(session: Any, length: int = 16) -> None:
+    """An update of a chain enumerates as many derivations on Spark as in one process."""
+    with both(DOUBLING, {"edge": [(i, i + 1) for i in range(length)]}, session, budget=None) as sessions:
+        works = []
+        for db in (sessions.db, sessions.local):
+            with db.update() as update:
+                update.delete("edge", [(5, 6), (11, 12)])
+                update.insert("edge", [(3, 9)])
+            works.append([work.derivations for work in update.stats.work.strata])
+        assert works[0] == works[1]

@@ -13,7 +13,16 @@ import elastalog
 from elastalog.backends.spark import jobs, strata
 from elastalog.backends.spark.placement import EXCHANGE_SETTING, SHARES_SETTING, Ways
 from tests.refusals import refused
-from tests.spark.exchanging import CHAIN, DOUBLING, EDGES, UPDATES, by_way, follow_a_chain, follow_random_updates
+from tests.spark.exchanging import (
+    CHAIN,
+    DOUBLING,
+    EDGES,
+    UPDATES,
+    by_way,
+    derive_as_many,
+    follow_a_chain,
+    follow_random_updates,
+)
 from tests.spark.following import Both, are_same, both, files_in, files_known
 from tests.spark.without_spark import Settings, tasks_in_this_process
 
@@ -45,15 +54,7 @@ def test_a_stage_a_round_and_nothing_left_behind(near: Any, tmp_path: Path) -> N
 
 
 def test_derivations_are_those_of_the_kernel(near: Any) -> None:
-    derivations = []
-    options: dict[str, Any]
-    for options in ({"engine": "spark", "spark": near}, {}):
-        with elastalog.open(DOUBLING, facts=CHAIN, budget=None, **options) as db:
-            with db.update() as update:
-                update.delete("edge", [(10, 11), (30, 31)])
-                update.insert("edge", [(3, 11)])
-            derivations.append([work.derivations for work in update.stats.work.strata])
-    assert derivations[0] == derivations[1]
+    derive_as_many(near)
 
 
 def test_a_budget_that_is_spent(near: Any) -> None:
