@@ -221,11 +221,7 @@ def test_an_interrupt_at_any_line_of_the_first_use_leaves_a_class_that_can_be_us
         finally:
             sys.settrace(None)
             gc.enable()
-        assert (Fresh(1), repr(Fresh(3, 4)), hash(Fresh(1))) == (
-            Fresh(1, 2),
-            repr(Fresh(3, 4)),
-            hash(Fresh(1, 2)),
-        )
+        assert (Fresh(1), repr(Fresh(3, 4)), hash(Fresh(1))) == (Fresh(1, 2), repr(Fresh(3, 4)), hash(Fresh(1, 2)))
         with pytest.raises(FrozenInstanceError):
             Fresh(1).x = 5
         assert [found.name for found in fields(Fresh)] == ["x", "y"]

@@ -18,10 +18,7 @@ def chain(link: str, length: int) -> str:
 
 @pytest.mark.parametrize(
     ("link", "message"),
-    [
-        (HOLDING, "instances hold others more than 100 deep"),
-        (INHERITING, "components inherit more than 100 deep"),
-    ],
+    [(HOLDING, "instances hold others more than 100 deep"), (INHERITING, "components inherit more than 100 deep")],
 )
 def test_a_long_chain_is_no_circle(link: str, message: str) -> None:
     error = only_error(chain(link, 100))

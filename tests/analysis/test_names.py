@@ -297,14 +297,8 @@ _SELECTED = "ask for the facts that fit a pattern, with a variable for each colu
         ("q(x) :- n(x, k), k < today().", _CLOCK),
         (".decl t(min d: number)", "an attribute is written `name: min number`"),
         (".decl t(d: max(number))", "write it without brackets: `max number`"),
-        (
-            "q(x) :- n(x, true).",
-            _TRUTH,
-        ),
-        (
-            ".decl t(x: bool)",
-            _TRUTHS,
-        ),
+        ("q(x) :- n(x, true).", _TRUTH),
+        (".decl t(x: bool)", _TRUTHS),
         (
             "q(x) :- n(x, NULL).",
             "there is no null: write `!relation(x, _)` for a fact that is not there (of records: `nil`)",

@@ -92,10 +92,7 @@ def test_a_label_at_the_end_of_the_file() -> None:
 
 def test_tabs_and_wide_characters_keep_the_underline_in_place() -> None:
     text = '\tp("日本e\u0301", x).'
-    assert render(text, label(text, "x", "here"))[2:] == [
-        '1 |     p("日本e\u0301", x).',
-        "  |                ^ here",
-    ]
+    assert render(text, label(text, "x", "here"))[2:] == ['1 |     p("日本e\u0301", x).', "  |                ^ here"]
     assert render(text, label(text, "日本"))[3] == "  |        ^^^^"
 
 

@@ -23,7 +23,7 @@ _LOADED = re.compile(
     r"""<(?:script|img|iframe|source|video)\b[^>]*\bsrc=["']?(?:https?:)?//[^"'\s>]*"""
     r"""|<link\b(?=[^>]*\brel=["']?(?:stylesheet|preconnect|preload|icon))[^>]*\bhref=["']?(?:https?:)?//[^"'\s>]*"""
     r"""|import\(["']https?://[^"']*"""
-    r"""|(?:url\(|@import\s)\s*["']?(?:https?:)?//[^"')\s]*""",
+    r"""|(?:url\(|@import\s)\s*["']?(?:https?:)?//[^"')\s]*"""
 )
 """What a page loads by itself from another host; links that a reader follows are none."""
 

@@ -96,14 +96,7 @@ def test_the_nearest_go_first_and_the_result_is_the_same() -> None:
 
 @pytest.mark.parametrize(
     ("body", "is_least"),
-    [
-        ("b < a", True),
-        ("a < b", False),
-        ("a > b", True),
-        ("b <= a", None),
-        ("b + 1 < a", None),
-        ("b < a, x = x", None),
-    ],
+    [("b < a", True), ("a < b", False), ("a > b", True), ("b <= a", None), ("b + 1 < a", None), ("b < a, x = x", None)],
 )
 def test_a_subsumption_of_the_usual_form_is_a_column_that_improves(body: str, is_least: bool | None) -> None:
     text = f".decl r(x: number, n: number)\n.input r\nr(x, a) <= r(x, b) :- {body}."

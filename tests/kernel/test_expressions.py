@@ -291,9 +291,7 @@ def test_match_wants_the_whole_text() -> None:
 
 @pytest.mark.parametrize(("operator", "expected"), [("match", [2]), ("not match", [0, 1])])
 def test_a_wrong_regular_expression_in_data_matches_nothing_and_is_told_of_once(
-    operator: str,
-    expected: list[int],
-    caplog: pytest.LogCaptureFixture,
+    operator: str, expected: list[int], caplog: pytest.LogCaptureFixture
 ) -> None:
     rows = [("abc", "a("), ("a(", "a("), ("abc", "a.c")]
     assert kept(operator, SYMBOL, var("y", SYMBOL), var("x", SYMBOL), (SYMBOL, SYMBOL), *rows) == expected

@@ -155,10 +155,7 @@ def test_ctrl_c_while_a_drive_is_given_explicit_facts(
 ) -> None:
     """Explicit facts of a stratum with rules change: how far its relations go, compiled code tells them."""
     explicit = [(3, 9), (9, 4)]
-    changes: dict[str, Any] = {
-        "inserted": {"edge": edges()[25:], "path": explicit},
-        "deleted": {"edge": edges()[:4]},
-    }
+    changes: dict[str, Any] = {"inserted": {"edge": edges()[25:], "path": explicit}, "deleted": {"edge": edges()[:4]}}
     usual = getattr(scheduler, moment)
 
     def interrupt(*arguments: Any) -> Any:

@@ -97,10 +97,7 @@ def test_an_update_after_a_rebuild_uses_what_the_update_before_it_planned(monkey
     with elastalog.open(PROGRAM, facts={"edge": chain}, budget=0.1) as db:
         stratum = next(s for s in db._backend.program.strata if "path" in s.relations)
         db.apply(deleted={"edge": [(59, 60)]})
-        plan, variants = (
-            plans_of(db)[stratum.number],
-            db._backend.evaluation.variants[stratum.number],
-        )
+        plan, variants = (plans_of(db)[stratum.number], db._backend.evaluation.variants[stratum.number])
         db.apply(deleted={"edge": [(30, 31)]})
         assert [work.how for work in db.log()[-1].strata if "path" in work.relations] == ["switch"]
         assert plans_of(db)[stratum.number] is plan

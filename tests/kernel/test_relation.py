@@ -153,11 +153,7 @@ def test_direct_slots_grow_by_little_when_there_are_many(monkeypatch: pytest.Mon
     relation.load(matrix([(5000, 1), (5001, 1)], 2))
     assert relation.index((0,)) is index
     assert len(index.slots) == 5000 + 5000 // 8
-    assert matches(relation, (0,), matrix([(4999,), (5000,), (5001,), (5002,)], 1)) == [
-        (0, 4999),
-        (1, 5000),
-        (2, 5001),
-    ]
+    assert matches(relation, (0,), matrix([(4999,), (5000,), (5001,), (5002,)], 1)) == [(0, 4999), (1, 5000), (2, 5001)]
 
 
 @pytest.mark.parametrize("is_annotated", [True, False])

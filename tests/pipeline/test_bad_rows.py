@@ -63,11 +63,7 @@ ALIKE = "give every row as many values as the relation has columns"
         (b"1,2\n", {}, "say how the file is written: `.input pair(rfc4180=true)`"),
         (b"1;2\n", {}, 'say how the file is written: `.input pair(delimiter=";")`'),
         (b"1\t2\n", {"delimiter": ","}, 'say how the file is written: `.input pair(delimiter="\\t")`'),
-        (
-            b"1\t2\t3\n",
-            {},
-            f'{ALIKE}; `.input pair(columns="0:1")` leaves the others out, {IGNORED}',
-        ),
+        (b"1\t2\t3\n", {}, f'{ALIKE}; `.input pair(columns="0:1")` leaves the others out, {IGNORED}'),
         (b"1\n", {}, ALIKE),
         # One row among others is to be changed, not the way in which all are read.
         (b"1\t2\n3 4\n5\t6\n", {}, f"{ALIKE}; {LEFT_OUT}"),
@@ -93,16 +89,8 @@ def test_the_help_says_what_the_text_is_likely_to_need(tmp_path, data, parameter
 @pytest.mark.parametrize(
     ("data", "parameters", "advice"),
     [
-        (
-            "Smith, John,3\nJones,4\n",
-            {"rfc4180": "true"},
-            f"{QUOTES}; {LEFT_OUT}",
-        ),
-        (
-            "Smith, John,3\nJones,4\n",
-            {"delimiter": ","},
-            f"{QUOTES}, and `.input dep(rfc4180=true)`; {LEFT_OUT}",
-        ),
+        ("Smith, John,3\nJones,4\n", {"rfc4180": "true"}, f"{QUOTES}; {LEFT_OUT}"),
+        ("Smith, John,3\nJones,4\n", {"delimiter": ","}, f"{QUOTES}, and `.input dep(rfc4180=true)`; {LEFT_OUT}"),
         (
             "Smith, John,3\n",
             {"rfc4180": "true"},

@@ -148,8 +148,7 @@ def test_text_files(tmp_path, name):
 
 
 @pytest.mark.parametrize(
-    "content",
-    [b'"op","x","y"\n"+","1","a"\n', b"\xef\xbb\xbfop,x,y\r\n+,1,a\r\n", b"\xef\xbb\xbfop\tx\ty\n+\t1\ta\n"],
+    "content", [b'"op","x","y"\n"+","1","a"\n', b"\xef\xbb\xbfop,x,y\r\n+,1,a\r\n", b"\xef\xbb\xbfop\tx\ty\n+\t1\ta\n"]
 )
 def test_tables_as_spreadsheets_write_them(tmp_path, content):
     (tmp_path / "edge.csv").write_bytes(content)

@@ -53,14 +53,7 @@ def _in_one_for_everyone(path: Path) -> None:
     path.parent.chmod(0o777)
 
 
-FOREIGN = [
-    _of_another_user,
-    _for_everyone,
-    _for_the_group,
-    _a_link,
-    _in_one_of_another_user,
-    _in_one_for_everyone,
-]
+FOREIGN = [_of_another_user, _for_everyone, _for_the_group, _a_link, _in_one_of_another_user, _in_one_for_everyone]
 
 
 @pytest.mark.parametrize("make", FOREIGN, ids=lambda make: make.__name__.strip("_"))

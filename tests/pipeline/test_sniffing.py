@@ -237,11 +237,7 @@ def test_facts_of_a_text_are_in_the_current_folder_and_none_are_said_to_be_so(
         ('filename="d"', 'package,needs,times\n"c, d",e,2\n', '`.input dep(filename="d", rfc4180=true, headers=true)`'),
         ('filename="d"', "a;b;1\n", '`.input dep(filename="d", delimiter=";")`'),
         ('filename="d", rfc4180=true', "a\tb\t1\n", r'`.input dep(filename="d", delimiter="\t")`'),
-        (
-            'filename="d"',
-            "id\tpackage\tneeds\ttimes\n1\ta\tb\t1\n",
-            '`.input dep(filename="d", headers=true)`',
-        ),
+        ('filename="d"', "id\tpackage\tneeds\ttimes\n1\ta\tb\t1\n", '`.input dep(filename="d", headers=true)`'),
         ('filename="d"', "package;to\na;b\n", '`.input dep(filename="d", delimiter=";", headers=true)`'),
         ('filename="d", rfc4180=true', "package\na\n", '`.input dep(filename="d", rfc4180=true, headers=true)`'),
         (

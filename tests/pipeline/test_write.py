@@ -26,8 +26,7 @@ from tests.pipeline.schemas import EDGE, FLAG, one, relation
 from tests.refusals import refused
 
 MIXED = Schema(
-    "mixed",
-    (Column("n", Base.NUMBER), Column("u", Base.UNSIGNED), Column("f", Base.FLOAT), Column("s", Base.SYMBOL)),
+    "mixed", (Column("n", Base.NUMBER), Column("u", Base.UNSIGNED), Column("f", Base.FLOAT), Column("s", Base.SYMBOL))
 )
 
 

@@ -94,12 +94,7 @@ def test_check_refuses_it_too(tmp_path: pytest.TempPathFactory) -> None:
 def origins(text: str) -> list[tuple[str, tuple[str, ...], tuple[int | None, ...], int]]:
     """Of every clause that stands for something written: its head, literals, where their facts are, and which body."""
     return [
-        (
-            clause.head,
-            tuple(map(show_literal, clause.origin.literals)),
-            clause.origin.scans,
-            clause.origin.body,
-        )
+        (clause.head, tuple(map(show_literal, clause.origin.literals)), clause.origin.scans, clause.origin.body)
         for stratum in lowered(text).strata
         for clause in stratum.clauses
         if clause.origin is not None

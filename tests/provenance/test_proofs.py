@@ -131,13 +131,7 @@ def test_all_proofs_of_a_fact_lowest_first() -> None:
     assert [proof.height for proof in proofs] == [1, 2, 2, 3, 3]
     assert [proof.explicit_facts for proof in proofs] == [
         tuple(("edge", pair) for pair in pairs)
-        for pairs in (
-            [(1, 4)],
-            [(1, 2), (2, 4)],
-            [(1, 3), (3, 4)],
-            [(1, 2), (2, 3), (3, 4)],
-            [(1, 3), (3, 2), (2, 4)],
-        )
+        for pairs in ([(1, 4)], [(1, 2), (2, 4)], [(1, 3), (3, 4)], [(1, 2), (2, 3), (3, 4)], [(1, 3), (3, 2), (2, 4)])
     ]
     assert len(list(db.proofs("path(1, 4)", limit=2))) == 2
 

@@ -153,11 +153,7 @@ LATE = '.decl late(c: symbol, n: number)\nlate("x", 7).\nlate("x", 8).\n.decl ed
         (lambda db: db.explain("late", ("x", 7)), "E0609", '`("late", (…))`'),
         (lambda db: db.query("?- late(C, N)."), "E0618", "leave `?-` out"),
         (lambda db: db.query("late(C, N) :- N > 5"), "E0618", "write `late(C, N), N > 5`"),
-        (
-            lambda db: db.apply({"edge": FRAME.set_index("x")}),
-            "E0518",
-            "give `frame.reset_index()`: the index has",
-        ),
+        (lambda db: db.apply({"edge": FRAME.set_index("x")}), "E0518", "give `frame.reset_index()`: the index has"),
         (lambda db: db.apply({"edge": FRAME.itertuples()}), "E0501", "`itertuples(index=False)`"),
         (lambda db: db.apply({"edge": {"x": ["a"], "y": ["b"]}}), "E0502", "`pandas.DataFrame(…)`"),
     ],

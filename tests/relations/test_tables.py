@@ -24,8 +24,7 @@ from tests.refusals import refused
 EDGE = Schema("edge", (Column("x", Base.NUMBER), Column("y", Base.SYMBOL)))
 PAIR = Schema("pair", (Column("x", Base.NUMBER), Column("y", Base.NUMBER)))
 MIXED = Schema(
-    "mixed",
-    (Column("n", Base.NUMBER), Column("u", Base.UNSIGNED), Column("f", Base.FLOAT), Column("s", Base.SYMBOL)),
+    "mixed", (Column("n", Base.NUMBER), Column("u", Base.UNSIGNED), Column("f", Base.FLOAT), Column("s", Base.SYMBOL))
 )
 FLOAT = Schema("f", (Column("f", Base.FLOAT),))
 FLAG = Schema("flag", ())
@@ -204,11 +203,7 @@ BAD = {
     "row of a number": ([(1, "a"), 5], "E0502", "row 2 given for `edge`: `5` is int, not a tuple"),
     "no rows at all": (5, "E0502", "facts of `edge` are given as rows, not as int"),
     "text": ("edge", "E0502", "facts of `edge` are given as rows, not as str"),
-    "one dimension": (
-        np.array([1, 2]),
-        "E0502",
-        "facts of `edge` are given as rows, not as ndarray with 1 dimensions",
-    ),
+    "one dimension": (np.array([1, 2]), "E0502", "facts of `edge` are given as rows, not as ndarray with 1 dimensions"),
     "arrow floats": (
         pa.table({"x": [1.5], "y": ["a"]}),
         "E0502",
@@ -257,11 +252,7 @@ BAD = {
         "E0505",
         "row 2 given for `edge`: `y` holds a lone surrogate",
     ),
-    "NumPy masked": (
-        np.ma.array([[1, 2]], mask=[[True, False]]),
-        "E0504",
-        "row 1 given for `edge`: `x` is null",
-    ),
+    "NumPy masked": (np.ma.array([[1, 2]], mask=[[True, False]]), "E0504", "row 1 given for `edge`: `x` is null"),
     "polars unknown to Arrow": (
         pl.DataFrame({"y": ["a"], "x": [2**70]}),
         "E0503",

@@ -27,8 +27,7 @@ def shell() -> tuple[dict[str, Any], Any]:
     variables: dict[str, Any] = {}
     magics: dict[str, Any] = {}
     extension = SimpleNamespace(
-        user_ns=variables,
-        register_magic_function=lambda function, kind, name: magics.update({(kind, name): function}),
+        user_ns=variables, register_magic_function=lambda function, kind, name: magics.update({(kind, name): function})
     )
     elastalog.load_ipython_extension(extension)
     return variables, magics["cell", "datalog"]

@@ -343,10 +343,7 @@ known(o, cat(t, "!"), ord(cat(t, "!"))) :- part(o, t).
 same(n) :- known(_, _, n).
 """
     facts = {"part": [(owner, text) for owner in ("a", "b", "c", "d") for text in ("p", "q")]}
-    with (
-        tasks_in_this_process(tmp_path) as session,
-        elastalog.open(text, facts, engine="spark", spark=session) as db,
-    ):
+    with tasks_in_this_process(tmp_path) as session, elastalog.open(text, facts, engine="spark", spark=session) as db:
         for number, inserted in enumerate(([], [("a", "r")], [("e", "r"), ("e", "s")])):
             db.apply({"part": inserted})
             assert wheres(db) == {"tasks"}

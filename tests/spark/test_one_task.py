@@ -110,10 +110,7 @@ reach(x, z) :- reach(x, y), step(y, z).
 
 def test_a_limit_is_obeyed_where_the_stratum_is(tmp_path: Path) -> None:
     few = {"step": [(1, 2), (2, 3)]}
-    with (
-        tasks_in_this_process(tmp_path) as session,
-        elastalog.open(LIMITED, few, engine="spark", spark=session) as db,
-    ):
+    with tasks_in_this_process(tmp_path) as session, elastalog.open(LIMITED, few, engine="spark", spark=session) as db:
         why = "one task: a `.limitsize` counts the facts of a relation wherever they are"
         assert placed(db) == {"reach": f"tasks: {why}"}
         assert set(db["reach"]) == {(1, 2), (2, 3), (1, 3)}

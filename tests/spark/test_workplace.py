@@ -41,8 +41,7 @@ def far(spark: Any, bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> Iterator
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "text",
-    [pytest.param(LINEAR, id="decomposed"), pytest.param(DOUBLING, id="exchanging", marks=pytest.mark.long)],
+    "text", [pytest.param(LINEAR, id="decomposed"), pytest.param(DOUBLING, id="exchanging", marks=pytest.mark.long)]
 )
 def test_a_server_that_is_slow_and_fails(
     bucket: Bucket, text: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

@@ -31,8 +31,7 @@ CHANGES = st.lists(
 @given(STATES, CHANGES)
 @settings(max_examples=200, deadline=None)
 def test_the_last_state_of_every_fact_stays(
-    before: dict[tuple[int, int], tuple[int, int]],
-    changes: list[dict[tuple[int, int], tuple[int, int] | None]],
+    before: dict[tuple[int, int], tuple[int, int]], changes: list[dict[tuple[int, int], tuple[int, int] | None]]
 ) -> None:
     expected = dict(before)
     steps = []

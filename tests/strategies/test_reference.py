@@ -18,8 +18,7 @@ FAST = 6
 
 
 @pytest.mark.parametrize(
-    ("strategy", "features"),
-    [*product(STRATEGIES, (Features(), RECURSIVE)), ("counting", NO_RECURSION)],
+    ("strategy", "features"), [*product(STRATEGIES, (Features(), RECURSIVE)), ("counting", NO_RECURSION)]
 )
 def test_facts_are_those_of_the_reference(strategy: str, features: Features) -> None:
     for seed in range(FAST):

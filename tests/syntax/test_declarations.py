@@ -238,8 +238,7 @@ def test_what_is_no_lattice_is_reported_where_it_is(text: str, code: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("kind", "told"),
-    [("min<number>", "write it without brackets: `min number`"), ("number max", "write `max number`")],
+    ("kind", "told"), [("min<number>", "write it without brackets: `min number`"), ("number max", "write `max number`")]
 )
 def test_how_a_column_that_improves_is_written_is_said(kind: str, told: str) -> None:
     assert advice(f".decl d(to: symbol, km: {kind})") == [told]

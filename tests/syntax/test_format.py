@@ -56,10 +56,7 @@ def test_words_and_comments_stay_and_a_second_time_changes_nothing(path: Path) -
         (".decl p(x: number) p(1).", ".decl p(x: number)\np(1)."),
         ("p(x):-q(x),r(x). .plan 0:(2 , 1)", "p(x) :- q(x), r(x).\n.plan 0:(2, 1)"),
         (".comp C<T ,U>:B<T>{.decl p(x:T)}", ".comp C<T, U> : B<T> {\n    .decl p(x: T)\n}"),
-        (
-            '@[doc="x"]  @[ key(1) ] .decl p(@[a] x:number)',
-            '@[doc = "x"] @[key(1)]\n.decl p(@[a] x: number)',
-        ),
+        ('@[doc="x"]  @[ key(1) ] .decl p(@[a] x:number)', '@[doc = "x"] @[key(1)]\n.decl p(@[a] x: number)'),
         (".comp C{ @![doc] p(1). }", ".comp C {\n    @![doc]\n    p(1).\n}"),
         ("p(x):- @![doc] q(x). .strict", "p(x) :- @![doc] q(x).\n.strict"),
         ('p(n):-n=@@f x:"a",{q(x)}.', 'p(n) :- n = @@f x : "a", { q(x) }.'),

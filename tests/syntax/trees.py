@@ -33,11 +33,7 @@ def _calls(inner: st.SearchStrategy[t.Term]) -> st.SearchStrategy[t.Term]:
         st.builds(call, st.sampled_from(["cat", "min", "substr"]), inner, inner, inner),
         st.builds(call, st.sampled_from(["strlen", "ord", "to_number"]), inner),
         st.builds(
-            t.Aggregate,
-            st.sampled_from(["sum", "min", "max", "mean"]),
-            inner,
-            _bodies(inner, 1),
-            st.just(NOWHERE),
+            t.Aggregate, st.sampled_from(["sum", "min", "max", "mean"]), inner, _bodies(inner, 1), st.just(NOWHERE)
         ),
         st.builds(t.Aggregate, st.just("count"), st.none(), _bodies(inner, 1), st.just(NOWHERE)),
     )

@@ -164,10 +164,7 @@ def rule_changes(seed: int, lineup: Lineup = HERE) -> int:
                 apply(runner.db, step, Random(ways))
             except ElastalogError as error:
                 code = error.diagnostics[0].code
-                assert code in (*(UNSTRATIFIED if is_refused else ()), "E0901", "E0616"), (
-                    error,
-                    runner.way,
-                )
+                assert code in (*(UNSTRATIFIED if is_refused else ()), "E0901", "E0616"), (error, runner.way)
                 assert runner.db.epoch == epoch
                 if is_refused:
                     kept.append(runner)
