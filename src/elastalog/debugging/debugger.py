@@ -244,7 +244,6 @@ class Debugger:
         """Forgets what is known about other epochs."""
         if self._investigated != epoch:
             self._investigations.clear()
-            self._asking.forget()
             self._ground = Ground(self._case())
             self._investigated = epoch
 
@@ -260,7 +259,7 @@ class Debugger:
         facts = [fact for fact, _ in sides]
         after = self._asking.hold(facts)
         if question.last == question.first + 1 and len(facts) <= FEW_FAULTS:
-            words = map(self._asking.word_fact, facts)
+            words = map(self._reading.words, facts)
             turns = [known is not None and self._history.turn(question.last, known) is not None for known in words]
             before = [held != has_turned for held, has_turned in zip(after, turns, strict=True)]
         else:

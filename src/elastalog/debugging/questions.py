@@ -19,9 +19,6 @@ from elastalog.program import single_rule
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.reading import Reading, WordFact
 
-MOST_FACTS = 1_000
-"""Facts as written that are remembered within an epoch."""
-
 _FAULTS = 'write facts as in the language, `["path(1, 4)"]`, or as pairs, `[("path", (1, 4))]`'
 _ELEMENTS = 'write facts or patterns: `["edge(1, 2)", "edge(3, _)"]`'
 
@@ -64,20 +61,13 @@ class Elements:
 
 
 class Asking:
-    """`read_fact` checks facts as users write them; they are remembered until `forget`, since the same ones are often
-    asked about. `rules`: those among the elements."""
+    """`read_fact` checks facts as users write them. `rules`: those among the elements."""
 
     def __init__(self, backend: Backend, reading: Reading, read_fact: ReadFact, rules: RuleElements | None) -> None:
         self._backend = backend
         self._reading = reading
         self._read_fact = read_fact
         self._rules = rules
-        self._facts: dict[Any, Fact] = {}
-        self._word_facts: dict[Fact, WordFact] = {}
-
-    def forget(self) -> None:
-        self._facts.clear()
-        self._word_facts.clear()
 
     # --- facts -----------------------------------------------------------------------------------------------------
 
@@ -96,35 +86,15 @@ class Asking:
 
     def fact(self, written: Written) -> Fact:
         self._reading.look()
-        try:
-            # 1, 1.0 and True are equal, but not all of them are values of a column.
-            key = written if isinstance(written, str) else (*written, tuple(map(type, written[1])))
-            found = self._facts.get(key)
-        except (TypeError, IndexError, KeyError):
-            return Fact(*self._read_fact(written))  # no fact at all, as this will say, or one with values in a list
-        if found is None:
-            if len(self._facts) >= MOST_FACTS:
-                self.forget()
-            found = self._facts[key] = Fact(*self._read_fact(written))
-        return found
+        return Fact(*self._read_fact(written))
 
     def words(self, facts: Iterable[Fact]) -> tuple[WordFact, ...]:
         """The words of those facts whose values all occur somewhere."""
-        found = map(self.word_fact, facts)
-        return tuple(words for words in found if words is not None)
-
-    def word_fact(self, fact: Fact) -> WordFact | None:
-        """The words of a fact, None if a value occurs in no fact at all."""
-        found = self._word_facts.get(fact)
-        if found is None:
-            found = self._reading.words(fact)
-            if found is not None:
-                self._word_facts[fact] = found
-        return found
+        return tuple(words for words in map(self._reading.words, facts) if words is not None)
 
     def hold(self, facts: Iterable[Fact]) -> list[bool]:
         """Which facts hold in the present state."""
-        known = [self.word_fact(fact) for fact in facts]
+        known = list(map(self._reading.words, facts))
         present = iter(are_present(self._backend, [words for words in known if words is not None]))
         return [words is not None and next(present) for words in known]
 

@@ -10,9 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import islice
-from numbers import Real
-from operator import index
-from typing import Any, TypeAlias, assert_never
+from typing import Any, TypeAlias, cast
 from weakref import ref
 
 import numpy as np
@@ -24,7 +22,7 @@ from elastalog.analysis.program import Base, CheckedProgram, Rule, Value, variab
 from elastalog.analysis.program import Relation as Declared
 from elastalog.analysis.query import Query, check_clause, free_name
 from elastalog.analysis.rephrase import among_what_holds, bound_to, is_numbered, other_than, with_members
-from elastalog.analysis.values import Branch, Nil, Record
+from elastalog.analysis.values import Structured
 from elastalog.analysis.variables import is_written
 from elastalog.backends.protocol import Backend, Matrix
 from elastalog.diagnostics.arguments import is_whole, require_mapping, require_number
@@ -43,6 +41,8 @@ from elastalog.provenance.search import Alternatives, Assembly
 from elastalog.provenance.steps import AnnotatedSteps, Steps, Superseded
 from elastalog.provenance.why_not import WhyNot
 from elastalog.relations.facts import Relation
+from elastalog.relations.rows import plain_value, value_fault
+from elastalog.relations.schema import Column
 from elastalog.relations.words import Dictionary
 from elastalog.syntax import tree as syntax
 from elastalog.syntax.printer import print_clause
@@ -345,28 +345,12 @@ def value_of_variable(rules: tuple[Rule, ...], name: str, value: object) -> Valu
     base = known.get(name)
     if base is None:
         raise error("E0711.variable", name=name, advice=did_you_mean(str(name), known), variables=", ".join(known))
-    found = _value_of(base, value)
-    if found is None:
+    found: Any = value
+    if base is not Base.RECORD:
+        found = None if value_fault(Column(name, base), value) else plain_value(base, value)
+    if found is None or isinstance(found, Structured) != (base is Base.RECORD):
         raise error("E0711.type", name=name, type=base.value, value=value)
-    return found
-
-
-def _value_of(base: Base, given: Any) -> Value | None:
-    """What is given for a value of a base type, which NumPy may have made, as Python has it; None if it is not one."""
-    match base:
-        case Base.SYMBOL:
-            return str(given) if isinstance(given, str) else None
-        case Base.NUMBER | Base.UNSIGNED:
-            return index(given) if is_whole(given) else None
-        case Base.FLOAT:
-            try:
-                return float(given) if not isinstance(given, bool) and isinstance(given, Real) else None
-            except OverflowError:
-                return None
-        case Base.RECORD:
-            return given if isinstance(given, Nil | Record | Branch) else None
-        case _:
-            assert_never(base)
+    return cast(Value, found)
 
 
 # --- what a fact is used for -----------------------------------------------------------------------------------------

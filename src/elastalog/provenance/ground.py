@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
+from operator import ge, gt, le, lt
 from typing import Any, assert_never, cast
 
 from elastalog.analysis.draft import is_constructor
@@ -211,6 +212,9 @@ def range_of(generator: Apply, bindings: Bindings, ordinal: Ordinal = no_ordinal
         start += step
 
 
+_ORDERS = {"<": lt, "<=": le, ">": gt, ">=": ge}
+
+
 def compare(operator: str, left: Any, right: Any) -> bool:
     """Whether a comparison of two values holds. As a value, NaN equals itself."""
     match operator:
@@ -220,14 +224,8 @@ def compare(operator: str, left: Any, right: Any) -> bool:
             return not compare("=", left, right)
         case "<" | "<=" | ">" | ">=" if isinstance(left, Branch):
             return compare(operator, sort_key(left), sort_key(right))
-        case "<":
-            return bool(left < right)
-        case "<=":
-            return bool(left <= right)
-        case ">":
-            return bool(left > right)
-        case ">=":
-            return bool(left >= right)
+        case "<" | "<=" | ">" | ">=":
+            return bool(_ORDERS[operator](left, right))
         case "match":
             try:
                 return matcher(left)(right)

@@ -17,13 +17,10 @@ from elastalog.analysis.program import (
     Base,
     CheckedProgram,
     Comparison,
-    Expression,
     Literal,
-    Negation,
     Rule,
     Value,
     Variable,
-    Wildcard,
     literals_in,
 )
 from elastalog.backends.protocol import Backend
@@ -34,6 +31,7 @@ from elastalog.provenance.joins import LookUp
 from elastalog.provenance.reading import Reading
 from elastalog.provenance.why_not import WhyNot
 from elastalog.relations.words import Dictionary
+from elastalog.syntax.tree import nodes_of
 
 _ORDERS = ("<", "<=", ">", ">=")
 _SPARED = 20
@@ -147,13 +145,12 @@ def invalid_dates_in(literals: Iterable[str]) -> list[str]:
 
 def _is_dated(literal: Literal) -> bool:
     """Whether functions of dates are in a literal, or in an aggregate that it is."""
-    return any(True for one in literals_in((literal,)) for _ in _functions_in(*_terms(one)))
+    return any(True for _ in _functions_in(literal))
 
 
 def _dated_variables(rule: Rule) -> Iterator[str]:
     """The variables whose values functions of dates are given."""
-    terms = (term for literal in rule.body if isinstance(literal, Comparison) for term in _terms(literal))
-    for call in _functions_in(*rule.head.arguments, *terms):
+    for call in _functions_in((*rule.head.arguments, *(one for one in rule.body if isinstance(one, Comparison)))):
         yield from (one.name for one in call.arguments if isinstance(one, Variable) and one.base is Base.SYMBOL)
 
 
@@ -169,23 +166,6 @@ def _compared_columns(rule: Rule) -> Iterator[tuple[str, int]]:
                     yield atom.relation, place
 
 
-def _terms(literal: Literal) -> tuple[Expression | Wildcard, ...]:
-    match literal:
-        case Atom():
-            return literal.arguments
-        case Negation():
-            return literal.atom.arguments
-        case Comparison():
-            return literal.left, literal.right
-    return () if literal.target is None else (literal.target,)
-
-
-def _functions_in(*terms: Expression | Wildcard) -> Iterator[Apply]:
-    """The functions of dates that are applied in terms."""
-    pending = list(terms)
-    while pending:
-        term = pending.pop()
-        if isinstance(term, Apply):
-            pending += term.arguments
-            if term.functor in DATED:
-                yield term
+def _functions_in(tree: object) -> Iterator[Apply]:
+    """The functions of dates that are applied in a tree."""
+    return (node for node in nodes_of(Apply, tree) if node.functor in DATED)

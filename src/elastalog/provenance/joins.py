@@ -8,7 +8,8 @@ candidates for the keys of a choice domain, and the facts that dominate others b
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TypeAlias, assert_never
+from dataclasses import replace
+from typing import Any, TypeAlias, assert_never
 
 from elastalog.analysis.draft import is_constructor
 from elastalog.analysis.listing import show_expression, show_literal, show_value
@@ -47,6 +48,7 @@ from elastalog.provenance.ground import (
     value_of,
 )
 from elastalog.syntax.printer import print_comparison
+from elastalog.syntax.tree import mapped
 
 Pattern: TypeAlias = Sequence[Value | None]
 LookUp: TypeAlias = Callable[[str, Pattern], Iterable[tuple[Value, ...]]]
@@ -240,31 +242,6 @@ def assignment_of(bindings: Bindings, literal: Aggregation) -> Assignment:
     )
 
 
-def substitute(term: Expression | Wildcard, bindings: Bindings) -> Expression | Wildcard:
-    """The term with values in place of the variables that have one."""
-    match term:
-        case Variable():
-            value = bindings.get(term.name)
-            return Variable(_plain(term.name), term.base, term.span) if value is None else _constant(value, term)
-        case Apply():
-            arguments = tuple(_expression(argument, bindings) for argument in term.arguments)
-            return Apply(term.functor, arguments, term.base, term.span)
-        case Constant() | Wildcard():
-            return term
-        case _:
-            assert_never(term)
-
-
-def _expression(term: Expression, bindings: Bindings) -> Expression:
-    result = substitute(term, bindings)
-    assert not isinstance(result, Wildcard)
-    return result
-
-
-def _constant(value: Value, variable: Variable) -> Constant:
-    return Constant(value, variable.base, variable.span)
-
-
 def _plain(name: str) -> str:
     """The name as the program writes it. Wildcards, and names made for expressions, stay as they are: listings show
     `_`, or the expression."""
@@ -272,23 +249,18 @@ def _plain(name: str) -> str:
 
 
 def instantiate(literal: Literal, bindings: Bindings) -> Literal:
-    """The literal with values in place of the variables that have one."""
-    match literal:
-        case Atom():
-            return Atom(literal.relation, tuple(substitute(a, bindings) for a in literal.arguments), literal.span)
-        case Negation():
-            atom = instantiate(literal.atom, bindings)
-            assert isinstance(atom, Atom)
-            return Negation(atom, literal.span)
-        case Comparison():
-            left, right = _expression(literal.left, bindings), _expression(literal.right, bindings)
-            return Comparison(literal.operator, literal.base, left, right, literal.span)
-        case Aggregation():
-            target = None if literal.target is None else _expression(literal.target, bindings)
-            bodies = tuple(tuple(instantiate(inner, bindings) for inner in body) for body in literal.bodies)
-            return Aggregation(literal.result, literal.operator, target, bodies, literal.groups, literal.span)
-        case _:
-            assert_never(literal)
+    """The literal with values in place of the variables that have one; an aggregate keeps its result and its groups."""
+
+    def put(node: Any) -> Any:
+        if not isinstance(node, Variable):
+            return node
+        value = bindings.get(node.name)
+        return replace(node, name=_plain(node.name)) if value is None else Constant(value, node.base, node.span)
+
+    if isinstance(literal, Aggregation):
+        bodies = tuple(tuple(instantiate(inner, bindings) for inner in body) for body in literal.bodies)
+        return replace(literal, target=literal.target and mapped(literal.target, put), bodies=bodies)
+    return mapped(literal, put)
 
 
 def show(literal: Literal, bindings: Bindings) -> str:
