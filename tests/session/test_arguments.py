@@ -74,6 +74,7 @@ SLIPS: list[tuple[Callable[[Session], object], str, str]] = [
     (lambda db: db.why_not("path(4, 1)", limit=None), "E0612", "`limit` cannot be None"),
     (lambda db: db.why_not("path(4, 1)", rule="2"), "E0612", "`rule` cannot be '2'"),
     (lambda db: db.why_not("path(4,1)", bindings=3), "E0617", "`bindings` are values by variable, not 3 (int)"),
+    (lambda db: db.why_not("path(4, 1)", bindings={"y": 2**70}), "E0711", "`y` is a number"),
     (lambda db: db.why_not("path(4, 1)", bindings={"y": 1.5}), "E0711", "`y` is a number"),
     (lambda db: db.why_not("path(4, 1)", bindings={"z": np.bool_(True)}), "E0711", "`z` is a number"),
     (lambda db: db.why_not("path(4, 1)", bindings={"x": np.array([1])}), "E0711", "`x` is a number"),

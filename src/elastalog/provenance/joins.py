@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias, assert_never
+from typing import Any, TypeAlias, assert_never, cast
 
 from elastalog.analysis.draft import is_constructor
 from elastalog.analysis.listing import show_expression, show_literal, show_value
@@ -254,13 +254,24 @@ def instantiate(literal: Literal, bindings: Bindings) -> Literal:
     def put(node: Any) -> Any:
         if not isinstance(node, Variable):
             return node
-        value = bindings.get(node.name)
-        return replace(node, name=_plain(node.name)) if value is None else Constant(value, node.base, node.span)
+        if (value := bindings.get(node.name)) is not None:
+            return Constant(value, node.base, node.span)
+        name = _plain(node.name)
+        return node if name == node.name else Variable(name, node.base, node.span)
 
-    if isinstance(literal, Aggregation):
-        bodies = tuple(tuple(instantiate(inner, bindings) for inner in body) for body in literal.bodies)
-        return replace(literal, target=literal.target and mapped(literal.target, put), bodies=bodies)
-    return mapped(literal, put)
+    def term(one: Any) -> Any:
+        return mapped(one, put) if isinstance(one, Apply) else put(one)
+
+    match literal:
+        case Atom():
+            return Atom(literal.relation, tuple(map(term, literal.arguments)), literal.span)
+        case Comparison():
+            return Comparison(literal.operator, literal.base, term(literal.left), term(literal.right), literal.span)
+        case Aggregation():
+            bodies = tuple(tuple(instantiate(inner, bindings) for inner in body) for body in literal.bodies)
+            return replace(literal, target=literal.target and term(literal.target), bodies=bodies)
+        case Negation():
+            return Negation(cast(Atom, instantiate(literal.atom, bindings)), literal.span)
 
 
 def show(literal: Literal, bindings: Bindings) -> str:

@@ -151,13 +151,13 @@ class Search:
 
     def has_no_value(self, equation: Comparison, bindings: dict[str, Value]) -> bool:
         """Whether what would give a variable its value has none, as a function of an invalid date."""
-        solution = solve_equation(equation, bindings, wraps=False)
+        defined = _definition(equation, bindings)
         try:
-            if solution is not None and solution.expression in (equation.left, equation.right):
-                value_of(solution.expression, bindings, self.ordinal)
+            return defined is not None and value_of(defined[1], bindings, self.ordinal) is None
+        except Unbound:
+            return False
         except NoValue:
             return True
-        return False
 
     def evaluate(self, literal: Literal, bindings: dict[str, Value]) -> bool:
         """Whether a ground literal holds; an aggregate gives its result variable a value."""
@@ -322,30 +322,38 @@ def define(
 ) -> dict[str, Value]:
     """Bindings extended by what equations define, whether or not comparisons hold; ranges define nothing. `solves`:
     also by the variables for which equations can be solved."""
-    known = dict(bindings)
-    while more := next(_defined(comparisons, known, ordinal, solves), None):
-        known |= more
+    known, size = dict(bindings), -1
+    while size < len(known):
+        size = len(known)
+        for comparison in comparisons:
+            known |= _defined(comparison, known, ordinal, solves=False)
+    for comparison in comparisons if solves else ():
+        known |= _defined(comparison, known, ordinal, solves=True)
     return known
 
 
-def _defined(
-    comparisons: Sequence[Comparison], known: Bindings, ordinal: Ordinal, solves: bool
-) -> Iterator[dict[str, Value]]:
-    """The values of variables that an equation defines or takes apart, and then those for which one can be solved."""
-    solved: list[dict[str, Value]] = []
-    for comparison in comparisons:
-        with suppress(NoValue):
-            if parts := take_apart(comparison, known):
-                yield parts
-        solution = solve_equation(comparison, known, getattr(ordinal, "wraps", False))
+def _defined(comparison: Comparison, known: Bindings, ordinal: Ordinal, solves: bool) -> dict[str, Value]:
+    """The values of variables that a comparison defines or takes apart, or, if it `solves`, can be solved for."""
+    with suppress(NoValue, Unbound):
+        if parts := take_apart(comparison, known):
+            return parts
+        if (defined := _definition(comparison, known)) is not None:
+            return {defined[0]: value_of(defined[1], known, ordinal)}
+        solution = solve_equation(comparison, known, getattr(ordinal, "wraps", False)) if solves else None
         if solution is not None:
-            with suppress(NoValue):
-                value = {solution.variable.name: value_of(solution.expression, known, ordinal)}
-                if solution.expression in (comparison.left, comparison.right):
-                    yield value
-                elif solves and holds(comparison, {**known, **value}, ordinal):
-                    solved.append(value)
-    yield from solved
+            value = {solution.variable.name: value_of(solution.expression, known, ordinal)}
+            return value if holds(comparison, {**known, **value}, ordinal) else {}
+    return {}
+
+
+def _definition(comparison: Comparison, known: Bindings) -> tuple[str, Expression] | None:
+    """The unbound variable that an equation defines, and by what; ranges define nothing."""
+    if comparison.operator == "=":
+        for side, other in ((comparison.left, comparison.right), (comparison.right, comparison.left)):
+            is_range = isinstance(other, Apply) and other.functor == "range"
+            if isinstance(side, Variable) and side.name not in known and not is_range:
+                return side.name, other
+    return None
 
 
 # --- patterns --------------------------------------------------------------------------------------------------------
