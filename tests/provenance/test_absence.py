@@ -233,7 +233,8 @@ def test_the_search_says_when_it_was_cut_short() -> None:
         (lambda db: db.why_not("path(3, 1)", rule=2, bindings={"w": 1}), "E0711"),
         (lambda db: db.why_not("path(3, 1)", rule=2, bindings={"y": "a"}), "E0711"),
         (lambda db: db.why_not("path(3, 1)").expand(9), "E0706"),
-        (lambda db: db.why_not("path(3, 1)", rule=2).expand(0, 0), "E0706"),
+        (lambda db: db.why_not("path(3, 1)", rule=2).expand(0, 7), "E0706"),
+        (lambda db: db.why_not("path(3, 1)", depth=0), "E0612"),
     ],
 )
 def test_wrong_questions(call: Any, code: str) -> None:
@@ -491,3 +492,68 @@ def test_what_fits_a_pattern_is_named_with_what_keeps_others_away() -> None:
         assert db.why_not('total("a", _)').notes == ('there is total("a", 6)',)
         assert db.why_not("far(_, _, _)").notes == ()
         assert db.why_not('far("z", _, _)').notes == ()
+
+
+# --- further down ----------------------------------------------------------------------------------------------------
+
+
+GROUPS = """
+.decl user(u: symbol)
+.decl member(a: symbol, b: symbol)
+.decl deny(u: symbol)
+.decl in(u: symbol, g: symbol)
+in(u, u) :- user(u).
+in(u, h) :- in(u, g), member(g, h).
+.decl may(u: symbol)
+may(u) :- in(u, "staff"), !denied(u).
+.decl denied(u: symbol)
+denied(u) :- in(u, g), deny(g).
+"""
+MEMBERS = {"user": [("cy",)], "member": [("bob", "devs"), ("devs", "staff"), ("cy", "devs")], "deny": [("devs",)]}
+GOES_ON = "ask with a greater `depth` (as an option: `--depth`, in the shell: `setdepth`)."
+
+
+def test_reasons_of_reasons_are_shown_to_a_depth() -> None:
+    with elastalog.open(GROUPS, MEMBERS) as db:
+        first = db.why_not('may("eve")')
+        assert str(first).endswith(f'\n\nTo see why in("eve", "staff") does not hold, {GOES_ON}')
+        deep = db.why_not('may("eve")', depth=5)
+        assert (
+            str(deep)
+            == """may("eve") does not hold; nearest derivations that fail:
+1. may("eve")  (R1)
+   ├─ X in("eve", "staff")  (R2)
+   │  ├─ X in("eve", "devs")  (R2)
+   │  │  ├─ X in("eve", "bob")  (R2)
+   │  │  │  ├─ X in("eve", g)
+   │  │  │  │  └─ in("eve", "eve")  (R1)
+   │  │  │  │     └─ X user("eve")
+   │  │  │  └─ X member(g, "bob")
+   │  │  └─ ✓ member("bob", "devs")
+   │  └─ ✓ member("devs", "staff")
+   └─ ✓ !denied("eve")"""
+        )
+        assert 'To see why in("eve", "devs") does not hold' in str(db.why_not('may("eve")', depth=2))
+        assert "in(&quot;eve&quot;, &quot;bob&quot;)" in deep.to_html()
+        assert 'user("eve") X' in deep.to_text()
+
+
+def test_what_a_negation_fails_for_is_proved_to_a_depth() -> None:
+    with elastalog.open(GROUPS, MEMBERS) as db:
+        assert str(db.why_not('may("cy")')).endswith(f'\n\nTo see why denied("cy") holds, {GOES_ON}')
+        assert 'denied("cy")  (R1)\n         ├─ in("cy", "devs") …\n' in str(db.why_not('may("cy")', depth=2))
+        told = json.loads(db.why_not('may("cy")', depth=9).to_json())
+        (negated,) = (one for one in told["instantiations"][0]["literals"] if one["status"] == "fails")
+        assert {node.get("text") for node in negated["because"]["nodes"]} >= {'deny("devs")', 'user("cy")'}
+
+
+def test_a_head_that_repeats_a_variable_says_what_it_gives() -> None:
+    with elastalog.open(GROUPS, MEMBERS) as db:
+        absence = db.why_not('in("eve", "bob")')
+        gives = 'its head is `in(u, u)`, and gives `in("eve", "eve")` from `user("eve")`'
+        assert [why for _, why in absence.impossible] == [gives]
+        further = absence.expand()
+        assert further.subject == 'in("eve", g)'
+        assert ('user("eve")', "fails") in {
+            pair for place in range(len(further.instantiations)) for pair in statuses(further, place)
+        }

@@ -84,11 +84,18 @@ def test_explain_of_an_absent_fact_ends_with_1() -> None:
 def test_whynot_shows_the_chosen_rule() -> None:
     result = run("whynot", 'vpt("userSession", "L4")', "--rule", "2", "--bind", "Var2=ins", "--format", "tree")
     assert result.exit_code == 0
-    assert result.stdout.splitlines()[1:] == [
+    assert result.stdout.splitlines()[1:4] == [
         '1. vpt("userSession", "L4")  (R2)',
         '   ├─ ✓ assign("userSession", "ins")',
         '   └─ X vpt("ins", "L4")',
     ]
+    deep = run("whynot", 'vpt("userSession", "L4")', "--rule", "2", "--bind", "Var2=ins", "--depth", "2")
+    assert '      └─ X new("ins", "L4")\n' in deep.stdout
+
+
+def test_whynot_in_the_shell_goes_as_deep_as_was_said() -> None:
+    lines = [shell(f'{first}whynot vpt("userSession", "L4")\n').stdout.count("X ") for first in ("", "setdepth 3\n")]
+    assert 0 < lines[0] < lines[1]
 
 
 @pytest.mark.parametrize(

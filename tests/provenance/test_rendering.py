@@ -218,7 +218,10 @@ vpt("userSession", "L4") does not hold; nearest derivations that fail:
 
 assign("userSession", "ins") ✓   vpt("ins", "L4") X
 ---------------------------------------------------(R2)
-             vpt("userSession", "L4")"""
+             vpt("userSession", "L4")
+
+To see why vpt("ins", "L4") does not hold, ask with a greater `depth` (as an option: `--depth`, in the shell: \
+`setdepth`)."""
 
 SETTINGS = [("elastic", "local"), ("elastic", "global"), ("recompute", "local")]
 

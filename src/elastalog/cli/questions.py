@@ -259,6 +259,9 @@ class AbsenceOptions:
     limit: int = option(
         "--limit", type=Whole(1), default=5, show_default=True, metavar="N", help="Derivations to show."
     )
+    depth: int = option(
+        "--depth", type=Whole(1), default=1, show_default=True, metavar="N", help="Levels of reasons to show."
+    )
     rule: int | None = option("--rule", type=Whole(1), metavar="N", help="Only this rule of the fact's relation.")
     bind: tuple[str, ...] = option(
         "--bind", multiple=True, metavar="NAME=VALUE", help="A value for a variable of the rule; may be repeated."
@@ -287,13 +290,14 @@ def whynot(
     Examples:
       elastalog whynot reach.dl -F facts 'path(4, 1)'
       elastalog whynot reach.dl -F facts 'path(4, 1)' --rule 2 --bind y=3
+      elastalog whynot reach.dl -F facts 'path(4, 1)' --depth 3
       elastalog whynot reach.dl -F facts 'path(4, X)'
       elastalog whynot reach.store 'path(4, 1)' --at 17
     """
     with announcing(console):
         with opened_at(program, at, options, console) as session:
             bindings = _bindings(session, fact, wanted.bind)
-            found = session.why_not(fact, wanted.limit, rule=wanted.rule, bindings=bindings)
+            found = session.why_not(fact, wanted.limit, rule=wanted.rule, bindings=bindings, depth=wanted.depth)
             text = rendered(found, console.form)
         give_explanation(text, wanted.output)
 

@@ -199,18 +199,20 @@ def why_not(
     limit: Annotated[int, Within(ge=1, le=1000)] = 5,
     rule: Annotated[int, Within(ge=1, le=1 << 30)] | None = None,
     bindings: Annotated[str, Within('{"y": 3}', max_length=100_000)] = "{}",
+    depth: Annotated[int, Within(ge=1, le=100)] = 1,
 ) -> Any:
     """Why a fact does not hold: the derivations of it that fail nearest to success. `rule`, by its number in the
     relation, and `bindings`, a JSON object of values by variable, restrict the search. `fact` may be a pattern, as
     `path(1, X)`: then how many facts fit it (`present`), and the derivations of others that fail nearest to success,
-    each with its `conclusion`."""
+    each with its `conclusion`. With a `depth` of several levels, a literal that fails says `because` of what: why its
+    fact does not hold, or, where it is negated, why it does."""
     try:
         values = json.loads(bindings)
     except (ValueError, RecursionError):
         values = None
     if not isinstance(values, dict):
         raise malformed("`bindings` is not a JSON object")
-    found = context.session.why_not(fact, limit, rule=rule, bindings=values)
+    found = context.session.why_not(fact, limit, rule=rule, bindings=values, depth=depth)
     return {"epoch": context.session.epoch, **as_json(found)}
 
 

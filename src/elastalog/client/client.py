@@ -293,12 +293,19 @@ class Client(Renamed):
         return tuple(self._decoder_for(one["rules"]).proof(one, source) for one in told["derivations"])
 
     def why_not(
-        self, fact: Written, limit: int = 5, *, rule: int | None = None, bindings: Mapping[str, Value] | None = None
+        self,
+        fact: Written,
+        limit: int = 5,
+        *,
+        rule: int | None = None,
+        bindings: Mapping[str, Value] | None = None,
+        depth: int = 1,
     ) -> Absence:
         """Why a fact does not hold: the derivations of it that come nearest to success; with a pattern, `path(1, X)`,
-        why no other fact matches it."""
+        why no other fact matches it. With a `depth` of several levels, also why their literals fail."""
         values = {name: json_value(value) for name, value in parameter_values(bindings or {}).items()}
-        told = self._calls.ask(calls.why_not, fact=_written(fact), limit=limit, rule=rule, bindings=json.dumps(values))
+        asked: dict[str, Any] = {"limit": limit, "rule": rule, "bindings": json.dumps(values), "depth": depth}
+        told = self._calls.ask(calls.why_not, fact=_written(fact), **asked)
         return self._read(Decoder.absence, told, _Source(self, told["epoch"]))
 
     def uses(self, fact: Written, all: bool = False) -> tuple[Fact, ...]:  # noqa: A002
@@ -448,7 +455,7 @@ class _Source:
     def explain(self, fact: Fact) -> Proof:
         return self.prove(fact, None)
 
-    def explain_absence(self, fact: Fact) -> Absence:
+    def explain_absence(self, fact: Fact | str) -> Absence:
         return self._client.at(self._epoch).why_not(fact)
 
 

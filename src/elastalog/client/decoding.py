@@ -132,20 +132,33 @@ class Decoder:
     def absence(self, told: Mapping[str, Any], source: AbsenceSource | None = None) -> Absence:
         """The reasons why a fact does not hold."""
         subject = told["fact"]["text"]
-        found = tuple(self._instantiation(one, subject) for one in told["instantiations"])
+        found = tuple(self._instantiation(one, subject, source) for one in told["instantiations"])
         impossible = tuple((self._rules[one["rule"]], one["reason"]) for one in told["impossible"])
+        rest = {"notes": tuple(told.get("notes", ())), "further": told.get("further", "")}
         if "present" in told:
             fact = told["fact"]
             open_fact = Fact(fact["relation"], tuple(NIL if value is None else value for value in fact["values"]))
             return PatternAbsence(
                 open_fact, found, impossible, told["is_exhaustive"], source, pattern=subject, present=told["present"],
+                **rest,
             )  # fmt: skip
-        return Absence(self.fact(told["fact"]), found, impossible, told["is_exhaustive"], source)
+        return Absence(self.fact(told["fact"]), found, impossible, told["is_exhaustive"], source, **rest)
 
-    def _instantiation(self, told: Mapping[str, Any], subject: str) -> Instantiation:
+    def _instantiation(
+        self, told: Mapping[str, Any], subject: str, source: AbsenceSource | None = None
+    ) -> Instantiation:
+        def because(reason: Mapping[str, Any] | None) -> Absence | Proof | None:
+            if reason is None:
+                return None
+            return self.proof(reason) if "nodes" in reason else self.absence(reason, source)
+
         literals = tuple(
             LiteralStatus(
-                one["kind"], one["text"], one["status"], None if one["fact"] is None else self.fact(one["fact"])
+                one["kind"],
+                one["text"],
+                one["status"],
+                None if one["fact"] is None else self.fact(one["fact"]),
+                because(one.get("because")),
             )
             for one in told["literals"]
         )

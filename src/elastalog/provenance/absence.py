@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar, Literal, Protocol
 
-from elastalog.analysis.program import Rule, Value, Variable
+from elastalog.analysis.pattern import Free, Pattern
+from elastalog.analysis.program import Atom, Constant, Expression, Rule, Value, Variable, Wildcard
 from elastalog.diagnostics.arguments import require_whole, stays_here
 from elastalog.diagnostics.diagnostic import error
 from elastalog.late import dataclass
@@ -20,22 +21,41 @@ class AbsenceSource(Protocol):
     """Where explanations of further facts come from."""
 
     def explain(self, fact: Fact) -> Proof: ...
-    def explain_absence(self, fact: Fact) -> Absence: ...
+    def explain_absence(self, fact: Fact | str) -> Absence: ...
 
 
 @dataclass(frozen=True, slots=True)
 class LiteralStatus:
     """One literal of an instantiated rule. `kind`: atom, negation, constraint, aggregate, or head for a computed
     argument of the head. Free variables keep their names: an atom that has some fails if no fact fits it, a constraint
-    is open. `fact`: that of a ground atom, negated or not."""
-
-    children: ClassVar[tuple[()]] = ()
-    how: ClassVar[str] = ""
+    is open. `fact`: that of a ground atom, negated or not. `because`: why it fails, down to the depth asked for."""
 
     kind: str
     text: str
     status: Status
     fact: Fact | None = None
+    because: Absence | Proof | None = None
+
+    @property
+    def children(self) -> tuple[Instantiation | LiteralStatus | Proof, ...]:
+        match self.because:
+            case Proof():
+                return (self.because,)
+            case PatternAbsence():
+                return self.because.instantiations
+            case Absence(instantiations=(nearest, *_)):
+                return nearest.literals
+        return ()
+
+    @property
+    def how(self) -> str:
+        """How the nearest derivation of its fact would lead to it: `R2`."""
+        match self.because:
+            case PatternAbsence():
+                return ""
+            case Absence(instantiations=(nearest, *_)):
+                return nearest.how
+        return ""
 
     @property
     def shape(self) -> Status:
@@ -44,6 +64,11 @@ class LiteralStatus:
     @property
     def label(self) -> str:
         return f"{self.text} {self.mark}"
+
+    @property
+    def can_expand(self) -> bool:
+        """Whether it fails, and is an atom or about a single fact."""
+        return self.status == "fails" and (self.fact is not None or self.kind == "atom")
 
     @property
     def mark(self) -> str:
@@ -97,6 +122,18 @@ class Instantiation:
         lacking = (value for status, values in facts if status == "fails" for value in values)
         return sum(isinstance(value, int | float) and value < 0 and value not in known for value in lacking)
 
+    def pattern(self, atom: Atom) -> Pattern:
+        """The facts that fit an atom of the rule, as far as its values are known."""
+
+        def term(argument: Expression | Wildcard) -> Value | Free:
+            if isinstance(argument, Constant):
+                return argument.value
+            name = argument.name if isinstance(argument, Variable) else ""
+            is_repeated = sum(isinstance(one, Variable) and one.name == name for one in atom.arguments) > 1
+            return self.bindings[name] if name in self.bindings else Free(name if is_repeated else None)
+
+        return Pattern(atom.relation, tuple(map(term, atom.arguments)))
+
     @property
     def rank(self) -> tuple[object, ...]:
         """Nearest first: fewest failing literals, fewest implausible values, most facts present, fewest free
@@ -109,7 +146,8 @@ class Instantiation:
 class Absence(Rendered):
     """Why `fact` does not hold: the nearest failing instantiations, ranked, and the rules that could never derive it,
     with the reason. `is_exhaustive`: the search was not cut short, so nothing nearer exists. `notes`: what else keeps
-    the fact away, such as a fact that was chosen, or that supersedes it, or classes that are apart."""
+    the fact away, such as a fact that was chosen, or that supersedes it, or classes that are apart. `further`: the
+    first literal whose own reasons are not shown, if any is."""
 
     fact: Fact
     instantiations: tuple[Instantiation, ...]
@@ -119,6 +157,7 @@ class Absence(Rendered):
     notes: tuple[str, ...] = ()
     is_given: bool = False
     """Whether it is an explicit fact, which others keep away."""
+    further: str = ""
 
     __reduce__ = stays_here("why a fact is absent", "hand on its text, or what `to_json` makes")
 
@@ -154,28 +193,32 @@ class Absence(Rendered):
         )
 
     def expand(self, instantiation: int = 0, literal: int | None = None) -> Absence | Proof:
-        """Goes down into a failing literal, the first by default: explains why the fact of an atom is absent, or why
-        the fact of a negation holds. Positions count from 0."""
+        """Goes down into a failing literal, by default the first that is about a single fact, or else an atom: explains
+        why the fact of an atom is absent, or why the fact of a negation holds. Positions count from 0."""
         for position in (instantiation, 0 if literal is None else literal):
             require_whole("a position is a number", position, "give it counted from 0")
         if not 0 <= instantiation < len(self.instantiations):
             raise error("E0706", reason=f"there is no instantiation {instantiation}")
         literals = self.instantiations[instantiation].literals
         if literal is None:
-            failing = [i for i, found in enumerate(literals) if found.status == "fails" and found.fact is not None]
+            failing = [(found.fact is None, i) for i, found in enumerate(literals) if found.can_expand]
             if not failing:
                 raise error("E0706", reason="no failing literal is about a single fact")
-            literal = failing[0]
+            literal = min(failing)[1]
         if not 0 <= literal < len(literals):
             raise error("E0706", reason=f"there is no literal {literal}")
         chosen = literals[literal]
+        if self.source is not None and chosen.fact is None and chosen.can_expand:
+            return self.source.explain_absence(chosen.text)
         if chosen.fact is None or self.source is None:
             raise error("E0706", reason=f"`{chosen.text}` is not about a single fact")
         is_present = (chosen.status == "holds") == (chosen.kind == "atom")
         return self.source.explain(chosen.fact) if is_present else self.source.explain_absence(chosen.fact)
 
     def __str__(self) -> str:
-        return self.to_text()
+        """Text; a tree if reasons of reasons are shown."""
+        is_deep = any(literal.because for each in self.instantiations for literal in each.literals)
+        return self.to_tree() if is_deep else self.to_text()
 
     @property
     def title(self) -> str:

@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from itertools import islice
-from typing import Any, TypeAlias, cast
+from itertools import islice, zip_longest
+from typing import Any, TypeAlias, TypeVar, cast
 from weakref import ref
 
 import numpy as np
 
 from elastalog.analysis.listing import show_rule
-from elastalog.analysis.pattern import Free
+from elastalog.analysis.pattern import Free, parse_pattern
 from elastalog.analysis.pattern import Pattern as FactPattern
-from elastalog.analysis.program import Base, CheckedProgram, Rule, Value, variables_in
+from elastalog.analysis.program import Atom, Base, CheckedProgram, Literal, Rule, Value, variables_in
 from elastalog.analysis.program import Relation as Declared
 from elastalog.analysis.query import Query, check_clause, free_name
 from elastalog.analysis.rephrase import among_what_holds, bound_to, is_numbered, other_than, with_members
@@ -29,7 +29,7 @@ from elastalog.diagnostics.arguments import is_whole, require_mapping, require_n
 from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached, error
 from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.program import Program, judged_in, removable_rules, rule_clauses
-from elastalog.provenance.absence import Absence, PatternAbsence
+from elastalog.provenance.absence import Absence, Instantiation, LiteralStatus, PatternAbsence
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.invalid_dates import invalid_dates_in
 from elastalog.provenance.joins import Pattern, candidates, dominating, holders
@@ -50,6 +50,8 @@ from elastalog.syntax.printer import print_clause
 Asking: TypeAlias = Callable[[], AbstractContextManager[object]]
 Touched: TypeAlias = Sequence[Mapping[str, Matrix]]
 """Facts by relation, update after update."""
+
+Why = TypeVar("Why", bound=Absence)
 
 LEAST = "the lowest of all its proofs"
 
@@ -224,10 +226,15 @@ class Explanations:
     # --- absence ---------------------------------------------------------------------------------------------------
 
     def absence(
-        self, fact: Fact, limit: int = 5, rule: int | None = None, bindings: Mapping[str, Value] | None = None
+        self,
+        fact: Fact,
+        limit: int = 5,
+        rule: int | None = None,
+        bindings: Mapping[str, Value] | None = None,
+        depth: int = 1,
     ) -> Absence:
         """The nearest failing derivations of a fact. Raises E0702 if it holds. `rule`, by its number in the relation,
-        and `bindings` restrict the search."""
+        and `bindings` restrict the search. With a `depth`, also why literals fail, by the nearest derivation each."""
         self._require_epoch()
         if self._reading.is_present(fact.relation, fact.values):
             raise error("E0702", fact=fact)
@@ -243,16 +250,60 @@ class Explanations:
         literals = (literal for each in found.instantiations for literal in each.failing)
         failing = (literal.text for literal in literals if literal.kind not in ("atom", "negation"))
         notes = (*self._notes(fact, is_given or is_derived), *invalid_dates_in(failing))
-        return replace(found, notes=notes, is_given=is_given)
+        return self._to_depth(replace(found, notes=notes, is_given=is_given), depth)
 
     def pattern(
-        self, pattern: FactPattern, written: str, limit: int, rule: int | None, bindings: Mapping[str, Value] | None
+        self,
+        pattern: FactPattern,
+        written: str,
+        limit: int = 5,
+        rule: int | None = None,
+        bindings: Mapping[str, Value] | None = None,
+        depth: int = 1,
     ) -> PatternAbsence:
         """Why no further fact fits a pattern."""
         self._require_epoch()
         asked = self._why_not(pattern.relation, limit, rule, bindings)
         found = asked.pattern(pattern, written, self._reading.count(pattern))
-        return replace(found, notes=tuple(self._there(pattern)))
+        return self._to_depth(replace(found, notes=tuple(self._there(pattern))), depth)
+
+    def _to_depth(self, found: Why, depth: int, above: frozenset[Fact] = frozenset()) -> Why:
+        """Adds why literals fail, level by level, unless that leads back to a fact `above`."""
+        require_number("depth", depth, 1, whole=True, or_none=False)
+        above |= {found.fact}
+        further: list[str] = []
+
+        def goes_on(each: Instantiation) -> bool:
+            """Whether it lacks facts that rules derive, or with open values, rather than given ones."""
+            atoms = (literal.fact for literal in each.failing if literal.kind == "atom")
+            return any(fact is None or fact.relation in self._reading.derived for fact in atoms)
+
+        def explained(literal: LiteralStatus, written: Literal | None, each: Instantiation) -> LiteralStatus:
+            is_known = isinstance(written, Atom) and written.relation not in self._reading.derived
+            if not literal.can_expand or is_known or literal.fact in above:
+                return literal
+            if depth == 1:
+                further.append(
+                    f"{literal.fact} holds" if literal.kind == "negation" else f"{literal.text} does not hold"
+                )
+                return literal
+            if not isinstance(written, Atom) and literal.fact is not None:
+                return replace(literal, because=self.proof(literal.fact, depth - 1))
+            if literal.fact is not None:
+                below: Absence = self.absence(literal.fact, 1)
+            else:
+                assert isinstance(written, Atom)
+                below = self.pattern(each.pattern(written), literal.text, 1)
+            nearest = sorted(below.instantiations, key=goes_on)[:1]
+            below = self._to_depth(replace(below, instantiations=tuple(nearest)), depth - 1, above)
+            further.extend([below.further] * bool(below.further))
+            return replace(literal, because=below) if below.instantiations else literal
+
+        shown = tuple(
+            replace(each, literals=tuple(explained(*pair, each) for pair in zip_longest(each.literals, each.rule.body)))
+            for each in found.instantiations
+        )
+        return replace(found, instantiations=shown, further=next(iter(further), ""))
 
     def _there(self, pattern: FactPattern) -> Iterator[str]:
         """The facts that fit a pattern, if they are few, and what keeps others of theirs away."""
@@ -304,9 +355,11 @@ class Explanations:
             return None
         return candidates(fact, self._setting.program, self._look_up, self._reading.ordinal)
 
-    def explain_absence(self, fact: Fact) -> Absence:
+    def explain_absence(self, fact: Fact | str) -> Absence:
         with self._asking():
-            return self.absence(fact)
+            if isinstance(fact, Fact):
+                return self.absence(fact)
+            return self.pattern(parse_pattern(fact, self._setting.program), fact)
 
     def _look_up(self, relation: str, pattern: Pattern) -> Iterator[tuple[Value, ...]]:
         return self._reading.select(relation, pattern)

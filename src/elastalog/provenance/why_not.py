@@ -283,7 +283,7 @@ class WhyNot:
             known = [(a, t) for a, t in zip(rule.head.arguments, pattern.terms, strict=True) if not isinstance(t, Free)]
             part = Atom(rule.head.relation, tuple(argument for argument, _ in known), rule.head.span)
             if not match_atom(part, [value for _, value in known], bindings, deferred):
-                impossible.append((rule, f"its head is `{show(rule.head, {})}`"))
+                impossible.append((rule, _why_impossible(rule, part, [value for _, value in known])))
                 continue
             if any(not compare("=", bindings.setdefault(name, value), value) for name, value in self.given.items()):
                 what = "fact" if pattern.is_fact else "pattern"
@@ -357,6 +357,17 @@ def _definition(comparison: Comparison, known: Bindings) -> tuple[str, Expressio
 
 
 # --- patterns --------------------------------------------------------------------------------------------------------
+
+
+def _why_impossible(rule: Rule, head: Atom, values: Sequence[Value]) -> str:
+    """Why a head cannot have some values; if only because it repeats a variable, also what it gives for the first."""
+    told, given = f"its head is `{show(rule.head, {})}`", dict[str, Value]()
+    pairs = zip(head.arguments, values, strict=True)
+    same = [given.setdefault(one.name, value) if isinstance(one, Variable) else value for one, value in pairs]
+    if not rule.body or not match_atom(head, same, {}, []):
+        return told
+    needed = ", ".join(f"`{show(literal, given)}`" for literal in rule.body)
+    return f"{told}, and gives `{show(rule.head, given)}` from {needed}"
 
 
 def _wanted(head: Atom, pattern: Pattern) -> Atom:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from elastalog.analysis.pattern import Free, Pattern, parse_pattern, parse_selection, require_fact
+from elastalog.analysis.pattern import Pattern, parse_pattern, parse_selection, require_fact
 from elastalog.analysis.program import Aggregation, Apply, Atom, Base, Constant, Variable
 from elastalog.analysis.stratify import needed_for
 from elastalog.debugging.answers import Element
@@ -31,7 +31,7 @@ from elastalog.settings import SETTINGS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from elastalog.analysis.program import CheckedProgram, Expression, Rule, Value, Wildcard
+    from elastalog.analysis.program import CheckedProgram, Rule, Value
     from elastalog.debugging.history import Past
     from elastalog.provenance.absence import Absence, Instantiation
     from elastalog.provenance.explain import Explanations
@@ -236,7 +236,7 @@ def _in_the_way(absence: Absence, now: Materialisation) -> Iterator[tuple[str, F
             if literal.fact is not None and literal.kind in ("atom", "negation"):
                 yield literal.kind, literal.fact
             elif isinstance(written, Atom):
-                yield literal.kind, _pattern(written, instantiation)
+                yield literal.kind, instantiation.pattern(written)
             elif literal.kind == "negation":
                 pattern = parse_pattern(literal.text.removeprefix("!"), now.program.checked)
                 for fact in islice(fitting(pattern, now), MOST_QUESTIONS):
@@ -244,7 +244,7 @@ def _in_the_way(absence: Absence, now: Materialisation) -> Iterator[tuple[str, F
             else:
                 ranged |= literal.kind in ("constraint", "aggregate", "head")
         for atom in _ranged_over(instantiation.rule) if ranged else ():
-            for fact in islice(fitting(_pattern(atom, instantiation), now), NEAREST):
+            for fact in islice(fitting(instantiation.pattern(atom), now), NEAREST):
                 yield "aggregate", fact
 
 
@@ -272,19 +272,6 @@ def _ranged_over(rule: Rule) -> Iterator[Atom]:
     """The atoms within the aggregates of a rule."""
     bodies = (body for literal in rule.body if isinstance(literal, Aggregation) for body in literal.bodies)
     return (inner for body in bodies for inner in body if isinstance(inner, Atom))
-
-
-def _pattern(atom: Atom, instantiation: Instantiation) -> Pattern:
-    """The facts that fit an atom of an instantiated rule, as far as its values are known."""
-
-    def term(argument: Expression | Wildcard) -> Value | Free:
-        if isinstance(argument, Constant):
-            return argument.value
-        name = argument.name if isinstance(argument, Variable) else ""
-        is_repeated = sum(isinstance(one, Variable) and one.name == name for one in atom.arguments) > 1
-        return instantiation.bindings[name] if name in instantiation.bindings else Free(name if is_repeated else None)
-
-    return Pattern(atom.relation, tuple(map(term, atom.arguments)))
 
 
 # --- patterns --------------------------------------------------------------------------------------------------------

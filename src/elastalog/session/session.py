@@ -219,21 +219,22 @@ class Session(Renamed):
         *,
         rule: int | None = None,
         bindings: Mapping[str, Value] | None = None,
+        depth: int = 1,
     ) -> Absence:
         """Why a fact does not hold: the derivations of it that come nearest to success, best first. `rule`, by its
-        number in the relation, and `bindings`, values of its variables, restrict the search. With a pattern such as
-        `path(1, X)`: how many facts match it, and the derivations of others that come nearest to success, a
-        `PatternAbsence`."""
+        number in the relation, and `bindings`, values of its variables, restrict the search. With a `depth` of several
+        levels, also why their literals fail, and so on. With a pattern such as `path(1, X)`: how many facts match it,
+        and the derivations of others that come nearest to success, a `PatternAbsence`."""
         now = self._materialisation
         with now.asking(fact):
             known = self._answerers.explanations
             pattern = parse_pattern(fact, now.program.checked) if isinstance(fact, str) else None
             if pattern is not None and not pattern.is_fact:
                 warn_of_terms(pattern.terms, now.dictionary)
-                return known.pattern(pattern, str(fact).strip().rstrip("."), limit, rule, bindings)
+                return known.pattern(pattern, str(fact).strip().rstrip("."), limit, rule, bindings, depth)
             wanted = now.fact(fact)
             warn_of_terms(wanted.values, now.dictionary)
-            return known.absence(wanted, limit, rule, bindings)
+            return known.absence(wanted, limit, rule, bindings, depth)
 
     def uses(self, fact: Written, all: bool = False) -> tuple[Fact, ...]:  # noqa: A002  # its public name
         """The facts that follow directly from a fact: rules derive them from it and others. With `all`, those that

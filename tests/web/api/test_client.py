@@ -287,6 +287,9 @@ def test_proofs_and_absences_are_those_of_the_session(running: Running) -> None:
     assert not step.is_complete
     assert str(step.expand((1,))) == str(proof)
     assert str(db.why_not("path(4, 1)")) == str(running.session.why_not("path(4, 1)"))
+    deep = db.why_not("path(4, 1)", depth=4)
+    assert str(deep) == str(running.session.why_not("path(4, 1)", depth=4))
+    assert str(deep).count("path(") > str(db.why_not("path(4, 1)")).count("path(")
     assert len(db.derivations("path(1, 4)")) == 1
     assert sorted(fact.values for fact in db.uses("edge(3, 4)")) == [(3, 4)]
     assert len(list(db.uses("edge(3, 4)", all=True))) == 3

@@ -256,6 +256,7 @@ class ExplanationSettings:
     """How explanations are shown, and the places where the last proof ended."""
 
     depth: int = 4
+    depth_of_absence: int = 1
     form: str = "auto"
     output: Path | None = None
     ends: tuple[Fact, ...] = ()

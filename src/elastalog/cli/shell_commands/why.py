@@ -55,7 +55,7 @@ def _subproof(state: ShellState, arguments: Piece) -> None:
 def _whynot(state: ShellState, arguments: Piece) -> None:
     require_some("whynot", arguments, "a fact", "write it as `whynot path(1, 4)`")
     with arguments.placing():
-        absence = state.session.why_not(arguments.text)
+        absence = state.session.why_not(arguments.text, depth=state.explanations.depth_of_absence)
     _show(state, absence)
 
 
@@ -93,7 +93,7 @@ def _explainnegation(state: ShellState, arguments: Piece) -> None:
                 given[name] = known[name] = value_from(_ask(state, f"Pick a value for {name}: "), base, name)
     state.say("")
     absence = state.session.why_not(fact, 1, rule=rule.number_in_relation, bindings=given)
-    _show(state, absence, is_asked_for=True)
+    _show(state, replace(absence, further=""), is_asked_for=True)
 
 
 def _rule_lines(rule: Rule) -> list[str]:
@@ -131,7 +131,7 @@ def _rule(state: ShellState, arguments: Piece) -> None:
 def _setdepth(state: ShellState, arguments: Piece) -> None:
     if not arguments.text.isdecimal() or int(arguments.text) < 1:
         raise arguments.error("E0652", "`setdepth` needs a number of levels", advice="write it as `setdepth 4`")
-    state.explanations.depth = int(arguments.text)
+    state.explanations.depth = state.explanations.depth_of_absence = int(arguments.text)
 
 
 def _format(state: ShellState, arguments: Piece) -> None:
@@ -181,7 +181,7 @@ EXPLAINING: Final = (
     Command("whynot R(1, 2)", "show why a fact does not hold, or, for R(1, X), why no other fact fits", _whynot),
     Command("explainnegation R(1, 2)", "the same, for a rule and values that you choose", _explainnegation),
     Command("rule [R] N", "show a rule", _rule),
-    Command("setdepth N", "show proofs to this depth", _setdepth),
+    Command("setdepth N", "show proofs, and why facts do not hold, to this depth", _setdepth),
     Command("format FORM", f"how explanations are shown: {', '.join(FORMS)}", _format),
     Command("output [FILE]", "write explanations to a file, or to the terminal", _output, arguments="files"),
 )

@@ -230,6 +230,7 @@ def _absence_json(absence: Absence) -> dict[str, Any]:
                     "text": literal.text,
                     "status": literal.status,
                     "fact": None if literal.fact is None else fact_as_json(literal.fact),
+                    **({} if literal.because is None else {"because": as_json(literal.because)}),
                 }
                 for literal in instantiation.literals
             ],
@@ -245,6 +246,7 @@ def _absence_json(absence: Absence) -> dict[str, Any]:
         "impossible": impossible,
         "is_exhaustive": absence.is_exhaustive,
         **({"notes": list(absence.notes)} if absence.notes else {}),
+        **({"further": absence.further} if absence.further else {}),
     }
 
 

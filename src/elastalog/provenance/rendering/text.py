@@ -68,6 +68,9 @@ def remarks(shown: Proof | Absence) -> Iterator[str]:
         yield f"(R{rule.number_in_relation}) cannot derive it: {why}"
     if not shown.is_exhaustive:
         yield "The search was cut short: there may be nearer ones."
+    if shown.further:
+        how = "ask with a greater `depth` (as an option: `--depth`, in the shell: `setdepth`)"
+        yield f"To see why {shown.further}, {how}."
 
 
 def _block(node: Drawn, below: Sequence[Block]) -> Block:
@@ -80,7 +83,7 @@ def _block(node: Drawn, below: Sequence[Block]) -> Block:
 def _over(premises: Block, conclusion: str, rule: str) -> Block:
     width = max(len(premises[0]), len(conclusion))
     above = tuple(_centred(line, width) for line in _padded(premises)) if premises != ("",) else ()
-    mark = f"({rule})"
+    mark = f"({rule})" if rule else ""
     lines = (*above, "-" * width + mark, _centred(conclusion, width))
     return _padded(lines)
 
