@@ -59,9 +59,9 @@ def uncollected() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def compiled() -> None:
     """The kernel is, so that no test is told of its compilation."""
-    from elastalog.backends.kernel.compile.warm import warm
+    from elastalog.jit.building import build
 
-    warm()
+    build()
 
 
 @pytest.fixture(scope="session")

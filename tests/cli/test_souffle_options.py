@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from elastalog.backends.kernel.compile.warm import warm
+from elastalog.jit.building import build
 from tests.commands import run as command
 
 PROGRAM = """\
@@ -26,7 +26,7 @@ far(y) :- path(1, y).
 
 @pytest.fixture(autouse=True)
 def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    warm()
+    build()
     monkeypatch.chdir(tmp_path)
     Path("p.dl").write_text(PROGRAM)
     Path("facts").mkdir()

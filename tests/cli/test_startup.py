@@ -13,7 +13,7 @@ import pytest
 from pyarrow import parquet
 
 import elastalog
-from elastalog.backends.kernel.compile.warm import warm
+from elastalog.jit.building import build
 
 HEAVY = {
     "highspy", "llvmlite.binding", "numba", "numpy.testing", "pandas", "prompt_toolkit", "pyarrow.compute",
@@ -63,7 +63,7 @@ print(json.dumps([opened, seconds() - opened, known, sorted(sys.modules)]))
 
 @pytest.fixture(autouse=True)
 def _program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    warm()
+    build()
     (tmp_path / "reach.dl").write_text(PROGRAM)
     (tmp_path / "edge.facts").write_text("a\tb\nb\tc\nc\td\n")
     monkeypatch.chdir(tmp_path)

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 import elastalog
-from elastalog.backends.kernel.compile.warm import warm
 from elastalog.jit import building, objects
+from elastalog.jit.building import build
 from elastalog.jit.fingerprint import fingerprint
 
 SCRIPT = """
@@ -44,7 +44,7 @@ print(json.dumps([found, heavy]))
 
 @pytest.fixture(scope="module", autouse=True)
 def _operators() -> None:
-    warm()
+    build()
 
 
 def run(**environment: str) -> tuple[list[object], list[str]]:

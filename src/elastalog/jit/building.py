@@ -12,6 +12,7 @@ import pkgutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -171,12 +172,8 @@ def _compile(operator: Operator, family: str) -> None:
     objects.keep(operator.name, fingerprint(operator), made, objects.user_folder(family))
 
 
-def _say(done: int, number: int) -> None:
-    print(done, number, flush=True)
-
-
 def main(arguments: list[str]) -> None:
-    build_here(_say, *(objects.FAMILIES[family] for family in arguments))
+    build_here(partial(print, flush=True), *(objects.FAMILIES[family] for family in arguments))
 
 
 if __name__ == "__main__":

@@ -17,7 +17,6 @@ from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants
 from elastalog.backends.kernel.evaluation import KernelEvaluation
 from elastalog.backends.kernel.execution.bound_variant import Binder
 from elastalog.backends.kernel.store import transaction
-from elastalog.backends.kernel.store.annotations import ABSENT
 from elastalog.backends.kernel.store.memory import Matrix
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.transaction import Shift
@@ -92,11 +91,9 @@ class KernelShifts:
         stored, changed = self._held.relations[relation], self._updates.transaction.changed
         self._updates.transaction.is_told = False
         if absent is not None and len(absent):
-            entries = transaction.touch(stored, transaction.add_rows(stored, absent))
-            transaction.set_annotation(stored, entries, ABSENT, is_present=False)
+            transaction.take_away(stored, transaction.add_rows(stored, absent))
         if present is not None and len(present):
-            entries = transaction.touch(stored, transaction.add_rows(stored, present))
-            transaction.set_annotation(stored, entries, max(stored.lowest, 1), is_present=True)
+            transaction.put(stored, transaction.add_rows(stored, present), max(stored.lowest, 1))
         found = transaction.changed_entries(stored, self._held.annotation.is_global)
         if len(found):
             changed[relation] = found
@@ -137,9 +134,7 @@ def _return(relation: KernelRelation, facts: dict[tuple[int, ...], tuple[int, tu
     words = np.array(list(facts), np.int32).reshape(len(facts), relation.width)
     levels = np.array([level for level, _ in facts.values()], np.int32)
     is_gone = relation.find(words) < 0
-    first = relation.used
-    relation.load(words[is_gone])
-    relation.level[first : relation.used] = levels[is_gone]
+    relation.load(words[is_gone], levels[is_gone])
 
 
 class KernelReplay:

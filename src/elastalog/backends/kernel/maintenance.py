@@ -47,7 +47,7 @@ class KernelMaintenance:
         """Everything that depends on the program and on nothing else."""
         kinds, held = self._evaluation.kinds, self._held
         self.scheduler = UpdateScheduler(
-            [kinds[stratum.number] for stratum in program.strata], held.relations, held.homes, self._evaluation.watch,
+            [kinds[stratum.number] for stratum in program.strata], held.homes, self._evaluation.watch,
             held.annotation.is_global, held.vectors, held.crew,
         )  # fmt: skip
         self._explicit = {

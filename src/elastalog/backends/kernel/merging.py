@@ -21,10 +21,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from elastalog.analysis.program import Constant
 from elastalog.backends.kernel.bootstrap.merging import Merging
 from elastalog.backends.kernel.execution.aggregates import rows_by_key, rows_of_keys
 from elastalog.backends.kernel.execution.bound_variant import Binder
@@ -42,7 +42,6 @@ from elastalog.backends.rows import are_in, distinct
 from elastalog.backends.watch import BudgetExceeded, Watch
 from elastalog.late import dataclass
 from elastalog.planning.logical import Clause, LogicalStratum, Scan, Test
-from elastalog.planning.steps import Variant
 from elastalog.planning.variants import plan_from_goal, plan_wanted
 from elastalog.settings import SETTINGS
 
@@ -91,29 +90,27 @@ class MergingPlan:
     def _add(self, clause: Clause, width: int) -> None:
         pairs = self._pairs_read(clause)
         read = tuple(self._equivalence_of[relation] for relation, _ in pairs)
-        told = [_member(clause, goal) for goals in pairs.values() for goal in (goals[0], goals[-1])]
+        # The members that these goals read the representatives of.
+        told: list[Any] = [scan.terms[0] for scans in pairs.values() for _, scan in (scans[0], scans[-1])]
         telling = replace(clause, head_terms=(*clause.head_terms, *told))
-        second = {goal for goals in pairs.values() for goal in goals[1:]}
+        second = {position for scans in pairs.values() for position, _ in scans[1:]}
         for position, goal in enumerate(clause.goals):
             if not isinstance(goal, Test):
-                started = self._bound(plan_from_goal(telling, position, self._statistics))
+                started = Enumerator(self._binder.bind(plan_from_goal(telling, position, self._statistics)))
                 found = Telling(started, width, read, position in second)
                 self.forward.setdefault(goal.relation, []).append(found)
         name = clause.head
         wanted = Scan(self.wanted_name(name), clause.head_terms[: self._key_width[name]])
-        again = self._bound(plan_wanted(telling, wanted, self._statistics))
+        again = Enumerator(self._binder.bind(plan_wanted(telling, wanted, self._statistics)))
         self.again[name].append(Telling(again, width, read, is_repeated=False))
 
-    def _pairs_read(self, clause: Clause) -> dict[tuple[str, object], list[int]]:
-        """The goals that read classes of the stratum, those of one pair together."""
-        found: dict[tuple[str, object], list[int]] = {}
+    def _pairs_read(self, clause: Clause) -> dict[tuple[str, object], list[tuple[int, Scan]]]:
+        """The goals that read classes of the stratum, with their positions, those of one pair together."""
+        found: dict[tuple[str, object], list[tuple[int, Scan]]] = {}
         for position, goal in enumerate(clause.goals):
             if isinstance(goal, Scan) and goal.relation in self._equivalence_of:
-                found.setdefault((goal.relation, goal.terms[1]), []).append(position)
+                found.setdefault((goal.relation, goal.terms[1]), []).append((position, goal))
         return found
-
-    def _bound(self, planned: Variant) -> Enumerator:
-        return Enumerator(self._binder.bind(planned))
 
     def prepare(self, relations: Mapping[str, KernelRelation]) -> None:
         """Makes the indexes an update needs."""
@@ -135,15 +132,6 @@ class MergingPlan:
         relation = KernelRelation(self.wanted_name(name), width, is_annotated=True)
         relation.load(np.ascontiguousarray(facts[:, :width]))
         return relation
-
-
-def _member(clause: Clause, goal: int) -> str | Constant:
-    """The member that a goal reads the representative of."""
-    literal = clause.goals[goal]
-    assert isinstance(literal, Scan)
-    member = literal.terms[0]
-    assert member is not None
-    return member
 
 
 class MergingLevels:
@@ -195,10 +183,7 @@ class MergingLevels:
 
     def are_outside(self, name: str, pairs: Matrix) -> Matrix:
         """Which members of pairs are in classes that have not been forgotten."""
-        members = Members(pairs)
-        places, _ = rows_by_key(self._classes[name], MEMBER, members.words.reshape(-1, 1))
-        is_member = np.zeros(len(members), np.bool_)
-        is_member[places] = True
+        members, is_member, _ = self._members(name, pairs)
         is_outside: Vector = is_member & ~self.mergings[name].knows(members.words)
         found: Matrix = is_outside[members.places(pairs)]
         return found
@@ -218,12 +203,18 @@ class MergingLevels:
 
     def _are_forgotten(self, name: str, members: Vector) -> Vector:
         """Which of some members are of classes that are forgotten."""
-        classes, known = self._classes[name], Members(members)
-        places, rows = rows_by_key(classes, MEMBER, known.words.reshape(-1, 1))
-        is_forgotten = np.zeros(len(known), np.bool_)
-        is_forgotten[places] = classes.level[rows] >= REFERENCE
+        known, is_forgotten, rows = self._members(name, members)
+        is_forgotten[is_forgotten] = self._classes[name].level[rows] >= REFERENCE
         found: Vector = is_forgotten[known.places(members)]
         return found
+
+    def _members(self, name: str, words: Matrix) -> tuple[Members, Vector, Vector]:
+        """Some words, each once; which are members of a class; and the rows of these."""
+        members = Members(words)
+        places, rows = rows_by_key(self._classes[name], MEMBER, members.words.reshape(-1, 1))
+        is_member = np.zeros(len(members), np.bool_)
+        is_member[places] = True
+        return members, is_member, rows
 
 
 _MOST = 1 << 20
@@ -395,9 +386,7 @@ class MergingUpdate:
                     self._touch(self._relations[name], rows[rows >= 0])
             concerned = self._dependent(is_loss=True)
         for name in self.own:
-            relation = self._relations[name]
-            every = np.arange(relation.touched_used, dtype=np.int32)
-            transaction.set_annotation(relation, every, 0, is_present=False)
+            _take_all_away(self._relations[name])
         self._levels.is_forgetting = False
 
     def _touch_classes(self, name: str, pairs: Matrix) -> None:
@@ -469,7 +458,7 @@ class MergingUpdate:
         rows = transaction.add_rows(relation, facts)
         levels = levels_now(relation, rows)
         self._let_escape(name, facts[(levels > level) & (levels < ABSENT)])
-        return [(name, _set(relation, rows[levels > level], level))]
+        return [(name, transaction.put(relation, rows[levels > level], level))]
 
     def _join(self, name: str, pairs: Matrix) -> Iterable[tuple[str, Vector]]:
         level, merging = self._levels.reached, self._levels.mergings[name]
@@ -485,13 +474,13 @@ class MergingUpdate:
         new = merging.join(pairs)
         kept = pairs if level == 0 else new  # all that are explicit
         if len(kept):
-            _set(self._relations[name], transaction.add_rows(self._relations[name], kept), level)
+            transaction.put(self._relations[name], transaction.add_rows(self._relations[name], kept), level)
         moved = merging.moved()
         if not len(moved):
             return []
         self._watch.derived(0, len(moved))
         classes = self._relations[self._plan.classes[name]]
-        return [(classes.name, _set(classes, transaction.add_rows(classes, moved), 1))]
+        return [(classes.name, transaction.put(classes, transaction.add_rows(classes, moved), 1))]
 
     def _stored_with(self, name: str, pairs: Matrix) -> Matrix:
         """The pairs that generate the classes of members of some."""
@@ -508,18 +497,16 @@ class MergingUpdate:
         """Leaves, of the rows by which classes have grown, one for each member, with the least of its class."""
         for pairs, merging in self._levels.mergings.items():
             classes = self._relations[self._plan.classes[pairs]]
-            every = np.arange(classes.touched_used, dtype=np.int32)
-            transaction.set_annotation(classes, every, 0, is_present=False)
+            _take_all_away(classes)
             rows = merging.rows()
             if len(rows):
-                _set(classes, transaction.add_rows(classes, rows), 1)
+                transaction.put(classes, transaction.add_rows(classes, rows), 1)
 
 
-def _set(relation: KernelRelation, rows: Vector, level: int) -> Vector:
-    """Rows are there from now on, at a level. Returns their entries."""
-    entries = transaction.touch(relation, rows)
-    transaction.set_annotation(relation, entries, level, is_present=True)
-    return entries
+def _take_all_away(relation: KernelRelation) -> None:
+    """What has been touched is absent."""
+    every = np.arange(relation.touched_used, dtype=np.int32)
+    transaction.set_annotation(relation, every, 0, is_present=False)
 
 
 def _add_to(facts: Facts, name: str, more: Matrix) -> None:

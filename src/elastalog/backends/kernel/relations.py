@@ -18,7 +18,7 @@ from elastalog.backends.kernel.store.count_vectors import Vectors
 from elastalog.backends.kernel.store.crew import ALONE, Crew
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation, levels_now
-from elastalog.backends.kernel.store.snapshot import ResidentRelations
+from elastalog.backends.kernel.store.snapshot import ResidentRelations, levels_before
 from elastalog.backends.kernel.store.transaction import Homes
 from elastalog.planning.logical import GIVEN, LogicalProgram
 from elastalog.relations.facts import FactWords
@@ -46,7 +46,7 @@ class KernelFacts:
     ) -> None:
         self.annotation = annotation
         self.crew = crew
-        self._has_levels = annotation.support in (Support.LEVELS, Support.VECTORS)
+        self._has_levels = annotation.has_levels
         self.relations = {
             name: KernelRelation(name, stored.width, annotation.is_kept, crew)
             for name, stored in program.relations.items()
@@ -89,8 +89,11 @@ class KernelFacts:
         if relation in self.equivalences:
             return self.equivalence(relation).facts()
         stored = self.relations[relation]
-        rows = slice(stored.used) if stored.is_settled else stored.present_rows()
-        if not self.annotation.has_levels:
+        return self._taken(stored, stored.there)
+
+    def _taken(self, stored: KernelRelation, rows: Vector | slice) -> FactWords:
+        """Some facts of a relation, with what they are annotated with."""
+        if not self._has_levels:
             return FactWords(stored.rows[rows])
         return FactWords(stored.rows[rows], stored.level[rows], stored.count[rows])
 
@@ -115,12 +118,13 @@ class KernelFacts:
     def facts_now(self, relation: str) -> Matrix:
         """The facts of a relation in the state under way."""
         stored = self.relations[relation]
-        return stored.rows[: stored.used] if stored.is_settled else stored.rows[aggregates.present_now(stored)]
+        words: Matrix = stored.rows[stored.there]
+        return words
 
     def levels_now(self, relation: str) -> Vector:
         """Their levels, in the same order."""
         stored = self.relations[relation]
-        return levels_now(stored, slice(0, stored.used) if stored.is_settled else aggregates.present_now(stored))
+        return levels_now(stored, stored.there)
 
     def contains(self, relation: str, words: Matrix) -> Vector:
         """Which of some facts are present, outside an update."""
@@ -134,13 +138,13 @@ class KernelFacts:
     def is_explicit(self, relation: str, words: Matrix) -> Vector:
         """Which of some facts are explicit, outside an update."""
         stored = self.relations[relation]
-        if self.annotation.is_kept and self._has_levels:
+        if self._has_levels:
             return are_below(stored, words, 1)
         found = stored.find(words)
         is_explicit: Vector = found >= 0
         if self.annotation.is_kept:
-            # An absent one is at row -1, the last, and looked at in vain.
-            is_explicit &= self._are_explicit(stored.level.take(found))
+            levels = levels_before(stored, found[is_explicit])
+            is_explicit[is_explicit] = self.annotation.are_explicit(levels)
         else:
             is_explicit &= found < self.explicit.get(relation, 0)
         return is_explicit
@@ -148,13 +152,9 @@ class KernelFacts:
     def explicit_rows(self, relation: KernelRelation) -> Vector:
         """Which rows of a relation are of explicit facts, outside an update of it."""
         if self.annotation.is_kept:
-            return self._are_explicit(relation.level[: relation.used])
+            return self.annotation.are_explicit(levels_before(relation))
         first: Vector = np.arange(relation.used) < self.explicit.get(relation.name, 0)
         return first
-
-    def _are_explicit(self, levels: Vector) -> Vector:
-        is_explicit: Vector = levels == 0 if self._has_levels else (levels & 1 == 0) & (levels < ABSENT)
-        return is_explicit
 
     def select(self, relation: str, columns: tuple[int, ...], key: Vector) -> FactWords:
         """The facts with given words in some columns, outside an update."""
@@ -171,9 +171,7 @@ class KernelFacts:
             if self.annotation.is_kept and not stored.is_settled:
                 mask &= stored.level[: stored.used] < ABSENT
             rows = np.flatnonzero(mask)
-        if not self.annotation.has_levels:
-            return FactWords(stored.rows[rows])
-        return FactWords(stored.rows[rows], stored.level[rows], stored.count[rows])
+        return self._taken(stored, rows)
 
     def bytes_by_relation(self) -> dict[str, int]:
         """Memory of every relation and its indexes; of one that is elsewhere none."""
@@ -217,9 +215,7 @@ class KernelFacts:
                 words = self.equivalence(name).all_pairs().words()
                 explicit = pairs.rows[: pairs.used][self.explicit_rows(pairs)]
                 written.load(explicit)
-                written.load(words)
-                if written.is_annotated:
-                    written.level[len(explicit) : written.used] = 1
+                written.load(words, 1)
                 aside[name] = pairs, self.relations[classes]
                 self.relations[name] = written
         for name, (pairs, classes_of_it) in self.set_aside.items():

@@ -419,9 +419,7 @@ class Merging(Plain):
         is_complete = evaluate(self.stratum, variants, workers, context.program.limits)
         for name, rows in workers.finished().items():
             relations[name] = KernelRelation(name, rows.shape[1], annotation.is_kept, self.held.crew)
-            relations[name].load(rows)
-            if annotation.is_kept:
-                relations[name].level[: len(rows)] = 1
+            relations[name].load(rows, 1)
         if annotation.is_kept:
             for name, first_derived in explicit.items():
                 relation = relations[name]

@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TextIO
 
@@ -51,23 +51,14 @@ class Progress:
         self._stream.flush()
 
 
-@contextmanager
-def announced_compilation(announce: Callable[[str], None]) -> Iterator[None]:
+def announced_compilation(announce: Callable[[str], None]) -> AbstractContextManager[None]:
     """Says so, once, when operators have to be compiled during the block."""
-    with reported(lambda done, number: announce(message(number)) if done == 0 else None):
-        yield
+    return reported(lambda done, number: announce(message(number)) if done == 0 else None)
 
 
-@contextmanager
-def shown_compilation(stream: TextIO) -> Iterator[None]:
+def shown_compilation(stream: TextIO) -> AbstractContextManager[None]:
     """Shows how far it is when operators have to be compiled during the block."""
-    with reported(Progress(stream)):
-        yield
-
-
-def warm() -> None:
-    """Compiles every operator that has no object code."""
-    build()
+    return reported(Progress(stream))
 
 
 def main(arguments: list[str]) -> None:

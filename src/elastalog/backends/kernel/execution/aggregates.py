@@ -22,7 +22,7 @@ from elastalog.backends.kernel.expressions.folds import fold
 from elastalog.backends.kernel.store import postings, transaction
 from elastalog.backends.kernel.store.annotations import ABSENT, ROW
 from elastalog.backends.kernel.store.memory import NO_WORDS, Matrix, Vector
-from elastalog.backends.kernel.store.relation import KernelRelation, levels_now, note_levels
+from elastalog.backends.kernel.store.relation import KernelRelation, levels_now
 from elastalog.backends.rows import distinct_in_order
 from elastalog.late import dataclass
 from elastalog.planning.logical import AggregateRule, LogicalProgram
@@ -67,7 +67,7 @@ class Folding:
         another place."""
         rule, relations = self.rule, self._relations
         members, target = relations[rule.members], relations[rule.relation]
-        rows = slice(0, members.used) if members.is_settled else present_now(members)
+        rows = members.there
         if rule.is_numbering:
             # What it holds already are numbers that were given before.
             results = self._numbered(members.rows[rows], target.rows[: target.used])
@@ -78,12 +78,9 @@ class Folding:
             empty = _NO_GROUPS
             if rule.domain is not None:
                 domain = relations[rule.domain]
-                empty = domain.rows[present_now(domain)]
+                empty = domain.rows[domain.there]
             results, levels = self._with_defaults(results, levels, empty)
-        target.load(results)
-        if target.is_annotated:
-            target.level[: target.used] = levels
-            note_levels(target)
+        target.load(results, levels)
 
     def _folded(
         self, members: KernelRelation, rows: Vector | slice, elsewhere: FoldElsewhere | None = None
@@ -105,8 +102,8 @@ class Folding:
         columns = tuple(range(rule.groups))
         groups = _ONE_GROUP
         if rule.groups:
-            touched = [_touched(relations[name], entries)[:, : rule.groups] for name, entries in changed.items()]
-            all_touched = np.concatenate(touched)
+            rows_of = ((relations[name], relations[name].touched[entries, ROW]) for name, entries in changed.items())
+            all_touched = np.concatenate([relation.rows[rows, : rule.groups] for relation, rows in rows_of])
             groups = np.ascontiguousarray(all_touched[distinct_in_order(all_touched)[0]])
         rows = rows_of_keys(members, columns, groups)
         old_rows = rows_of_keys(target, columns, groups)
@@ -120,12 +117,9 @@ class Folding:
             results, levels = self._with_defaults(results, levels, empty)
 
         new_rows = transaction.add_rows(target, results) if len(results) else NO_WORDS
-        gone = transaction.touch(target, np.setdiff1d(old_rows, new_rows).astype(np.int32))
-        transaction.set_annotation(target, gone, 0, is_present=False)
-        before = levels_now(target, new_rows)
-        is_other = before != levels
-        came = transaction.touch(target, new_rows[is_other])
-        transaction.set_annotation(target, came, levels[is_other], is_present=True)
+        transaction.take_away(target, np.setdiff1d(old_rows, new_rows).astype(np.int32))
+        is_other = levels_now(target, new_rows) != levels
+        transaction.put(target, new_rows[is_other], levels[is_other])
         return transaction.changed_entries(target, self._is_global)
 
     def _with_defaults(self, results: Matrix, levels: Vector, groups: Matrix) -> tuple[Matrix, Vector]:
@@ -174,7 +168,7 @@ class Folding:
         for stratum in self._program.strata:
             if (rule := stratum.numbering) is not None:
                 relation = self._relations[rule.relation]
-                words = relation.rows[present_now(relation), -1]
+                words = relation.rows[relation.there, -1]
                 if len(words):
                     greatest = max(greatest, int(self._dictionary.integers(words).max()))
         return greatest + 1
@@ -187,11 +181,6 @@ def _places(facts: Matrix, columns: int) -> KernelRelation:
     return found
 
 
-def _touched(relation: KernelRelation, entries: Vector) -> Matrix:
-    rows: Matrix = relation.rows[relation.touched[entries, ROW]]
-    return rows
-
-
 def _are_present(relation: KernelRelation, facts: Matrix) -> Vector:
     rows = relation.find(facts)
     found: Vector = rows >= 0
@@ -199,16 +188,9 @@ def _are_present(relation: KernelRelation, facts: Matrix) -> Vector:
     return found
 
 
-def present_now(relation: KernelRelation) -> Vector:
-    """The rows present in the state under way."""
-    if relation.is_settled:
-        return np.arange(relation.used, dtype=np.int32)
-    return np.flatnonzero(levels_now(relation, slice(0, relation.used)) < ABSENT).astype(np.int32)
-
-
 def rows_of_keys(relation: KernelRelation, columns: tuple[int, ...], wanted: Matrix) -> Vector:
     """The present rows that have one of some keys (distinct rows of a matrix) in some columns."""
-    return rows_by_key(relation, columns, wanted)[1] if columns else present_now(relation)
+    return rows_by_key(relation, columns, wanted)[1] if columns else relation.present_rows()
 
 
 def rows_by_key(relation: KernelRelation, columns: tuple[int, ...], wanted: Matrix) -> tuple[Vector, Vector]:

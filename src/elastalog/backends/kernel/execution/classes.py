@@ -17,12 +17,12 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from elastalog.backends.kernel.compile.signatures import COLUMNS, INT, MATRIX, WORDS, inlined, operator, types
-from elastalog.backends.kernel.execution.aggregates import present_now, rows_by_key, rows_of_keys
+from elastalog.backends.kernel.execution.aggregates import rows_by_key, rows_of_keys
 from elastalog.backends.kernel.execution.separation import Parts, parts_of, sizes_of
 from elastalog.backends.kernel.store import transaction
 from elastalog.backends.kernel.store.annotations import ABSENT, IS, MARKS, REFERENCE, ROW, UNTOUCHED, WAS
 from elastalog.backends.kernel.store.memory import NO_WORDS, Matrix, Vector
-from elastalog.backends.kernel.store.relation import KernelRelation, levels_now, note_levels
+from elastalog.backends.kernel.store.relation import KernelRelation, levels_now
 from elastalog.backends.rows import are_in
 from elastalog.late import dataclass
 from elastalog.planning.logical import EquivalenceRule
@@ -201,12 +201,9 @@ class Members:
 def evaluate(rule: EquivalenceRule, relations: Mapping[str, KernelRelation]) -> None:
     """Fills the relation of the classes, which is empty."""
     pairs, target = relations[rule.pairs], relations[rule.relation]
-    words = pairs.rows[present_now(pairs)]
+    words = pairs.rows[pairs.there]
     members = Members(words)
-    target.load(np.stack((members.words, members.words[members.united(words)]), axis=1))
-    if target.is_annotated:
-        target.level[: target.used] = 1
-        note_levels(target)
+    target.load(np.stack((members.words, members.words[members.united(words)]), axis=1), 1)
 
 
 def refold(rule: EquivalenceRule, changed: Vector, relations: Mapping[str, KernelRelation]) -> Vector:
@@ -264,7 +261,7 @@ def _renamed_parts(classes: KernelRelation, parts: Parts, name_of: Vector, alone
 def _united_anew(pairs: KernelRelation, classes: KernelRelation, names: Vector, alone: Vector) -> Matrix:
     """The members of classes of some names that get another representative, with that, found by uniting all pairs that
     were there and still are: where large parts come apart, this takes a fraction of the time of searching them."""
-    words = _chosen(pairs, _are_marked(pairs, UNTOUCHED))
+    words = _chosen(pairs, _are_marked(pairs, slice(0, pairs.used), UNTOUCHED))
     member, named = _classes_named(classes, names).T
     least_of = _least_members(words, member)
     least = least_of(member)
@@ -317,24 +314,13 @@ def are_joined(pairs: KernelRelation, words: Vector) -> Vector:
     is_joined = np.zeros(len(words), np.bool_)
     for column in (0, 1):
         places, rows = rows_by_key(pairs, (column,), words.reshape(-1, 1))
-        is_joined[places[~_have_come(pairs, rows)]] = True
+        is_joined[places[_are_marked(pairs, rows, WAS)]] = True
     return is_joined
 
 
-def _have_come(pairs: KernelRelation, rows: Vector) -> Vector:
-    """Which of some present rows have come in this update."""
-    level = pairs.level[rows]
-    is_touched = level >= REFERENCE
-    have_come: Vector = np.zeros(len(rows), np.bool_)
-    have_come[is_touched] = pairs.touched[level[is_touched] - REFERENCE, MARKS] & WAS == 0
-    return have_come
-
-
-def _are_marked(relation: KernelRelation, marks: int) -> Vector:
+def _are_marked(relation: KernelRelation, rows: Vector | slice, marks: int) -> Vector:
     """Which rows have all of some marks, WAS and IS: were there before the update, are there now."""
-    if relation.is_settled:
-        return np.ones(relation.used, np.bool_)
-    level = relation.level[: relation.used]
+    level = relation.level[rows]
     are_marked: Vector = level < ABSENT
     touched = np.flatnonzero(level >= REFERENCE)
     are_marked[touched] = relation.touched[level[touched] - REFERENCE, MARKS] & marks == marks
@@ -357,7 +343,9 @@ def _classes_named(classes: KernelRelation, names: Vector) -> Matrix:
     is_wanted = np.zeros(len(named), np.bool_)
     for name in names:
         is_wanted |= named == name
-    return _chosen(classes, is_wanted & _are_marked(classes, IS))
+    if not classes.is_settled:
+        is_wanted &= _are_marked(classes, slice(0, classes.used), IS)
+    return _chosen(classes, is_wanted)
 
 
 def _chosen(relation: KernelRelation, are_chosen: Vector) -> Matrix:
@@ -375,10 +363,8 @@ def rows_of_classes(classes: KernelRelation, words: Vector) -> Vector:
 def _rename(classes: KernelRelation, renamed: Matrix, gone: Vector) -> None:
     """Members get other representatives, and some are members no more."""
     leaving = np.concatenate((renamed[:, 0], gone))
-    rows = transaction.touch(classes, rows_of_keys(classes, MEMBER, leaving.reshape(-1, 1)))
-    transaction.set_annotation(classes, rows, 0, is_present=False)
-    came = transaction.touch(classes, transaction.add_rows(classes, renamed) if len(renamed) else NO_WORDS)
-    transaction.set_annotation(classes, came, 1, is_present=True)
+    transaction.take_away(classes, rows_of_keys(classes, MEMBER, leaving.reshape(-1, 1)))
+    transaction.put(classes, transaction.add_rows(classes, renamed) if len(renamed) else NO_WORDS, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -459,7 +445,7 @@ class Equivalence:
         return row
 
     def _present(self) -> Matrix:
-        words: Matrix = self.classes.rows[self.classes.present_rows()]
+        words: Matrix = self.classes.rows[self.classes.there]
         return words
 
     def _class_of(self, words: Vector) -> Vector:

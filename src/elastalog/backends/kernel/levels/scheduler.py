@@ -66,7 +66,6 @@ class UpdateScheduler:
     def __init__(
         self,
         strata: Sequence[Scheduled],
-        relations: Mapping[str, KernelRelation],
         homes: Homes,
         watch: Watch,
         is_global: bool,
@@ -74,7 +73,7 @@ class UpdateScheduler:
         crew: Crew = ALONE,
     ) -> None:
         self._strata = strata
-        self._relations = relations
+        self._relations = homes.relations
         self._homes = homes
         self._watch = watch
         self._vectors = vectors

@@ -14,12 +14,11 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from elastalog.analysis.program import Base, Constant
-from elastalog.backends.kernel.execution.aggregates import present_now
 from elastalog.backends.kernel.ranks import operators as ops
 from elastalog.backends.kernel.store import snapshot, transaction
 from elastalog.backends.kernel.store.annotations import ROW
-from elastalog.backends.kernel.store.memory import Matrix, Vector, longer, with_room
-from elastalog.backends.kernel.store.relation import KernelRelation, note_levels
+from elastalog.backends.kernel.store.memory import NO_WORDS, Matrix, Vector, longer, with_room
+from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.transaction import StratumDelta
 from elastalog.backends.protocol import GONE
 from elastalog.backends.watch import BudgetExceeded, Watch
@@ -30,8 +29,6 @@ _LEAST = np.iinfo(np.int64).min
 _LARGEST = np.iinfo(np.int64).max
 _SAFE = 1 << 61
 """Numbers up to which a sum of a few cannot run over."""
-NO_ROWS = np.empty(0, np.int32)
-
 Numbers = np.ndarray
 Records = np.ndarray
 
@@ -126,7 +123,7 @@ class RankedGraph:
         }
         self._keys = KernelRelation("", 1 + max(map(len, self._key_columns.values())), False)
         self._contexts = KernelRelation("", max(len(ranked.contexts), 1), False)
-        self._row_of: list[Vector] = [NO_ROWS for _ in ranked.links]
+        self._row_of: list[Vector] = [NO_WORDS for _ in ranked.links]
         state = self.state = np.zeros(ops.STATE_SIZE, np.int64)
         state[ops.IS_PLAIN] = not ranked.contexts
         state[ops.IS_FLOAT] = ranked.base is Base.FLOAT
@@ -249,7 +246,7 @@ class RankedGraph:
         floors = np.full(size, _LEAST)
         for part in link.floors:
             np.maximum(floors, self.order.numbers(self._column(part, facts)), out=floors)
-        sources, others = ends[0] if link.sources else NO_ROWS, ends[1] if len(ends) == 3 else NO_ROWS
+        sources, others = ends[0] if link.sources else NO_WORDS, ends[1] if len(ends) == 3 else NO_WORDS
         ops.put_in(
             first, sources, others, ends[-1], self._sum(link, facts), floors, self._nodes, self._vertices, self._links,
             self.state,
@@ -298,9 +295,9 @@ class RankedGraph:
             if link.made_of is not None:
                 relation, known = self._made_of[link.made_of], self._row_of[number]
                 if before and relation.is_annotated:
-                    rows = np.flatnonzero(snapshot.old_levels(relation) != GONE).astype(np.int32)
+                    rows = np.flatnonzero(snapshot.levels_before(relation) != GONE).astype(np.int32)
                 else:
-                    rows = present_now(relation)
+                    rows = relation.present_rows()
                 if len(known):
                     self._links["alive"][known[known != ops.NOTHING]] = 0
                 present = self._ensure(number, link, rows)  # before: the table of links may have to grow
@@ -319,7 +316,7 @@ class RankedGraph:
         for name in self._names:
             relation = relations[name]
             facts, steps, counts = self.facts(name)
-            rows, levels = relation.find(facts), snapshot.old_levels(relation)
+            rows, levels = relation.find(facts), snapshot.levels_before(relation)
             if len(rows) != np.count_nonzero(levels != GONE) or (rows < 0).any():
                 return False
             if not ((levels[rows] == steps) & (relation.count[rows] == counts)).all():
@@ -456,12 +453,8 @@ class RankedStratum:
         for name in self.own:
             relation = self._relations[name]
             facts, steps, counts = graph.facts(name)
-            relation.load(facts)
+            relation.load(facts, steps, counts)
             found += len(facts)
-            if relation.is_annotated:
-                relation.level[: relation.used] = steps
-                relation.count[: relation.used] = counts
-                note_levels(relation)
             relation.extend_indexes()
             relation.trim()
         watch.iteration(self._stratum.number, 1, found)

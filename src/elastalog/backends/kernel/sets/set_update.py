@@ -49,7 +49,6 @@ from elastalog.backends.kernel.store.memory import NO_WORDS, Matrix, Vector, wit
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.transaction import StratumDelta, touch
 from elastalog.backends.sets import NO_MARK, Change, Evaluation, Facts, Mark, Propagation, Rules, joined
-from elastalog.backends.watch import Watch
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.planning.logical import Clause
 from elastalog.settings import SETTINGS
@@ -57,31 +56,65 @@ from elastalog.settings import SETTINGS
 EXPECTED = int(Mark.EXPECTED)
 
 
-class LookAhead:
-    """The facts that an update touches in the relations of a stratum (`own`) and below, whose derivations take notes.
-    `below` are the entries that have changed there. `flat`: all relations; facts of those that derivations need know
-    nothing of count as level 0."""
+PHASES: dict[Evaluation, Phase] = {
+    Evaluation.OLD: Phase(False, view(WAS, 0), view(WAS, DELTA), view(0, WAS), view(0, WAS | DELTA)),
+    Evaluation.SURVIVING: BOTH_EPOCHS,
+    Evaluation.NEW: GAINS,
+    Evaluation.PROVED: replace(
+        BOTH_EPOCHS, own_sees=view(WAS | IS | PENDING, 0), own_sees_before=view(WAS | IS | PENDING, DELTA)
+    ),
+}
+"""PROVED sees the relations of the stratum otherwise. None is a phase of losses for the join: the levels that bindings
+carry are always those of the present state, where look-ahead puts its marks."""
+
+_UNEXPLORED = replace(
+    PHASES[Evaluation.OLD],
+    sees=view(WAS, 0) & ~view(WAS | EXPECTED, IS),
+    sees_before=view(WAS, DELTA) & ~view(WAS | EXPECTED, IS),
+)
+"""OLD without derivations through dead facts that were expected to go."""
+
+
+class StratumSets:
+    """See `backends.sets.SetMaintenance`. `own`: the relations of the stratum; `below`: the entries that have changed
+    in those that it reads; `explicit`: those without rules among all of these."""
 
     def __init__(
         self,
-        relations: Mapping[str, KernelRelation],
-        own: tuple[str, ...],
-        below: Facts,
-        flat: frozenset[str],
-        watch: Watch,
+        plan: SetPlan,
+        stratum_delta: StratumDelta,
+        support: Support,
+        explicit: frozenset[str],
+        workspace: Workspace,
     ) -> None:
-        self.own = own
-        self.below = below
+        stratum, relations, watch = stratum_delta.stratum, stratum_delta.relations, stratum_delta.watch
+        self.own = stratum.relations
+        self.below = stratum_delta.below
+        self.number = stratum.number
+        self.has_rules = bool(stratum.clauses)
+        self.explicit = explicit
+        self._plan = plan
+        self._has_nonrecursive = support in (Support.NONRECURSIVE, Support.EVERY)
+        self._has_recursive = support is Support.EVERY
+        self._deleted, self._inserted = stratum_delta.rows()
+        self._workspace = workspace
         self._relations = relations
         self._watch = watch
         self._lists: dict[str, tuple[Vector, int]] = {}
-        self._flat = flat
-        self._knows_nothing = flat
+        self._stamp = 0
+        self._backward = BackwardSearch(plan, relations, self.own, PHASES[Evaluation.SURVIVING], workspace, watch)
+        # Of looking ahead. Facts of relations that derivations need know nothing of are `flat`.
+        self._flat = plan.flat
         self._ahead: Facts = {}
         self._noted = NOTHING
         self._is_explored = False
         self._is_assuring = False
         self._assured: list[tuple[str, Vector, Vector]] = []
+
+    def abandon(self) -> None:
+        """What is under way needs nothing but a rollback."""
+
+    # --- facts and their marks ---------------------------------------------------------------------------------------
 
     def touch(self, relation: KernelRelation, rows: Vector) -> Vector:
         """The touched entries of rows, made where there are none."""
@@ -157,6 +190,28 @@ class LookAhead:
         self._lists = {name: (entries, 0) for name, (entries, _) in self._lists.items()}
         return found
 
+    # --- explicit facts --------------------------------------------------------------------------------------------
+
+    def explicit_losses(self) -> Facts:
+        return self._make_explicit(self._deleted, is_explicit=False)
+
+    def explicit_gains(self) -> Facts:
+        return self._make_explicit(self._inserted, is_explicit=True)
+
+    def _make_explicit(self, changed: Mapping[str, Vector], is_explicit: bool) -> Facts:
+        facts = {name: self.touch(self._relations[name], rows) for name, rows in changed.items()}
+        for name, entries in facts.items():
+            touched = self._relations[name].touched
+            if is_explicit:
+                touched[entries, NEW] &= ~DERIVED
+            else:
+                touched[entries, NEW] |= DERIVED
+            if self._has_nonrecursive:
+                touched[entries, COUNT] += 1 if is_explicit else -1
+        return facts
+
+    # --- looking ahead -----------------------------------------------------------------------------------------------
+
     def expect_deletion(self, relation: str, deleted: Matrix, inserted: Matrix | None) -> Facts:
         stored = self._relations[relation]
         rows = stored.find(deleted)
@@ -216,7 +271,7 @@ class LookAhead:
         """What an evaluation notes of the heads, and the relations whose facts it knows nothing of."""
         if evaluation is Evaluation.OLD or evaluation is Evaluation.SURVIVING:
             if not self._is_assuring:
-                return NOTHING, self._knows_nothing
+                return NOTHING, self._plan.flat
             for name in self.own:
                 if name in delta:
                     self._pass_on_assurance(name, delta[name])
@@ -250,74 +305,6 @@ class LookAhead:
                 if listed:
                     found[name], counts[name] = entries[:listed], numbers[:listed]
         return found, counts
-
-
-PHASES: dict[Evaluation, Phase] = {
-    Evaluation.OLD: Phase(False, view(WAS, 0), view(WAS, DELTA), view(0, WAS), view(0, WAS | DELTA)),
-    Evaluation.SURVIVING: BOTH_EPOCHS,
-    Evaluation.NEW: GAINS,
-    Evaluation.PROVED: replace(
-        BOTH_EPOCHS, own_sees=view(WAS | IS | PENDING, 0), own_sees_before=view(WAS | IS | PENDING, DELTA)
-    ),
-}
-"""PROVED sees the relations of the stratum otherwise. None is a phase of losses for the join: the levels that bindings
-carry are always those of the present state, where look-ahead puts its marks."""
-
-_UNEXPLORED = replace(
-    PHASES[Evaluation.OLD],
-    sees=view(WAS, 0) & ~view(WAS | EXPECTED, IS),
-    sees_before=view(WAS, DELTA) & ~view(WAS | EXPECTED, IS),
-)
-"""OLD without derivations through dead facts that were expected to go."""
-
-
-class StratumSets(LookAhead):
-    """See `backends.sets.SetMaintenance`. `explicit`: the relations without rules among those of the stratum and those
-    that it reads."""
-
-    def __init__(
-        self,
-        plan: SetPlan,
-        stratum_delta: StratumDelta,
-        support: Support,
-        explicit: frozenset[str],
-        workspace: Workspace,
-    ) -> None:
-        stratum, relations, watch = stratum_delta.stratum, stratum_delta.relations, stratum_delta.watch
-        super().__init__(relations, stratum.relations, stratum_delta.below, plan.flat, watch)
-        self.number = stratum.number
-        self.has_rules = bool(stratum.clauses)
-        self.explicit = explicit
-        self._plan = plan
-        self._has_nonrecursive = support in (Support.NONRECURSIVE, Support.EVERY)
-        self._has_recursive = support is Support.EVERY
-        self._deleted, self._inserted = stratum_delta.rows()
-        self._workspace = workspace
-        self._stamp = 0
-        self._backward = BackwardSearch(plan, relations, self.own, PHASES[Evaluation.SURVIVING], workspace, watch)
-
-    def abandon(self) -> None:
-        """What is under way needs nothing but a rollback."""
-
-    # --- explicit facts --------------------------------------------------------------------------------------------
-
-    def explicit_losses(self) -> Facts:
-        return self._make_explicit(self._deleted, is_explicit=False)
-
-    def explicit_gains(self) -> Facts:
-        return self._make_explicit(self._inserted, is_explicit=True)
-
-    def _make_explicit(self, changed: Mapping[str, Vector], is_explicit: bool) -> Facts:
-        facts = {name: self.touch(self._relations[name], rows) for name, rows in changed.items()}
-        for name, entries in facts.items():
-            touched = self._relations[name].touched
-            if is_explicit:
-                touched[entries, NEW] &= ~DERIVED
-            else:
-                touched[entries, NEW] |= DERIVED
-            if self._has_nonrecursive:
-                touched[entries, COUNT] += 1 if is_explicit else -1
-        return facts
 
     # --- evaluation ------------------------------------------------------------------------------------------------
 

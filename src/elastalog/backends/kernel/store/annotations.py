@@ -56,11 +56,6 @@ def rows_of(relation):
 
 
 @jit.view
-def table_of(relation):
-    return table_at(relation.table, relation.table_size)
-
-
-@jit.view
 def levels_of(relation):
     return words_at(relation.level, relation.room)
 
@@ -83,7 +78,7 @@ Facts = namedtuple("Facts", "rows table shift level count touched")
 def facts_of(relation):
     return Facts(
         rows_of(relation),
-        table_of(relation),
+        table_at(relation.table, relation.table_size),
         relation.shift,
         levels_of(relation),
         counts_of(relation),

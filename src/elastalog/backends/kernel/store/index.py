@@ -104,10 +104,6 @@ class Index:
         """How many rows have been added."""
         return self.descriptor.added
 
-    @done.setter
-    def done(self, rows: int) -> None:
-        self.descriptor.added = rows
-
     def lay_out(self) -> IndexDescriptor:
         """Where the index is, written down again if it has moved."""
         found, stamp = self.descriptor, self.stamp
@@ -159,7 +155,7 @@ class Index:
             self.lay_out()
             crew.do_parts(append)
             if min(done) >= used:
-                self.done = used
+                self.descriptor.added = used
                 return
             if not self.make_room(rows, used):
                 return
@@ -173,7 +169,7 @@ class Index:
         if packed < 0:
             return False
         self.state[postings.POOL_USED] = self.state[postings.PACKED] = packed
-        self.done = used
+        self.descriptor.added = used
         return True
 
     def _pack_words(self, rows: Matrix, used: int, crew: Crew) -> int:
@@ -303,7 +299,7 @@ class Index:
     def _become_hashed(self) -> None:
         """A word came that direct addressing cannot hold: the rows so far are to be added again, under keys."""
         self._clear_table(power_of_two(self.done * 2 + _SMALL_TABLE))
-        self.kind, self.done = HASHED, 0
+        self.kind, self.descriptor.added = HASHED, 0
         self.state[:] = 0
 
     @property

@@ -224,8 +224,8 @@ class KernelRelation:
         self.rows[first : first + len(block)] = block
         self.used = first + len(block)
 
-    def load(self, block: Matrix) -> None:
-        """Inserts explicit facts into a relation that holds explicit facts only: level 0, count 1."""
+    def load(self, block: Matrix, level: Vector | int = 0, count: Vector | int = 1) -> None:
+        """Inserts facts: explicit ones into a relation that holds no others, unless their levels are given."""
         first = self.used
         size = first + len(block)
         if size > SETTINGS.first_rows:
@@ -235,10 +235,12 @@ class KernelRelation:
                 self._fill_table(empty_table(slots), full)
             self.reserve(size)
         self.insert(np.ascontiguousarray(block, WORD), 0, len(block), self.used)
-        if self.is_annotated:
-            self.level[first : self.used] = 0
-            self.count[first : self.used] = 1
         self.present = self.used
+        if self.is_annotated:
+            self.level[first : self.used] = level
+            self.count[first : self.used] = count
+            if np.ndim(level) or level:
+                note_levels(self)
 
     def adopt(self, facts: FactWords) -> None:
         """Holds given facts instead, in their order. Who first looks for one has the set table made, and indexes are
@@ -337,10 +339,15 @@ class KernelRelation:
             raise
 
     def present_rows(self) -> Vector:
-        """The row numbers of the facts that are present, outside an update."""
+        """The row numbers of the facts that are present, in an update those that are now."""
         if self.is_settled:
             return np.arange(self.used, dtype=np.int32)
-        return np.flatnonzero(self.level[: self.used] < ABSENT).astype(np.int32)
+        return np.flatnonzero(levels_now(self, slice(0, self.used)) < ABSENT).astype(np.int32)
+
+    @property
+    def there(self) -> Vector | slice:
+        """Likewise, to index arrays with."""
+        return slice(0, self.used) if self.is_settled else self.present_rows()
 
     @property
     def is_sparse(self) -> bool:

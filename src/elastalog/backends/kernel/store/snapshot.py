@@ -28,17 +28,14 @@ def state(relation: KernelRelation, explicit: int) -> FactWords:
         level = np.ones(relation.used, np.int32)
         level[:explicit] = 0
         return FactWords(relation.rows[: relation.used], level, np.ones(relation.used, np.int32))
-    rows: Vector | slice = slice(0, relation.used) if relation.is_settled else relation.present_rows()
+    rows = relation.there
     return FactWords(relation.rows[rows], relation.level[rows], relation.count[rows])
 
 
-def old_levels(relation: KernelRelation) -> Vector:
-    """The level of every row of an annotated relation before the update under way, GONE where the fact was absent."""
-    return levels_before(relation, slice(0, relation.used))
-
-
-def levels_before(relation: KernelRelation, rows: Vector | slice) -> Vector:
-    """The levels of some rows before the update under way, GONE where the fact was absent."""
+def levels_before(relation: KernelRelation, rows: Vector | slice | None = None) -> Vector:
+    """The levels of some rows of an annotated relation, by default all, before the update under way; GONE where the
+    fact was absent."""
+    rows = slice(0, relation.used) if rows is None else rows
     levels = levels_now(relation, rows, OLD)
     levels[levels >= ABSENT] = GONE
     return levels
@@ -48,7 +45,7 @@ def state_before(relation: KernelRelation, explicit: int) -> FactWords:
     """All facts of a relation with level and count, before the update under way."""
     if not relation.is_annotated:
         return state(relation, explicit)
-    levels = old_levels(relation)
+    levels = levels_before(relation)
     rows = np.flatnonzero(levels != GONE)
     # Counts of the last epoch stay in place until the update is committed.
     return FactWords(relation.rows[rows], levels[rows], relation.count[rows])
@@ -83,7 +80,7 @@ def recomputed_changes(new: KernelRelation, explicit: int, old: KernelRelation, 
 
 def changes_between(old: KernelRelation, new: FactWords) -> StateChanges:
     """What leads from a relation, outside an update, to a state: facts that came, went, or have another annotation."""
-    return _all_changes(new, old, FactWords(old.rows[: old.used], old_levels(old), old.count[: old.used]))
+    return _all_changes(new, old, FactWords(old.rows[: old.used], levels_before(old), old.count[: old.used]))
 
 
 def _all_changes(new: FactWords, old: KernelRelation, before: FactWords) -> StateChanges:

@@ -131,6 +131,18 @@ def set_annotation(relation: KernelRelation, entries: Vector, level: Vector | in
         touched[entries, MARKS] &= ~IS
 
 
+def put(relation: KernelRelation, rows: Vector, level: Vector | int) -> Vector:
+    """Rows are there from now on, at a level. Returns their entries."""
+    entries = touch(relation, rows)
+    set_annotation(relation, entries, level, is_present=True)
+    return entries
+
+
+def take_away(relation: KernelRelation, rows: Vector) -> None:
+    """Rows are absent from now on."""
+    set_annotation(relation, touch(relation, rows), ABSENT, is_present=False)
+
+
 def changed_entries(relation: KernelRelation, is_level_change: bool) -> Vector:
     """The touched entries of a finished relation that strata above must hear of."""
     used, touched = relation.touched_used, relation.touched
