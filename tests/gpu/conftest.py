@@ -57,7 +57,6 @@ def emulated(emulated_library: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: 
     """A device that is emulated, in place of the machine's."""
     monkeypatch.setattr(starting, "_notes", lambda: tmp_path / "device.json")
     monkeypatch.setattr(driver, "LIBRARY", str(emulated_library))
-    monkeypatch.setattr(driver, "DEVICES", ("/",))
     monkeypatch.setattr(driver, "code_for", lambda architecture: b"")
     monkeypatch.setattr(starting, "_has_signs", lambda: True)
     for name in ("_thread", "_driver"):

@@ -68,7 +68,6 @@ def test_a_device_that_cannot_be_started_is_none(
     for name in ("_thread", "_driver"):
         monkeypatch.setattr(starting, name, None)
     monkeypatch.setattr(starting, "_has_signs", lambda: True)
-    monkeypatch.setattr(driver, "DEVICES", ("/",))
     monkeypatch.setattr(driver, "LIBRARY", "libnothing.so.1")
     caplog.set_level(logging.INFO, "elastalog.placement")
     if engine == "auto":

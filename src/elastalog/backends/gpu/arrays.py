@@ -71,10 +71,6 @@ class Arrays:
         else:
             out[:] = array
 
-    def spread(self, values: Array, size: int) -> Array:
-        """An array of a size, for each row the same value if there is only one."""
-        return self.module.broadcast_to(values, size)
-
     @property
     def name(self) -> str:
         """Where they are, for people."""

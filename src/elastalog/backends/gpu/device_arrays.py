@@ -141,24 +141,6 @@ class DeviceArray:
         least, greatest = found.get().tolist()
         return least, greatest
 
-    def __eq__(self, other: Operand) -> DeviceArray:  # type: ignore[override]
-        return combined(_EQUAL, self, other, _BOOL)
-
-    def __ne__(self, other: Operand) -> DeviceArray:  # type: ignore[override]
-        return combined(_OTHER, self, other, _BOOL)
-
-    def __lt__(self, other: Operand) -> DeviceArray:
-        return combined(_LESS, self, other, _BOOL)
-
-    def __le__(self, other: Operand) -> DeviceArray:
-        return combined(_AT_MOST, self, other, _BOOL)
-
-    def __gt__(self, other: Operand) -> DeviceArray:
-        return combined(_MORE, self, other, _BOOL)
-
-    def __ge__(self, other: Operand) -> DeviceArray:
-        return combined(_AT_LEAST, self, other, _BOOL)
-
     def __invert__(self) -> DeviceArray:
         return combined(_XOR, self, 1 if self.dtype == _BOOL else -1, self.dtype)
 
@@ -169,9 +151,9 @@ class DeviceArray:
     """So that a number of NumPy leaves operations to the array."""
 
 
-def _operator(operation: int) -> tuple[Callable[..., DeviceArray], Callable[..., DeviceArray]]:
+def _operator(operation: int, dtype: np.dtype[Any] | None) -> tuple[Callable[..., DeviceArray], ...]:
     def forward(self: DeviceArray, other: Operand) -> DeviceArray:
-        return combined(operation, self, other, _common(self, other))
+        return combined(operation, self, other, _common(self, other) if dtype is None else dtype)
 
     def backward(self: DeviceArray, other: Operand) -> DeviceArray:
         return combined(operation, other, self, _common(self, other))
@@ -183,9 +165,13 @@ for _name, _operation in (
     ("add", _ADD), ("sub", _SUBTRACT), ("mul", _MULTIPLY), ("or", _OR), ("and", _AND), ("lshift", _LEFT),
     ("rshift", _RIGHT),
 ):  # fmt: skip
-    _forward, _backward = _operator(_operation)
+    _forward, _backward = _operator(_operation, None)
     setattr(DeviceArray, f"__{_name}__", _forward)
     setattr(DeviceArray, f"__r{_name}__", _backward)
+for _name, _operation in (
+    ("eq", _EQUAL), ("ne", _OTHER), ("lt", _LESS), ("le", _AT_MOST), ("gt", _MORE), ("ge", _AT_LEAST),
+):  # fmt: skip
+    setattr(DeviceArray, f"__{_name}__", _operator(_operation, _BOOL)[0])
 
 
 def _common(array: DeviceArray, other: Operand) -> np.dtype[Any]:

@@ -22,8 +22,6 @@ from typing import Any
 from elastalog.jit import objects
 
 LIBRARY = "libcuda.so.1"
-DEVICES = ("/dev/nvidiactl", "/dev/dxg")
-"""Where Linux shows that there is a device, by itself or through Windows."""
 FAMILY = "cuda"
 ARCHITECTURES = (70, 75, 80, 86, 89, 90, 100, 120)
 """Architectures that a wheel carries code for. A device runs what was compiled for an earlier one of its generation."""
@@ -41,11 +39,6 @@ _NUMBERS: dict[int, Any] = {1: ctypes.c_ubyte, 4: ctypes.c_int, 8: ctypes.c_long
 
 class DeviceError(Exception):
     """The driver has refused something."""
-
-
-def is_there() -> bool:
-    """Whether this machine may have a device: nothing is started to find out."""
-    return any(map(os.path.exists, DEVICES))
 
 
 class Driver:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from elastalog.backends.gpu.arrays import Array, Arrays, Carrier
-from elastalog.backends.gpu.packing import Keys
+from elastalog.backends.gpu.packing import Keys, one_after_the_other
 from elastalog.backends.kernel.bootstrap.handover import Given
 from elastalog.late import dataclass
 from elastalog.relations.facts import FactWords
@@ -46,8 +46,8 @@ class _Room:
     levels: Vector
     counts: Vector
 
-    def facts(self, begin: int, end: int) -> FactWords:
-        return FactWords(self.words[begin:end], self.levels[begin:end], self.counts[begin:end])
+    def between(self, begin: int, end: int) -> _Room:
+        return _Room(self.words[begin:end], self.levels[begin:end], self.counts[begin:end])
 
 
 class Found:
@@ -92,7 +92,8 @@ class Found:
         """All of them in this process; nothing is left here."""
         self.send()
         self._carrier.finish()
-        return self._room.facts(0, self._sent)
+        room = self._room.between(0, self._sent)
+        return FactWords(room.words, room.levels, room.counts)
 
     def send(self, ahead: int = 1) -> None:
         """Starts to bring what waits. `ahead`: if room must be made, it is made for this many times the facts."""
@@ -103,7 +104,7 @@ class Found:
             size = len(piece.keys[0])
             for begin in range(0, size, PIECE):
                 end = min(begin + PIECE, size)
-                place = self._room.facts(self._sent + begin, self._sent + end)
+                place = self._room.between(self._sent + begin, self._sent + end)
                 self._carrier.start(partial(self._bring, piece, begin, end, place))
             self._sent += size
         self._waiting, self._held = [], 0
@@ -125,10 +126,9 @@ class Found:
     def _joined(self, pieces: list[_Piece]) -> _Piece:
         if len(pieces) == 1:
             return pieces[0]
-        concatenate = self._arrays.module.concatenate
         return _Piece(
-            tuple(concatenate(parts) for parts in zip(*(piece.keys for piece in pieces), strict=True)),
-            concatenate([piece.counts for piece in pieces]),
+            one_after_the_other([piece.keys for piece in pieces], self._arrays),
+            self._arrays.module.concatenate([piece.counts for piece in pieces]),
             tuple(level for piece in pieces for level in piece.levels),
             tuple(size for piece in pieces for size in piece.sizes),
         )
@@ -139,14 +139,12 @@ class Found:
         self._room = _made(size, ahead, self._width)
         for begin in range(0, self._sent, PIECE):
             end = min(begin + PIECE, self._sent)
-            self._carrier.start(partial(_copy, before.facts(begin, end), self._room.facts(begin, end)))
+            self._carrier.start(partial(_copy, before.between(begin, end), self._room.between(begin, end)))
 
-    def _bring(self, piece: _Piece, begin: int, end: int, place: FactWords) -> None:
-        assert place.level is not None
-        assert place.count is not None
+    def _bring(self, piece: _Piece, begin: int, end: int, place: _Room) -> None:
         self._arrays.copy_out(self._rows(tuple(part[begin:end] for part in piece.keys)), place.words)
-        self._arrays.copy_out(piece.counts[begin:end], place.count)
-        place.level[:] = piece.levels_between(begin, end)
+        self._arrays.copy_out(piece.counts[begin:end], place.counts)
+        place.levels[:] = piece.levels_between(begin, end)
 
 
 def _made(size: int, ahead: int, width: int) -> _Room:
@@ -160,9 +158,6 @@ def _made(size: int, ahead: int, width: int) -> _Room:
         return _made(size, 1, width)
 
 
-def _copy(origin: FactWords, target: FactWords) -> None:
-    np.copyto(target.words, origin.words)
-    for one, other in ((origin.level, target.level), (origin.count, target.count)):
-        assert one is not None
-        assert other is not None
-        np.copyto(other, one)
+def _copy(origin: _Room, target: _Room) -> None:
+    for name in ("words", "levels", "counts"):
+        np.copyto(getattr(target, name), getattr(origin, name))

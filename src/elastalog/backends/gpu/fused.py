@@ -4,12 +4,15 @@ unpacking, searching, merging and joining. Only called with arrays of a device."
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from elastalog.backends.gpu.device_arrays import MOST_PARTS as MOST_PARTS
 from elastalog.backends.gpu.device_arrays import THREADS, DeviceArray, DeviceModule, blocks_for, by_value
+
+if TYPE_CHECKING:
+    from elastalog.backends.gpu.joining import Pairs, Part
 
 _MERGED = 8 * THREADS
 """Keys that a block merges: it looks once for where they begin and end among the others."""
@@ -18,12 +21,6 @@ Place: TypeAlias = tuple[int, int]
 """A column in a key: what is added to its words, and the shift."""
 Unpacked: TypeAlias = tuple[DeviceArray, int, int, int]
 """A column: the part of keys that has it, its shift there, the mask, and what is added to its words."""
-Taken: TypeAlias = tuple[DeviceArray | None, int, int, int, int]
-"""Where a word of a pair comes from, and goes to in a key: the column of left rows, or the shift and the mask in the
-key of a fact; what is added; the shift."""
-Joined: TypeAlias = tuple[DeviceArray, DeviceArray, DeviceArray, DeviceArray]
-"""The pairs of a join: where the facts of a left row begin, how many they are, how many pairs there are up to it, and
-the keys of facts."""
 
 
 def packed(module: DeviceModule, columns: Sequence[DeviceArray], places: Sequence[Place]) -> DeviceArray:
@@ -85,9 +82,7 @@ def merged(module: DeviceModule, keys: DeviceArray, more: DeviceArray) -> Device
     return out
 
 
-def pair_columns(
-    module: DeviceModule, pairs: Joined, begin: int, size: int, parts: Sequence[Taken]
-) -> list[DeviceArray]:
+def pair_columns(module: DeviceModule, pairs: Pairs, begin: int, size: int, parts: Sequence[Part]) -> list[DeviceArray]:
     """The words of some pairs, from one on: a column for each part."""
     columns = [module.empty(size, np.int32) for _ in parts]
     for first in range(0, len(parts), MOST_PARTS):
@@ -97,7 +92,7 @@ def pair_columns(
 
 
 def pair_heads(
-    module: DeviceModule, pairs: Joined, begin: int, size: int, parts: Sequence[Taken], known: Sequence[DeviceArray]
+    module: DeviceModule, pairs: Pairs, begin: int, size: int, parts: Sequence[Part], known: Sequence[DeviceArray]
 ) -> DeviceArray:
     """The keys of the heads of some pairs, from one on, but for those among the sorted keys of one of two `known`."""
     keys, number = module.empty(size, np.int64), module.zeros(1, np.int64)
@@ -124,14 +119,14 @@ def _columns(columns: Sequence[DeviceArray], places: Sequence[Place]) -> tuple[i
     return by_value(len(columns), words, 6)
 
 
-def _pairs(pairs: Joined, begin: int, size: int) -> tuple[int, ...]:
-    starts, counts, ends, facts = pairs
-    return starts.place, counts.place, ends.place, len(ends), facts.place, begin, size
+def _pairs(pairs: Pairs, begin: int, size: int) -> tuple[int, ...]:
+    ends, (facts,) = pairs.ends, pairs.facts
+    return pairs.starts.place, pairs.counts.place, ends.place, len(ends), facts.place, begin, size
 
 
-def _origins(parts: Sequence[Taken], columns: Sequence[DeviceArray]) -> tuple[int, ...]:
+def _origins(parts: Sequence[Part], columns: Sequence[DeviceArray]) -> tuple[int, ...]:
     words: list[int] = []
-    for number, (row, origin, mask, add, shift) in enumerate(parts):
-        place, step = (row.place, row.step) if row is not None else (0, 0)
-        words += (place, step, origin, mask, add, shift, columns[number].place if columns else 0)
+    for number, part in enumerate(parts):
+        place, step = (0, 0) if part.column is None else (part.column.place, part.column.step)
+        words += (place, step, part.origin, part.mask, part.add, part.shift, columns[number].place if columns else 0)
     return by_value(len(parts), words, 7)

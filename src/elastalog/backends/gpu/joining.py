@@ -29,33 +29,18 @@ class Pairs:
         """The keys of facts have one part."""
         return len(self.facts) == 1
 
-    @property
-    def narrow(self) -> fused.Joined:
-        """What a device is told of them."""
-        return self.starts, self.counts, self.ends, self.facts[0]
-
 
 @dataclass(frozen=True, slots=True)
-class FromRow:
-    """A word of the left row, moved into its place in a key."""
+class Part:
+    """A word of a pair, moved into its place in a key: that of the left row in a column or, without one, what a shift
+    and a mask take out of the fact's key. `part`: of that key."""
 
-    column: Array
-    add: int = 0
-    shift: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class FromFact:
-    """A word taken out of the key of a fact, and moved into its place in a key. `part`: of the fact's key."""
-
-    origin: int
-    mask: int
+    column: Array | None
+    origin: int = 0
+    mask: int = 0
     add: int = 0
     shift: int = 0
     part: int = 0
-
-
-Part = FromRow | FromFact
 
 
 def columns_of(arrays: Arrays, pairs: Pairs, begin: int, size: int, parts: Sequence[Part]) -> list[Array]:
@@ -63,7 +48,7 @@ def columns_of(arrays: Arrays, pairs: Pairs, begin: int, size: int, parts: Seque
     is_fused = arrays.is_device and pairs.is_narrow
     arrays.claim((4 * len(parts) + (0 if is_fused else 16)) * size)
     if is_fused:
-        return fused.pair_columns(arrays.module, pairs.narrow, begin, size, [_taken(part) for part in parts])
+        return fused.pair_columns(arrays.module, pairs, begin, size, parts)
     left, facts = _enumerated(arrays, pairs, begin, size)
     return [_numbers(part, left, facts).astype(np.int32) for part in parts]
 
@@ -75,7 +60,7 @@ def unknown_heads(
     any order. All have one part, as the keys of facts have."""
     arrays.claim((16 if arrays.is_device else 32) * size)
     if arrays.is_device:
-        return fused.pair_heads(arrays.module, pairs.narrow, begin, size, [_taken(part) for part in parts], known)
+        return fused.pair_heads(arrays.module, pairs, begin, size, parts, known)
     left, facts = _enumerated(arrays, pairs, begin, size)
     keys = np.zeros(size, np.int64)
     for part in parts:
@@ -97,12 +82,6 @@ def _enumerated(arrays: Arrays, pairs: Pairs, begin: int, size: int) -> tuple[Ar
 
 
 def _numbers(part: Part, left: Array, facts: Keys) -> Array:
-    if isinstance(part, FromRow):
+    if part.column is not None:
         return part.column[left].astype(np.int64) + part.add
     return ((facts[part.part] >> part.origin) & part.mask) + part.add
-
-
-def _taken(part: Part) -> fused.Taken:
-    if isinstance(part, FromRow):
-        return part.column, 0, 0, part.add, part.shift
-    return None, part.origin, part.mask, part.add, part.shift

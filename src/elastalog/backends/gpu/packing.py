@@ -28,6 +28,13 @@ Keys: TypeAlias = tuple[Array, ...]
 """Keys of rows in parallel arrays, the highest part first; one array if all columns fit."""
 
 
+def one_after_the_other(pieces: Sequence[Keys], arrays: Arrays) -> Keys:
+    """The keys of several pieces."""
+    if len(pieces) == 1:
+        return pieces[0]
+    return tuple(arrays.module.concatenate(parts) for parts in zip(*pieces, strict=True))
+
+
 @dataclass(frozen=True, slots=True)
 class Range:
     """Words from `least` on, as many as `bits` tell apart."""

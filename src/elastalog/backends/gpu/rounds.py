@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from elastalog.backends.gpu.arrays import Array, Arrays, Carrier
 from elastalog.backends.gpu.found import Found
-from elastalog.backends.gpu.packing import Keys, Packing, Range, packing_of, ranges_of
+from elastalog.backends.gpu.packing import Keys, Packing, Range, one_after_the_other, packing_of, ranges_of
 from elastalog.backends.gpu.running import DeviceVariant
 from elastalog.backends.gpu.sorted_facts import SortedIndex, counted
 from elastalog.backends.kernel.bootstrap.handover import Begun, Given
@@ -134,13 +134,9 @@ class _Heads:
 
     def _count(self) -> None:
         if self._waiting:
-            self._counted.append(counted(self._arrays, self._joined(self._waiting), self._relation.packing.bits))
+            keys = one_after_the_other(self._waiting, self._arrays)
+            self._counted.append(counted(self._arrays, keys, self._relation.packing.bits))
             self._waiting, self._size = [], 0
-
-    def _joined(self, pieces: list[Keys]) -> Keys:
-        if len(pieces) == 1:
-            return pieces[0]
-        return tuple(self._arrays.module.concatenate(parts) for parts in zip(*pieces, strict=True))
 
     def close(self) -> tuple[Keys, Array]:
         """The facts found, in order, with their counts."""
@@ -150,7 +146,7 @@ class _Heads:
             return nothing, self._arrays.module.zeros(0, np.int64)
         if len(self._counted) == 1:
             return self._counted[0]
-        keys = self._joined([keys for keys, _ in self._counted])
+        keys = one_after_the_other([keys for keys, _ in self._counted], self._arrays)
         counts = self._arrays.module.concatenate([counts for _, counts in self._counted])
         return counted(self._arrays, keys, self._relation.packing.bits, counts)
 

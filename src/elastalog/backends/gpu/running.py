@@ -10,7 +10,7 @@ from typing import TypeAlias
 from elastalog.backends.gpu.actions import Columns, Run, runner
 from elastalog.backends.gpu.arrays import Array, Arrays
 from elastalog.backends.gpu.device_arrays import MOST_PARTS
-from elastalog.backends.gpu.joining import FromFact, FromRow, Pairs, Part, columns_of, unknown_heads
+from elastalog.backends.gpu.joining import Pairs, Part, columns_of, unknown_heads
 from elastalog.backends.gpu.packing import Keys, Packing
 from elastalog.backends.gpu.sorted_facts import SortedIndex
 from elastalog.diagnostics.source import Source
@@ -139,9 +139,8 @@ def _kept(columns: Columns, probe: Probe, at: Array) -> Columns:
 def _row_parts(probe: Probe, facts: Packing, columns: Columns) -> tuple[list[int], list[Part]]:
     """Where the words of the rows that a probe gives come from, and into which slots they go."""
     places = [slot for _, slot in (*probe.keep, *probe.take)]
-    parts: list[Part] = [FromRow(columns[origin]) for origin, _ in probe.keep]
-    parts += [_from_fact(facts, column) for column, _ in probe.take]
-    return places, parts
+    parts = [Part(columns[origin]) for origin, _ in probe.keep]
+    return places, parts + [_from_fact(facts, column) for column, _ in probe.take]
 
 
 def _head_parts(probe: Probe, facts: Packing, columns: Columns, head: Packing) -> list[Part]:
@@ -151,13 +150,13 @@ def _head_parts(probe: Probe, facts: Packing, columns: Columns, head: Packing) -
     parts: list[Part] = []
     for column, (_, shift, span) in zip(head.order, head.places, strict=True):
         if column in rows:
-            parts.append(FromRow(columns[rows[column]], -span.least, shift))
+            parts.append(Part(columns[rows[column]], add=-span.least, shift=shift))
         else:
             part = _from_fact(facts, taken[column])
             parts.append(replace(part, add=part.add - span.least, shift=shift))
     return parts
 
 
-def _from_fact(facts: Packing, column: int) -> FromFact:
+def _from_fact(facts: Packing, column: int) -> Part:
     part, shift, span = facts.places[facts.order.index(column)]
-    return FromFact(shift, (1 << span.bits) - 1, span.least, part=part)
+    return Part(None, shift, (1 << span.bits) - 1, span.least, part=part)

@@ -22,24 +22,12 @@ def search(arrays: Arrays, keys: Keys, wanted: Keys, side: str) -> Array:
         return arrays.module.search(keys, wanted, is_after=side == "right")
     if len(keys) == 1:
         return arrays.module.searchsorted(keys[0], wanted[0], side=side)
-    # Halving by hand: no module searches in keys of several parts.
-    module = arrays.module
-    low = module.zeros(len(wanted[0]), np.int64)
-    high = module.full(len(wanted[0]), len(keys[0]), np.int64)
-    for _ in range(len(keys[0]).bit_length()):
-        middle = (low + high) >> 1
-        is_before = _is_before(arrays, keys, middle, wanted, side) & (low < high)
-        low, high = module.where(is_before, middle + 1, low), module.where(is_before, high, middle)
-    return low
+    return np.searchsorted(_as_texts(keys), _as_texts(wanted), side=side)  # type: ignore[call-overload]
 
 
-def _is_before(arrays: Arrays, keys: Keys, at: Array, wanted: Keys, side: str) -> Array:
-    at = arrays.module.minimum(at, len(keys[0]) - 1)
-    is_before = arrays.module.full(len(at), side == "right", bool)
-    for part, sought in zip(reversed(keys), reversed(wanted), strict=True):
-        held = part[at]
-        is_before = (held < sought) | ((held == sought) & is_before)
-    return is_before
+def _as_texts(keys: Keys) -> Array:
+    """Keys of several parts as texts of bytes, which NumPy compares from the highest on: no part is negative."""
+    return np.stack(keys, axis=1).astype(">i8").view(f"S{8 * len(keys)}").ravel()
 
 
 def is_member(arrays: Arrays, keys: Keys, wanted: Keys) -> Array:
@@ -58,13 +46,8 @@ def in_order(arrays: Arrays, keys: Keys, bits: int = KEY_BITS) -> Keys:
     arrays.claim(2 * sum(part.nbytes for part in keys))
     if len(keys) == 1:
         return (arrays.module.sort(keys[0], bits) if arrays.is_device else np.sort(keys[0]),)
-    order = lexical_order(arrays, keys)
+    order = arrays.module.lexsort(keys[::-1])
     return tuple(part[order] for part in keys)
-
-
-def lexical_order(arrays: Arrays, keys: Keys) -> Array:
-    """The positions of keys in their order."""
-    return arrays.module.lexsort(keys[::-1])
 
 
 def merged(arrays: Arrays, keys: Keys, more: Keys) -> Keys:
@@ -103,7 +86,7 @@ def counted(arrays: Arrays, keys: Keys, bits: int, counts: Array | None = None) 
             return (found,), numbers
     else:
         arrays.claim(2 * sum(part.nbytes for part in keys))
-        order = lexical_order(arrays, keys)
+        order = arrays.module.lexsort(keys[::-1])
         keys = tuple(part[order] for part in keys)
         counts = None if counts is None else counts[order]
     at, ends = segments(arrays, keys)

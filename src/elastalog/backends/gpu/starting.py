@@ -32,17 +32,14 @@ _began = 0.0
 
 
 def is_there() -> bool:
-    """Whether there may be a device; nothing is started to find out, and nothing imported where there is no sign."""
-    if not _has_signs():
-        return False
-    from elastalog.backends.gpu import driver
-
-    return driver.is_there() and (_thread is None or _thread.is_alive() or _driver is not None)
+    """Whether there may be a device: nothing is started, or imported, to find out."""
+    return _has_signs() and (_thread is None or _thread.is_alive() or _driver is not None)
 
 
 @cache  # every session asks
 def _has_signs() -> bool:
-    return any(map(os.path.exists, ("/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg")))
+    """Linux shows that there is a device, by itself or through Windows."""
+    return any(map(os.path.exists, ("/dev/nvidiactl", "/dev/dxg")))
 
 
 def begin() -> None:
