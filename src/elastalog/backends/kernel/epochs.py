@@ -124,17 +124,13 @@ class KernelReplays:
         left = Leaving()
         evaluate_chosen(stratum, variants, program.relations, evaluation.watch, left)
         for name, facts in left.facts.items():
-            _return(relations[name], facts)
+            # Back, at the levels that they had.
+            words = np.array(list(facts), np.int32).reshape(len(facts), relations[name].width)
+            levels = np.array([level for level, _ in facts.values()], np.int32)
+            is_gone = relations[name].find(words) < 0
+            relations[name].load(words[is_gone], levels[is_gone])
         backward = BackwardEvaluation(program, relations, evaluation.dictionary, evaluation.watch)
         return KernelReplay(relations, left, backward)
-
-
-def _return(relation: KernelRelation, facts: dict[tuple[int, ...], tuple[int, tuple[int, ...]]]) -> None:
-    """Puts facts that have left back, at the levels that they had."""
-    words = np.array(list(facts), np.int32).reshape(len(facts), relation.width)
-    levels = np.array([level for level, _ in facts.values()], np.int32)
-    is_gone = relation.find(words) < 0
-    relation.load(words[is_gone], levels[is_gone])
 
 
 class KernelReplay:

@@ -336,8 +336,8 @@ class KernelStates:
             return snapshot.maintained_changes(new)
         if held.annotation.is_kept:
             return snapshot.replaced_changes(new, old)
-        explicit = held.explicit.get(relation, 0)
-        return snapshot.recomputed_changes(new, self._updates.explicit_after(relation), old, explicit)
+        before = snapshot.state(old, held.explicit.get(relation, 0))
+        return snapshot.all_changes(snapshot.state(new, self._updates.explicit_after(relation)), old, before)
 
     def restore(self, relation: str, facts: FactWords, changes: Sequence[StateChanges]) -> None:
         """Sets a relation to given facts, after changes in their order, instead of a bootstrap."""

@@ -12,7 +12,6 @@ renumbers nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, MutableMapping
-from functools import cache
 from typing import TypeAlias
 
 import numpy as np
@@ -199,12 +198,7 @@ def rows_by_key(relation: KernelRelation, columns: tuple[int, ...], wanted: Matr
     index, home = relation.index(columns).home, relation.address
     relation.lay_out(with_table=False)
     slots: Vector = np.empty(len(wanted), np.int32)
-    most = postings.find_keys(index, home, np.ascontiguousarray(wanted), _every(len(columns)), slots)
+    most = postings.find_keys(index, home, np.ascontiguousarray(wanted), np.arange(len(columns)), slots)
     found: Matrix = np.empty((2, most), np.int32)
     number = postings.rows_in_slots(index, home, slots, found)
     return found[0, :number], found[1, :number]
-
-
-@cache
-def _every(columns: int) -> Vector:
-    return np.arange(columns)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,18 +49,30 @@ def fold(rule: AggregateRule, members: Matrix, dictionary: Dictionary, source: S
         return result
     assert rule.target is not None
     words = members[:, rule.target] if groups == 0 else members[order, rule.target]
-    match rule.operator:
-        case "sum":
-            result[:, groups] = _sum(rule, words, starts, sizes, dictionary, source)
-        case "mean":
-            result[:, groups] = dictionary.from_floats(_mean(rule.target_base, words, starts, sizes, dictionary))
-        case "min" | "max":
-            result[:, groups] = _extreme(rule, words, starts, dictionary)
-        case operator if operator[0] == "@":
-            result[:, groups] = _by_user(rule, words, starts, sizes, dictionary, source)
-        case _:
-            raise InternalError("kernel", f"aggregate `{rule.operator}` is not implemented")
+    folds = {"sum": _sum, "mean": _mean, "min": _extreme, "max": _extreme}
+    make = _by_user if rule.operator[0] == "@" else folds.get(rule.operator)
+    if make is None:
+        raise InternalError("kernel", f"aggregate `{rule.operator}` is not implemented")
+    result[:, groups] = make(_Members(rule, words, starts, sizes, dictionary, source))
     return result
+
+
+class _Members(NamedTuple):
+    """The words that are folded, group after group, where each group starts, and how many they are."""
+
+    rule: AggregateRule
+    words: Words
+    starts: Positions
+    sizes: Positions
+    dictionary: Dictionary
+    source: Source
+
+    @property
+    def values(self) -> Values:
+        """The numbers that they stand for."""
+        dictionary = self.dictionary
+        read = {Base.NUMBER: dictionary.integers, Base.UNSIGNED: dictionary.unsigned, Base.FLOAT: dictionary.floats}
+        return read[self.rule.target_base](self.words)
 
 
 def _counted(words: Words) -> tuple[int, Positions] | None:
@@ -92,64 +104,49 @@ def group_order(members: Matrix, groups: int) -> tuple[Positions, Positions]:
     return order, np.concatenate([np.zeros(1, np.int64), np.flatnonzero(is_start) + 1])
 
 
-def _values(base: Base, words: Words, dictionary: Dictionary) -> Values:
-    match base:
-        case Base.NUMBER:
-            return dictionary.integers(words)
-        case Base.UNSIGNED:
-            return dictionary.unsigned(words)
-        case Base.FLOAT:
-            return dictionary.floats(words)
-        case Base.SYMBOL | Base.RECORD:
-            raise InternalError("kernel", "an aggregate of symbols or records is not a number")
-
-
-def _sum(
-    rule: AggregateRule, words: Words, starts: Positions, sizes: Positions, dictionary: Dictionary, source: Source
-) -> Words:
-    base = rule.target_base
-    values = _values(base, words, dictionary)
+def _sum(members: _Members) -> Words:
+    rule, base, dictionary = members.rule, members.rule.target_base, members.dictionary
+    values = members.values
     if base is Base.FLOAT:
-        return dictionary.from_floats(np.array(_float_sums(values, starts, sizes), np.float64))
-    if _magnitude(values) * int(sizes.max()) <= MOST_NUMBER:
-        sums = np.add.reduceat(values, starts)
+        return dictionary.from_floats(np.array(_float_sums(values, members), np.float64))
+    if _magnitude(values) * int(members.sizes.max()) <= MOST_NUMBER:
+        sums = np.add.reduceat(values, members.starts)
     else:
-        exact = _exact_sums(values, starts)
+        exact = _exact_sums(values, members.starts)
         if dictionary.wraps:
             low = np.array([total & MOST_UNSIGNED for total in exact], np.uint64)
             exact = low.view(values.dtype).tolist()
         for total in exact:
             if not fits(total, base):
                 least, most = RANGES[base]
-                raise ElastalogError.of(
-                    "E0601.sum", _span(rule), source=source, total=total, base=base.value, least=least, most=most
-                )
+                told = {"total": total, "base": base.value, "least": least, "most": most}
+                raise ElastalogError.of("E0601.sum", _span(rule), source=members.source, **told)
         sums = np.array(exact, values.dtype)
     return words_of(base, dictionary)(sums, FULL)
 
 
-def _mean(base: Base, words: Words, starts: Positions, sizes: Positions, dictionary: Dictionary) -> Values:
-    values = _values(base, words, dictionary)
-    if base is Base.FLOAT:
-        return np.array(_float_sums(values, starts, sizes), np.float64) / sizes
-    if _magnitude(values) * int(sizes.max()) <= _EXACT_IN_FLOAT:
-        return np.add.reduceat(values, starts) / sizes
-    # Python divides unlimited integers with one rounding.
-    quotients = [total / size for total, size in zip(_exact_sums(values, starts), sizes.tolist(), strict=True)]
-    return np.array(quotients, np.float64)
+def _mean(members: _Members) -> Words:
+    values, starts, sizes = members.values, members.starts, members.sizes
+    if members.rule.target_base is Base.FLOAT:
+        means = np.array(_float_sums(values, members), np.float64) / sizes
+    elif _magnitude(values) * int(sizes.max()) <= _EXACT_IN_FLOAT:
+        means = np.add.reduceat(values, starts) / sizes
+    else:  # Python divides unlimited integers with one rounding
+        totals = zip(_exact_sums(values, starts), sizes.tolist(), strict=True)
+        means = np.array([total / size for total, size in totals], np.float64)
+    return members.dictionary.from_floats(means)
 
 
-def _extreme(rule: AggregateRule, words: Words, starts: Positions, dictionary: Dictionary) -> Words:
+def _extreme(members: _Members) -> Words:
     """The word of the least or greatest value of each group; NaN counts only where there is nothing else."""
+    rule = members.rule
     reduce: Any = np.fmin if rule.operator == "min" else np.fmax
-    values = _values(rule.target_base, words, dictionary)
-    return words_of(rule.target_base, dictionary)(reduce.reduceat(values, starts), FULL)
+    return words_of(rule.target_base, members.dictionary)(reduce.reduceat(members.values, members.starts), FULL)
 
 
-def _by_user(
-    rule: AggregateRule, words: Words, starts: Positions, sizes: Positions, dictionary: Dictionary, source: Source
-) -> Words:
+def _by_user(members: _Members) -> Words:
     """What a functor of the user makes of each group, of which records hold what it starts with and the values."""
+    rule, words, starts, sizes, dictionary, source = members
     name, base = rule.operator[1:], rule.result_base
     function = dictionary.functions.get(name)
     if function is None:
@@ -158,9 +155,9 @@ def _by_user(
     pairs: list[Any] = dictionary.decode_records(words)
     found = np.empty(len(starts), np.int32)
     for group, (start, size) in enumerate(zip(starts.tolist(), sizes.tolist(), strict=True)):
-        members = pairs[start : start + size]
-        value = members[0][0]
-        for given in sorted((pair[1] for pair in members), key=sort_key):
+        group_of = pairs[start : start + size]
+        value = group_of[0][0]
+        for given in sorted((pair[1] for pair in group_of), key=sort_key):
             try:
                 folded = result_of(functor.result, function, (value, given))
                 if folded is None:
@@ -184,11 +181,11 @@ def _exact_sums(values: Values, starts: Positions) -> list[int]:
     return [(h << _HALF) + rest for h, rest in zip(high.tolist(), low.tolist(), strict=True)]
 
 
-def _float_sums(values: Values, starts: Positions, sizes: Positions) -> list[float]:
+def _float_sums(values: Values, members: _Members) -> list[float]:
     listed = values.tolist()
     return [
         listed[start] if size == 1 else _float_sum(listed[start : start + size])
-        for start, size in zip(starts.tolist(), sizes.tolist(), strict=True)
+        for start, size in zip(members.starts.tolist(), members.sizes.tolist(), strict=True)
     ]
 
 

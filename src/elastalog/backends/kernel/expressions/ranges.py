@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from elastalog.analysis.program import Apply, Base, Expression, Value
 from elastalog.backends.kernel.expressions.columns import (
-    Column,
     Evaluate,
     Mask,
     Matrix,
@@ -79,7 +78,8 @@ def compile_membership(apply: Apply, other: Expression, scope: Scope) -> Callabl
 
     def integers(block: Matrix, used: int) -> Mask:
         start, end, step, valid = limits(block, used)
-        value, valid = _with_value(column(block, used), valid)
+        value, has_value, _ = column(block, used)
+        valid = both(valid, has_value)
         is_upward, magnitude, is_stepping = _direction(start, end, step)
         is_between = np.where(is_upward, (start <= value) & (value < end), (end < value) & (value <= start))
         distance = np.where(is_upward, _distance(start, value), _distance(value, start))
@@ -89,7 +89,8 @@ def compile_membership(apply: Apply, other: Expression, scope: Scope) -> Callabl
 
     def floats(block: Matrix, used: int) -> Mask:
         start, end, step, valid = limits(block, used)
-        value, valid = _with_value(column(block, used), valid)
+        value, has_value, _ = column(block, used)
+        valid = both(valid, has_value)
         value = np.broadcast_to(value, used)
         is_member = np.zeros(used, np.bool_)
         for row, values in enumerate(_float_ranges(apply, scope.source, start, end, step, valid)):
@@ -97,11 +98,6 @@ def compile_membership(apply: Apply, other: Expression, scope: Scope) -> Callabl
         return is_member if valid is None else is_member & valid
 
     return floats if apply.base is Base.FLOAT else integers
-
-
-def _with_value(column: Column, valid: Mask | None) -> tuple[Values, Mask | None]:
-    values, own, _ = column
-    return values, both(valid, own)
 
 
 def _compile_limits(apply: Apply, scope: Scope) -> Callable[[Matrix, int], Limits]:

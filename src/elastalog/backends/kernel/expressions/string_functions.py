@@ -121,14 +121,11 @@ Results: TypeAlias = Callable[[Sequence[Values]], tuple[Values, Mask | None]]
 def _row_by_row(
     function: TextFunction, arguments: Sequence[tuple[Expression, Evaluate]], dtype: Any, dictionary: Dictionary
 ) -> Evaluate:
-    is_symbol = [expression.base is Base.SYMBOL for expression, _ in arguments]
+    bases = [expression.base for expression, _ in arguments]
     encode = dictionary.symbols.encode_texts if dtype is np.int32 else partial(np.array, dtype=dtype)
 
     def results(arrays: Sequence[Values]) -> tuple[Values, Mask | None]:
-        columns = [
-            _texts_of(values, dictionary) if spelled else values.tolist()
-            for values, spelled in zip(arrays, is_symbol, strict=True)
-        ]
+        columns = [_listed(base, values, dictionary) for base, values in zip(bases, arrays, strict=True)]
         return _stored(list(map(function, *columns)), dtype, encode)
 
     return _of_valid_rows([evaluate for _, evaluate in arguments], partial(_each_once, results))
@@ -173,10 +170,14 @@ def _each_once(results: Results, arrays: Sequence[Values]) -> tuple[Values, Mask
     return found[rank[place]], None if is_found is None else is_found[rank[place]]
 
 
-def _texts_of(words: Values, dictionary: Dictionary) -> list[str]:
-    """The texts of words; of many words, most of which come again and again, each is made once."""
+def _listed(base: Base, words: Values, dictionary: Dictionary) -> list[Value]:
+    """Values one by one; of many texts, most of which come again and again, each is made once."""
+    if base is Base.RECORD:
+        return dictionary.decode_records(words)
+    if base is not Base.SYMBOL:
+        return [*words.tolist()]
     if len(words) < _MANY:
-        return dictionary.symbols.texts(words)
+        return [*dictionary.symbols.texts(words)]
     distinct, places = np.unique(words, return_inverse=True)
     texts = dictionary.symbols.texts(distinct)
     return list(map(texts.__getitem__, places.tolist()))
@@ -214,12 +215,6 @@ def compile_user_functor(
         return _stored(found, DTYPES[apply.base], encode)
 
     return _of_valid_rows([evaluate for _, evaluate in arguments], results)
-
-
-def _listed(base: Base, values: Values, dictionary: Dictionary) -> list[Value]:
-    if base is Base.RECORD:
-        return dictionary.decode_records(values)
-    return [*dictionary.symbols.texts(values)] if base is Base.SYMBOL else [*values.tolist()]
 
 
 def _results(

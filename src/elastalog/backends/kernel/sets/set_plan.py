@@ -20,7 +20,7 @@ from elastalog.backends.kernel.store.memory import Matrix
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.sets import Facts, Rules
 from elastalog.backends.watch import Watch
-from elastalog.planning.logical import Absent, Clause, LogicalStratum
+from elastalog.planning.logical import Clause, LogicalStratum
 from elastalog.planning.variants import plan_backward, plan_from_goal, plan_full
 
 
@@ -54,8 +54,12 @@ class SetPlan:
         self, variants: Mapping[str, Sequence[BoundVariant]]
     ) -> dict[Rules, dict[str, tuple[Enumerator, ...]]]:
         """Variants by relation, those of all rules, of the recursive ones and of the others."""
-        every = {name: [self._enumerator(variant) for variant in some] for name, some in variants.items()}
-        return {rules: {name: _among(some, rules) for name, some in every.items()} for rules in Rules}
+        every = {name: tuple(map(self._enumerator, some)) for name, some in variants.items()}
+        recursive, others = (
+            {name: tuple(one for one in some if one.variant.clause.is_recursive == are) for name, some in every.items()}
+            for are in (True, False)
+        )
+        return {Rules.ALL: every, Rules.RECURSIVE: recursive, Rules.NONRECURSIVE: others}
 
     def everything(self, clause: Clause) -> list[Enumerator]:
         """Variants of a clause each of which enumerates all its derivations, with the row of every body fact if it is
@@ -103,18 +107,6 @@ class SetPlan:
                 planned = plan_backward(clause, self._binder.statistics, with_rows=True)
                 found.setdefault(clause.head, []).append(self._enumerator(self._binder.bind(planned)))
         return found
-
-
-def has_negation(clause: Clause) -> bool:
-    """Whether a clause has a negated goal."""
-    return any(isinstance(goal, Absent) for goal in clause.goals)
-
-
-def _among(variants: Sequence[Enumerator], rules: Rules) -> tuple[Enumerator, ...]:
-    if rules is Rules.ALL:
-        return tuple(variants)
-    is_recursive = rules is Rules.RECURSIVE
-    return tuple(found for found in variants if found.variant.clause.is_recursive == is_recursive)
 
 
 class SetRounds:

@@ -30,7 +30,7 @@ from elastalog.backends.kernel.sets.set_operators import (
     NOTHING,
     RECURSIVE,
 )
-from elastalog.backends.kernel.sets.set_plan import SetPlan, has_negation
+from elastalog.backends.kernel.sets.set_plan import SetPlan
 from elastalog.backends.kernel.store import bookkeeping
 from elastalog.backends.kernel.store.annotations import (
     COUNT,
@@ -50,7 +50,7 @@ from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.transaction import StratumDelta, touch
 from elastalog.backends.sets import NO_MARK, Change, Evaluation, Facts, Mark, Propagation, Rules, joined
 from elastalog.diagnostics.diagnostic import InternalError
-from elastalog.planning.logical import Clause
+from elastalog.planning.logical import Absent, Clause
 from elastalog.settings import SETTINGS
 
 EXPECTED = int(Mark.EXPECTED)
@@ -436,7 +436,7 @@ class StratumSets:
             self._relations[name].extend_indexes()
 
     def _head_sink(self, clause: Clause, is_new: bool, change: Change, is_gain: bool, noted: int) -> Sink:
-        if noted == IF_CERTAIN and has_negation(clause):
+        if noted == IF_CERTAIN and any(isinstance(goal, Absent) for goal in clause.goals):
             noted = NOTHING
         head = self._relations[clause.head]
         column, step = self._counted(change, clause.is_recursive)

@@ -73,17 +73,12 @@ def replaced_changes(new: KernelRelation, old: KernelRelation) -> StateChanges:
     return changes_between(old, FactWords(new.rows[rows], level[rows], count[rows]))
 
 
-def recomputed_changes(new: KernelRelation, explicit: int, old: KernelRelation, old_explicit: int) -> StateChanges:
-    """What the update under way has changed in a relation without annotations."""
-    return _all_changes(state(new, explicit), old, state(old, old_explicit))
-
-
 def changes_between(old: KernelRelation, new: FactWords) -> StateChanges:
     """What leads from a relation, outside an update, to a state: facts that came, went, or have another annotation."""
-    return _all_changes(new, old, FactWords(old.rows[: old.used], levels_before(old), old.count[: old.used]))
+    return all_changes(new, old, FactWords(old.rows[: old.used], levels_before(old), old.count[: old.used]))
 
 
-def _all_changes(new: FactWords, old: KernelRelation, before: FactWords) -> StateChanges:
+def all_changes(new: FactWords, old: KernelRelation, before: FactWords) -> StateChanges:
     """What leads from a relation, whose rows were as given before, to a state."""
     assert new.level is not None
     assert new.count is not None
