@@ -75,19 +75,9 @@ def moved(address, size, rows):
     return result
 
 
-@operator(types.float64, types.float64, types.uint64)
-def scaled(number, factor):
-    return number * factor
-
-
 @operator(types.boolean, types.int64)
 def is_odd(number):
     return number % 2 == 1
-
-
-@operator(types.uint64, types.uint64)
-def inverted(number):
-    return ~number
 
 
 @operator(types.void, types.Array(types.int32, 2))

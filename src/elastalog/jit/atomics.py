@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from elastalog.jit.intrinsics import element
+from elastalog.jit.intrinsics import code, element
 from elastalog.jit.operators import intrinsic, piece
 
 _ORDER = "seq_cst"
@@ -21,16 +21,16 @@ FUTEX = {"x86_64": 202, "aarch64": 98}
 
 
 def _step(array: Any, numbers: int, write: Any, *, is_void: bool = False) -> Any:
-    """Signature and generator of an intrinsic that does something with an element of an array: it takes the array, a
-    position and `numbers` numbers. `write` writes the code, given the place of the element, its bytes, and these."""
+    """The code of an intrinsic that does something with an element of an array: it takes the array, a position and
+    `numbers` numbers. `write` writes it, given the place of the element, its bytes, and these."""
     from numba import types
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        place = element(context, builder, signature, arguments)
-        found = write(builder, place, array.dtype.bitwidth // 8, *arguments[2:])
-        return context.get_dummy_value() if is_void else found
+    def step(context: Any, builder: Any, given: Any, position: Any, *values: Any) -> Any:
+        place = element(context, builder, array, given, position)
+        made = write(builder, place, array.dtype.bitwidth // 8, *values)
+        return None if is_void else made
 
-    return (types.void if is_void else array.dtype)(array, types.int64, *[array.dtype] * numbers), generate
+    return code((types.void if is_void else array.dtype)(array, types.int64, *[array.dtype] * numbers), step)
 
 
 @intrinsic
@@ -82,19 +82,18 @@ def relax(typing_context: Any) -> Any:
     from numba import types
     from numba.core import cgutils
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def write(context: Any, builder: Any) -> None:
         triple = _triple(context)
         if triple.startswith("x86"):
             name, given = "llvm.x86.sse2.pause", []
         elif triple.startswith(("aarch64", "arm64")):
             name, given = "llvm.aarch64.hint", [ir.Constant(ir.IntType(32), 1)]
         else:
-            return context.get_dummy_value()
+            return
         kind = ir.FunctionType(ir.VoidType(), [each.type for each in given])
         builder.call(cgutils.get_or_insert_function(builder.module, kind, name), given)
-        return context.get_dummy_value()
 
-    return types.void(), generate
+    return code(types.void(), write)
 
 
 @intrinsic
@@ -104,23 +103,21 @@ def _ask_system(typing_context: Any, array: Any, position: Any, operation: Any, 
     from numba import types
     from numba.core import cgutils
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def write(context: Any, builder: Any, given: Any, position: Any, *asked: Any) -> None:
         int64 = ir.IntType(64)
         triple = _triple(context)
         number = next((FUTEX[start] for start in FUTEX if triple.startswith(start) and "linux" in triple), None)
         if number is None:
             kind = ir.FunctionType(ir.IntType(32), [])
             builder.call(cgutils.get_or_insert_function(builder.module, kind, "sched_yield"), [])
-            return context.get_dummy_value()
+            return
         kind = ir.FunctionType(int64, [int64], var_arg=True)
         called = cgutils.get_or_insert_function(builder.module, kind, "syscall")
-        place = builder.ptrtoint(element(context, builder, signature, arguments), int64)
+        place = builder.ptrtoint(element(context, builder, array, given, position), int64)
         nothing = ir.Constant(int64, 0)
-        given = [ir.Constant(int64, number), place, *arguments[2:], nothing, nothing]
-        builder.call(called, given)
-        return context.get_dummy_value()
+        builder.call(called, [ir.Constant(int64, number), place, *asked, nothing, nothing])
 
-    return types.void(array, *[types.int64] * 4), generate
+    return code(types.void(array, *[types.int64] * 4), write)
 
 
 def _triple(context: Any) -> str:

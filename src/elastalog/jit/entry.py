@@ -128,15 +128,9 @@ class _Entry:
             truth = builder.call(self._python("PyObject_IsTrue", _INT32, _OBJECT), [value])
             self._pass_on(builder.icmp_signed("==", truth, ir.Constant(_INT32, -1)))
             return builder.icmp_signed("!=", truth, ir.Constant(_INT32, 0))
-        if kind == types.float64:
-            double = ir.DoubleType()
-            number = builder.call(self._python("PyFloat_AsDouble", double, _OBJECT), [value])
-            self._pass_on(builder.fcmp_ordered("==", number, ir.Constant(double, -1.0)))
-            return number
-        if kind not in (types.int64, types.uint64):
+        if kind != types.int64:
             raise NotImplementedError(f"an argument of type {kind.name}")
-        called = "PyLong_AsLongLong" if kind == types.int64 else "PyLong_AsUnsignedLongLong"
-        number = builder.call(self._python(called, _INT64, _OBJECT), [value])
+        number = builder.call(self._python("PyLong_AsLongLong", _INT64, _OBJECT), [value])
         self._pass_on(builder.icmp_signed("==", number, ir.Constant(_INT64, -1)))
         return number
 
@@ -157,12 +151,9 @@ class _Entry:
             return none
         if kind == types.boolean:
             return builder.call(self._python("PyBool_FromLong", _OBJECT, _INT64), [builder.zext(value, _INT64)])
-        if kind == types.float64:
-            return builder.call(self._python("PyFloat_FromDouble", _OBJECT, ir.DoubleType()), [value])
-        if kind not in (types.int64, types.uint64):
+        if kind != types.int64:
             raise NotImplementedError(f"a result of type {kind.name}")
-        called = "PyLong_FromLongLong" if kind == types.int64 else "PyLong_FromUnsignedLongLong"
-        return builder.call(self._python(called, _OBJECT, _INT64), [value])
+        return builder.call(self._python("PyLong_FromLongLong", _OBJECT, _INT64), [value])
 
     def _python(self, name: str, result: Any, *arguments: Any) -> Any:
         return _declared(self.module, name, ir.FunctionType(result, arguments))

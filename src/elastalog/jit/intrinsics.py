@@ -9,6 +9,7 @@ no trace of this.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,26 +19,32 @@ from elastalog.jit import types
 from elastalog.jit.operators import GROUP, intrinsic
 
 
+def code(signature: Any, write: Callable[..., Any]) -> Any:
+    """What the function of an intrinsic returns: its signature, and what generates its code, which `write` does, given
+    numba's target context, the builder and the arguments. What returns nothing is of type void."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        made = write(context, builder, *arguments)
+        return context.get_dummy_value() if made is None else made
+
+    return signature, generate
+
+
 @intrinsic
 def prefetch(typing_context: Any, array: Any, position: Any) -> Any:
     """Asks for the memory of an element of a one-dimensional array."""
     from llvmlite import ir
     from numba import types as numba_types
     from numba.core import cgutils
-    from numba.np.arrayobj import make_array
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = make_array(signature.args[0])(context, builder, arguments[0])
-        pointer = ir.IntType(8).as_pointer()
-        int32 = ir.IntType(32)
-        function = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(ir.VoidType(), [pointer, int32, int32, int32]), "llvm.prefetch.p0"
-        )
-        address = builder.bitcast(builder.gep(data.data, [arguments[1]]), pointer)
-        builder.call(function, [address] + [ir.Constant(int32, value) for value in (0, 3, 1)])
-        return context.get_dummy_value()
+    def write(context: Any, builder: Any, given: Any, position: Any) -> None:
+        pointer, int32 = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [pointer, int32, int32, int32])
+        called = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        address = builder.bitcast(builder.gep(_parts(context, builder, array, given).data, [position]), pointer)
+        builder.call(called, [address] + [ir.Constant(int32, value) for value in (0, 3, 1)])
 
-    return numba_types.void(array, numba_types.int64), generate
+    return code(numba_types.void(array, numba_types.int64), write)
 
 
 @intrinsic
@@ -45,38 +52,37 @@ def require(typing_context: Any, condition: Any) -> Any:
     """Says what must hold; where operators are checked, the process ends if it does not."""
     from numba import types as numba_types
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        end_if(builder, builder.not_(context.cast(builder, arguments[0], signature.args[0], numba_types.boolean)))
-        return context.get_dummy_value()
-
-    return numba_types.void(numba_types.boolean), generate
+    return code(
+        numba_types.void(numba_types.boolean), lambda context, builder, holds: end_if(builder, builder.not_(holds))
+    )
 
 
 @intrinsic
 def eight_bytes(typing_context: Any, array: Any, position: Any) -> Any:
     """Eight elements of an array of bytes as one number, whatever their alignment."""
-    from llvmlite import ir
     from numba import types as numba_types
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        address = builder.bitcast(element(context, builder, signature, arguments), ir.IntType(64).as_pointer())
-        return builder.load(address, align=1)
+    def write(context: Any, builder: Any, given: Any, position: Any) -> Any:
+        return builder.load(_eight_at(context, builder, array, given, position), align=1)
 
-    return numba_types.uint64(array, numba_types.int64), generate
+    return code(numba_types.uint64(array, numba_types.int64), write)
 
 
 @intrinsic
 def put_eight_bytes(typing_context: Any, array: Any, position: Any, value: Any) -> Any:
     """Puts a number into eight elements of an array of bytes, whatever their alignment."""
-    from llvmlite import ir
     from numba import types as numba_types
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        address = builder.bitcast(element(context, builder, signature, arguments), ir.IntType(64).as_pointer())
-        builder.store(arguments[2], address, align=1)
-        return context.get_dummy_value()
+    def write(context: Any, builder: Any, given: Any, position: Any, value: Any) -> None:
+        builder.store(value, _eight_at(context, builder, array, given, position), align=1)
 
-    return numba_types.void(array, numba_types.int64, numba_types.uint64), generate
+    return code(numba_types.void(array, numba_types.int64, numba_types.uint64), write)
+
+
+def _eight_at(context: Any, builder: Any, array: Any, given: Any, position: Any) -> Any:
+    from llvmlite import ir
+
+    return builder.bitcast(element(context, builder, array, given, position), ir.IntType(64).as_pointer())
 
 
 @intrinsic
@@ -84,15 +90,14 @@ def flattened(typing_context: Any, array: Any) -> Any:
     """The elements of an array as one of dimension 1. What numba makes of `reshape` calls a function of numba's, which
     is not there when operators run."""
     from numba import types as numba_types
-    from numba.np.arrayobj import make_array
 
     vector = numba_types.Array(array.dtype, 1, "C", readonly=not array.mutable)
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        given = make_array(signature.args[0])(context, builder, arguments[0])
-        return _array(context, builder, vector, given.data, [given.nitems])
+    def write(context: Any, builder: Any, given: Any) -> Any:
+        parts = _parts(context, builder, array, given)
+        return _array(context, builder, vector, parts.data, [parts.nitems])
 
-    return vector(array), generate
+    return code(vector(array), write)
 
 
 @intrinsic
@@ -100,14 +105,20 @@ def behind(typing_context: Any, array: Any) -> Any:
     """The memory behind an array of 64-bit numbers, one for every sixteen of it, which must have been allocated with
     the array."""
     from numba import types as numba_types
+
+    def write(context: Any, builder: Any, given: Any) -> Any:
+        parts = _parts(context, builder, array, given)
+        length = builder.lshr(parts.nitems, context.get_constant(numba_types.intp, 4))
+        return _array(context, builder, array, builder.gep(parts.data, [parts.nitems]), [length])
+
+    return code(array(array), write)
+
+
+def _parts(context: Any, builder: Any, array: Any, given: Any) -> Any:
+    """The parts of numba's structure for an array of a type."""
     from numba.np.arrayobj import make_array
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        given = make_array(signature.args[0])(context, builder, arguments[0])
-        length = builder.lshr(given.nitems, context.get_constant(numba_types.intp, 4))
-        return _array(context, builder, array, builder.gep(given.data, [given.nitems]), [length])
-
-    return array(array), generate
+    return make_array(array)(context, builder, given)
 
 
 def _array(context: Any, builder: Any, array: Any, data: Any, shape: list[Any]) -> Any:
@@ -134,14 +145,14 @@ def _group_of(element: types.Scalar) -> Any:
 
         array = numba_types.Array(numba_type(element), 1, "C")
 
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        def write(context: Any, builder: Any) -> Any:
             kind = context.get_data_type(array.dtype)
             with builder.goto_entry_block():  # as `alloca_once`, which would fill it with zeros too, at every call
                 place = builder.alloca(ir.ArrayType(kind, GROUP))
             data = builder.bitcast(place, kind.as_pointer())
             return _array(context, builder, array, data, [context.get_constant(numba_types.intp, GROUP)])
 
-        return array(), generate
+        return code(array(), write)
 
     return group
 
@@ -164,11 +175,11 @@ def array_at(element: types.Scalar | types.Record, dimensions: int) -> Any:
 
         array = numba_types.Array(numba_type(element), dimensions, "C")
 
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            data = builder.inttoptr(arguments[0], context.get_data_type(array.dtype).as_pointer())
-            return _array(context, builder, array, data, list(arguments[1:]))
+        def write(context: Any, builder: Any, address: Any, *shape: Any) -> Any:
+            data = builder.inttoptr(address, context.get_data_type(array.dtype).as_pointer())
+            return _array(context, builder, array, data, list(shape))
 
-        return array(*[numba_types.int64] * (dimensions + 1)), generate
+        return code(array(*[numba_types.int64] * (dimensions + 1)), write)
 
     @intrinsic
     def vector_at(typing_context: Any, address: Any, length: Any) -> Any:
@@ -204,26 +215,22 @@ def end_if(builder: Any, is_wrong: Any) -> None:
         builder.call(trap, [])
 
 
-def element(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    """The address of an element: the first two arguments are an array and a position."""
-    from numba.np.arrayobj import make_array
-
-    found = make_array(signature.args[0])(context, builder, arguments[0])
-    check_index(builder, arguments[1], found.nitems)
-    return builder.gep(found.data, [arguments[1]])
+def element(context: Any, builder: Any, array: Any, given: Any, position: Any) -> Any:
+    """The address of an element of an array of a type."""
+    parts = _parts(context, builder, array, given)
+    check_index(builder, position, parts.nitems)
+    return builder.gep(parts.data, [position])
 
 
 @intrinsic
 def place_of(typing_context: Any, array: Any) -> Any:
     """The address of the elements of an array."""
     from numba import types as numba_types
-    from numba.np.arrayobj import make_array
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        given = make_array(signature.args[0])(context, builder, arguments[0])
-        return builder.ptrtoint(given.data, context.get_value_type(numba_types.int64))
+    def write(context: Any, builder: Any, given: Any) -> Any:
+        return builder.ptrtoint(_parts(context, builder, array, given).data, context.get_value_type(numba_types.int64))
 
-    return numba_types.int64(array), generate
+    return code(numba_types.int64(array), write)
 
 
 def record_at(dtype: npt.DTypeLike) -> Any:
@@ -234,22 +241,20 @@ def record_at(dtype: npt.DTypeLike) -> Any:
     @intrinsic
     def at(typing_context: Any, table: Any, number: Any) -> Any:
         from numba import types as numba_types
-        from numba.np.arrayobj import make_array
 
         from elastalog.jit.lowering import numba_type
 
         made = numba_type(described)
         is_matrix = isinstance(table, numba_types.Array)
 
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            start, at = arguments
+        def write(context: Any, builder: Any, start: Any, at: Any) -> Any:
             if is_matrix:
-                given = make_array(table)(context, builder, start)
+                given = _parts(context, builder, table, start)
                 check_index(builder, at, builder.extract_value(given.shape, 0))
                 start = builder.ptrtoint(given.data, context.get_value_type(numba_types.intp))
             place = builder.add(start, builder.mul(at, context.get_constant(numba_types.intp, made.size)))
             return builder.inttoptr(place, context.get_value_type(made))
 
-        return made(table if is_matrix else numba_types.int64, numba_types.int64), generate
+        return code(made(table if is_matrix else numba_types.int64, numba_types.int64), write)
 
     return at

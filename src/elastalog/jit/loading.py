@@ -323,9 +323,7 @@ OBJECTS = {
 
 PYTHON_SYMBOLS = (
     "PyBool_FromLong", "PyErr_Occurred", "PyErr_SetString", "PyEval_RestoreThread", "PyEval_SaveThread",
-    "PyFloat_AsDouble", "PyFloat_FromDouble", "PyLong_AsLongLong",
-    "PyLong_AsUnsignedLongLong", "PyLong_FromLongLong", "PyLong_FromUnsignedLongLong", "PyObject_IsTrue",
-    "PyType_IsSubtype", "Py_IncRef",
+    "PyLong_AsLongLong", "PyLong_FromLongLong", "PyObject_IsTrue", "PyType_IsSubtype", "Py_IncRef",
 )  # fmt: skip
 """What the entries use of the interpreter."""
 

@@ -78,8 +78,8 @@ def numba_type(described: types.Scalar | types.Record | types.Array) -> Any:
             return getattr(nb.types, "boolean" if name == "bool" else name)
         case types.Record(dtype):
             return from_dtype(dtype)
-        case types.Array(element, dimensions, layout, readonly):
-            return nb.types.Array(numba_type(element), dimensions, layout, readonly=readonly)
+        case types.Array(element, dimensions, readonly):
+            return nb.types.Array(numba_type(element), dimensions, "C", readonly=readonly)
 
 
 def compiled_here(operator: Operator) -> Callable[..., Any]:

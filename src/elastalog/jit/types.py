@@ -42,12 +42,7 @@ class Array:
 
     element: Scalar | Record
     dimensions: int
-    layout: str = "C"
     readonly: bool = False
-
-    def __post_init__(self) -> None:
-        if self.layout != "C":
-            raise ValueError("operators take C-contiguous arrays only")
 
     @property
     def name(self) -> str:
@@ -63,7 +58,6 @@ int32 = Scalar("int32")
 uint32 = Scalar("uint32")
 int64 = Scalar("int64")
 uint64 = Scalar("uint64")
-float64 = Scalar("float64")
 
 
 def record(dtype: npt.DTypeLike, dimensions: int = 1) -> Array:

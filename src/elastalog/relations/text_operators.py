@@ -14,11 +14,11 @@ from elastalog.jit import types
 from elastalog.jit.intrinsics import eight_bytes, group_of_keys, prefetch, put_eight_bytes
 from elastalog.jit.operators import FINISH, GROUP, HALF, LOW, NONE, ONE, inlined, mix, operator
 
-BYTES = types.Array(types.uint8, 1, "C")
-GIVEN_BYTES = types.Array(types.uint8, 1, "C", readonly=True)
-PLACES = types.Array(types.int64, 1, "C")
-SLOTS = types.Array(types.uint64, 1, "C")
-IDS = types.Array(types.int32, 1, "C")
+BYTES = types.Array(types.uint8, 1)
+GIVEN_BYTES = types.Array(types.uint8, 1, readonly=True)
+PLACES = types.Array(types.int64, 1)
+SLOTS = types.Array(types.uint64, 1)
+IDS = types.Array(types.int32, 1)
 FLAG = types.boolean
 INT = types.int64
 

@@ -235,7 +235,7 @@ def match(address, other, start, stop, found):
         i += size
 
 
-@operator(INT, MATRIX, INT, types.Array(types.boolean, 1, "C"))
+@operator(INT, MATRIX, INT, types.Array(types.boolean, 1))
 def compress(block, used, mask):
     """Moves the rows of a block whose mask is true to its front; returns their number."""
     kept = 0
