@@ -237,7 +237,7 @@ class MergingDerivations:
         self._levels = levels
         self._watch = watch
         self._setting = Setting(relations, plan.flat, workspace, watch)
-        self._held: dict[int, tuple[Telling, list[Matrix]]] = {}
+        self._held: dict[Telling, list[Matrix]] = {}
         self._number = 0
         self._found: dict[str, list[Matrix]] = {}
 
@@ -277,7 +277,7 @@ class MergingDerivations:
                 telling.enumerator.of_entries(self._setting, entries, phase, sink)
 
     def _sink(self, telling: Telling) -> Sink:
-        _, held = self._held.setdefault(id(telling), (telling, []))
+        held = self._held.setdefault(telling, [])
         name, width = telling.head, telling.width
 
         def hold(block: Matrix, used: int) -> None:
@@ -294,7 +294,7 @@ class MergingDerivations:
 
     def _look(self) -> None:
         """Finds out where the derivations fire that are held."""
-        for telling, held in self._held.values():
+        for telling, held in self._held.items():
             if held:
                 some = held[0] if len(held) == 1 else np.concatenate(held)
                 held.clear()

@@ -29,26 +29,14 @@ LEVELS = 2
 @dataclass(frozen=True, slots=True)
 class Phase:
     """What atoms see: facts (`sees`) and absences (`lacks`), and the same without the delta, for goals before the
-    start. `own_sees`, `own_sees_before`: those of the relations of the stratum, where these are seen otherwise."""
+    start. `own`: what they see of facts of the stratum's relations, likewise, where these are seen otherwise."""
 
     is_loss: bool
     sees: int
     sees_before: int
     lacks: int
     lacks_before: int
-    own_sees: int | None = None
-    own_sees_before: int | None = None
-
-    @property
-    def views(self) -> tuple[int, int, int, int]:
-        return self.sees, self.sees_before, self.lacks, self.lacks_before
-
-    @property
-    def own_views(self) -> tuple[int, int]:
-        """The views of the relations of the stratum where they are not negated."""
-        if self.own_sees is None or self.own_sees_before is None:
-            return self.sees, self.sees_before
-        return self.own_sees, self.own_sees_before
+    own: tuple[int, int] | None = None
 
 
 LOSSES = Phase(True, view(WAS, LOST), view(WAS, LOST | DELTA), view(0, WAS | LOST), view(0, WAS | LOST | DELTA))

@@ -109,11 +109,13 @@ def _compile_apply(
         return compile_user_functor(apply, arguments, dictionary, site)
     name, base = apply.functor, apply.arguments[0].base
     if name == "ord":
-        return _ord(arguments[0][1], dictionary.encode_value(base, NIL) if base is Base.RECORD else None)
+        nil = dictionary.encode_value(base, NIL) if base is Base.RECORD else None
+        return _compile_unary(site, _ord(nil), arguments[0][1])
     if name in (BRANCH_NUMBER, BRANCH_WITH_NUMBER):
         names = str(apply.arguments[1].value).split("|") if isinstance(apply.arguments[1], Constant) else []
         words = np.array([dictionary.encode_value(Base.RECORD, Branch(own)) for own in names], np.int32)
-        return (_branch_numbers if name == BRANCH_NUMBER else _branches_with)(arguments[0][1], words)
+        run = _branch_numbers(words) if name == BRANCH_NUMBER else _branches_with(words)
+        return _compile_unary(site, run, arguments[0][1])
     unary = UNARY.get((name, base))
     if unary is not None:
         return _compile_unary(site, unary, arguments[0][1])
@@ -146,37 +148,32 @@ def _compile_binary(site: Site, run: Binary, left: Evaluate, right: Evaluate) ->
     return evaluate
 
 
-def _ord(argument: Evaluate, nil: int | None) -> Evaluate:
+def _ord(nil: int | None) -> Unary:
     """Numbers of symbols, or of records, of which `nil` has 0."""
 
-    def evaluate(block: Matrix, used: int) -> Column:
-        words, valid, _ = argument(block, used)
+    def run(site: Site, words: Values, valid: Mask | None, bound: int) -> Column:
         numbers = words.astype(np.int64)
         return numbers if nil is None else np.where(words == nil, 0, numbers + 1), valid, 1 << 31
 
-    return evaluate
+    return run
 
 
-def _branch_numbers(argument: Evaluate, words: Words) -> Evaluate:
+def _branch_numbers(words: Words) -> Unary:
     """The places of branches among the words of all branches of their type."""
     in_order = np.argsort(words)
-
-    def evaluate(block: Matrix, used: int) -> Column:
-        found, valid, _ = argument(block, used)
-        return in_order[np.searchsorted(words, found, sorter=in_order)].astype(np.int64), valid, len(words)
-
-    return evaluate
+    return lambda site, found, valid, bound: (
+        in_order[np.searchsorted(words, found, sorter=in_order)].astype(np.int64), valid, len(words),
+    )  # fmt: skip
 
 
-def _branches_with(argument: Evaluate, words: Words) -> Evaluate:
+def _branches_with(words: Words) -> Unary:
     """The branches at places; none where there is none."""
 
-    def evaluate(block: Matrix, used: int) -> Column:
-        numbers, valid, _ = argument(block, used)
+    def run(site: Site, numbers: Values, valid: Mask | None, bound: int) -> Column:
         is_one = (numbers >= 0) & (numbers < len(words))
         return words[np.where(is_one, numbers, 0)], both(valid, is_one), FULL
 
-    return evaluate
+    return run
 
 
 def _with_one_zero(function: TextFunction) -> TextFunction:

@@ -159,8 +159,9 @@ class Enumerator(MachineRun):
             self._begin(setting)
         if self._phase is not phase:
             task.is_loss = phase.is_loss
-            task.sees, task.sees_before, task.lacks, task.lacks_before = phase.views
-            task.own_sees, task.own_sees_before = phase.own_views
+            task.sees, task.sees_before = phase.sees, phase.sees_before
+            task.lacks, task.lacks_before = phase.lacks, phase.lacks_before
+            task.own_sees, task.own_sees_before = phase.own or (phase.sees, phase.sees_before)
             self._phase = phase
         if self._stamp != STAMPS.last:  # something has moved, or a relation was replaced
             self.plan.refresh_relations(self.relations)

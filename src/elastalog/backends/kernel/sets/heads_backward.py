@@ -13,15 +13,14 @@ a clause without such body facts one derivation a head is enough, and what is in
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from elastalog.backends.kernel.compile.signatures import INT, MATRIX, int64, operator
 from elastalog.backends.kernel.execution.aggregates import rows_by_key
 from elastalog.backends.kernel.execution.level_views import LEVELS, Phase, is_seen
-from elastalog.backends.kernel.machine.enumeration import Enumerator, Sink, TooManyRows
-from elastalog.backends.kernel.machine.run import Workspace
+from elastalog.backends.kernel.machine.enumeration import Enumerator, Setting, Sink, TooManyRows
 from elastalog.backends.kernel.sets.set_plan import SetPlan
 from elastalog.backends.kernel.store.annotations import ROW, facts_of
 from elastalog.backends.kernel.store.memory import Matrix, Vector, relation_descriptor_at
@@ -53,23 +52,15 @@ class _Effort:
 
 class BackwardSearch:
     """Searches backward in one stratum, in one update. `phase` is surviving evaluation: what it sees of the stratum may
-    shrink, and all else stays."""
+    shrink, and all else stays. `setting`: what variants run in, by the relations that are flat."""
 
     def __init__(
-        self,
-        plan: SetPlan,
-        relations: Mapping[str, KernelRelation],
-        own: Sequence[str],
-        phase: Phase,
-        workspace: Workspace,
-        watch: Watch,
+        self, plan: SetPlan, own: Sequence[str], phase: Phase, setting: Callable[[frozenset[str]], Setting]
     ) -> None:
         self._plan = plan
-        self._relations = relations
         self._own = own
         self._phase = phase
-        self._workspace = workspace
-        self._watch = watch
+        self._setting = setting
         self._efforts: dict[int, _Effort] = {}
         self._remembered: dict[int, RememberedDerivations] = {}
 
@@ -81,8 +72,7 @@ class BackwardSearch:
     def run(self, backward: Enumerator, flat: frozenset[str], entries: Vector, sink: Sink) -> None:
         """Gives the derivations of heads, by the clause of a backward variant, to a sink that does not mind getting one
         again."""
-        clause = backward.variant.clause
-        setting = self._plan.setting(self._relations, flat, self._workspace, self._watch)
+        clause, setting = backward.variant.clause, self._setting(flat)
         number = clause.number
         effort = self._efforts.get(number)
         if effort is None:
@@ -111,31 +101,27 @@ class BackwardSearch:
 
     def _enumerate(self, clause: Clause, limit: int) -> None:
         """Remembers the derivations of a clause if enumerating them goes through few more than `limit` rows."""
-        setting = self._plan.setting(self._relations, self._plan.flat, self._workspace, self._watch)
+        setting = self._setting(self._plan.flat)
+        machine = setting.workspace.machine
         for whole in self._plan.everything(clause):
             relation = whole.variant.gather.relation
-            start_rows = 1 if relation is None else self._relations[relation].used
+            start_rows = 1 if relation is None else setting.relations[relation].used
             if start_rows > limit:
                 continue
-            found = RememberedDerivations(clause, self._relations, self._own, self._phase.sees, self._watch)
-            sink = self._counting(found.remember)
+            found = RememberedDerivations(clause, setting.relations, self._own, self._phase.sees, setting.watch)
+
+            def remember(block: Matrix, used: int, found: RememberedDerivations = found) -> None:
+                machine.work += _REMEMBERING * used
+                found.remember(block, used)
+
             try:
                 # What it took the last time is a guess.
-                rows = whole.of_rows(setting, (0, start_rows), sink, self._phase, limit + limit // 4)
+                rows = whole.of_rows(setting, (0, start_rows), remember, self._phase, limit + limit // 4)
             except TooManyRows:
                 continue
             self._remembered[clause.number] = found
             self._plan.rows_of_everything[clause.number] = rows
             return
-
-    def _counting(self, sink: Sink) -> Sink:
-        """A sink whose work counts as rows."""
-
-        def take(block: Matrix, used: int) -> None:
-            self._workspace.machine.work += _REMEMBERING * used
-            sink(block, used)
-
-        return take
 
 
 _MOST = 1 << 25

@@ -39,7 +39,7 @@ class SetPlan:
         self.rows_of_everything: dict[int, int] = {}
 
     def setting(
-        self, relations: Mapping[str, KernelRelation], flat: frozenset[str], workspace: Workspace, watch: Watch
+        self, relations: Mapping[str, KernelRelation], workspace: Workspace, watch: Watch, flat: frozenset[str]
     ) -> Setting:
         """What variants run in; the same as the last time if it can be: to begin in another one takes time."""
         last = self._setting

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -47,7 +48,7 @@ from elastalog.backends.kernel.store.annotations import (
 )
 from elastalog.backends.kernel.store.memory import NO_WORDS, Matrix, Vector, with_room
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.kernel.store.transaction import StratumDelta, touch
+from elastalog.backends.kernel.store.transaction import StratumDelta, add_rows, touch
 from elastalog.backends.sets import NO_MARK, Change, Evaluation, Facts, Mark, Propagation, Rules, joined
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.planning.logical import Absent, Clause
@@ -60,9 +61,7 @@ PHASES: dict[Evaluation, Phase] = {
     Evaluation.OLD: Phase(False, view(WAS, 0), view(WAS, DELTA), view(0, WAS), view(0, WAS | DELTA)),
     Evaluation.SURVIVING: BOTH_EPOCHS,
     Evaluation.NEW: GAINS,
-    Evaluation.PROVED: replace(
-        BOTH_EPOCHS, own_sees=view(WAS | IS | PENDING, 0), own_sees_before=view(WAS | IS | PENDING, DELTA)
-    ),
+    Evaluation.PROVED: replace(BOTH_EPOCHS, own=(view(WAS | IS | PENDING, 0), view(WAS | IS | PENDING, DELTA))),
 }
 """PROVED sees the relations of the stratum otherwise. None is a phase of losses for the join: the levels that bindings
 carry are always those of the present state, where look-ahead puts its marks."""
@@ -96,13 +95,14 @@ class StratumSets:
         self._plan = plan
         self._has_nonrecursive = support in (Support.NONRECURSIVE, Support.EVERY)
         self._has_recursive = support is Support.EVERY
-        self._deleted, self._inserted = stratum_delta.rows()
-        self._workspace = workspace
+        self._deleted = {name: relations[name].find(words) for name, words in stratum_delta.deleted.items()}
+        self._inserted = {name: add_rows(relations[name], words) for name, words in stratum_delta.inserted.items()}
         self._relations = relations
         self._watch = watch
         self._lists: dict[str, tuple[Vector, int]] = {}
         self._stamp = 0
-        self._backward = BackwardSearch(plan, relations, self.own, PHASES[Evaluation.SURVIVING], workspace, watch)
+        self._setting = partial(plan.setting, relations, workspace, watch)
+        self._backward = BackwardSearch(plan, self.own, PHASES[Evaluation.SURVIVING], self._setting)
         # Of looking ahead. Facts of relations that derivations need know nothing of are `flat`.
         self._flat = plan.flat
         self._ahead: Facts = {}
@@ -407,7 +407,7 @@ class StratumSets:
         phase = _UNEXPLORED if is_explored else PHASES[evaluation]
         is_new = evaluation is Evaluation.NEW
         noted, flat = self._noting(evaluation, delta)
-        setting = self._plan.setting(self._relations, flat, self._workspace, self._watch)
+        setting = self._setting(flat)
         forward = self._plan.forward[rules]
         self._stamp += 1
         for facts in (delta, negated):

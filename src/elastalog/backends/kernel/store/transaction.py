@@ -463,10 +463,3 @@ class StratumDelta:
     deleted: Mapping[str, Matrix]
     inserted: Mapping[str, Matrix]
     watch: Watch
-
-    def rows(self) -> tuple[dict[str, Vector], dict[str, Vector]]:
-        """The rows of the explicit facts that go and come; those that no relation ever held get some."""
-        return (
-            {name: self.relations[name].find(words) for name, words in self.deleted.items()},
-            {name: add_rows(self.relations[name], words) for name, words in self.inserted.items()},
-        )
