@@ -15,6 +15,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
+from collections import namedtuple
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from struct import Struct, error, unpack_from
@@ -26,7 +27,6 @@ import numpy as np
 from elastalog.jit import building, objects
 from elastalog.jit.fingerprint import fingerprint
 from elastalog.jit.operators import Operator
-from elastalog.late import dataclass
 
 _FAST_CALL = 0x80  # METH_FASTCALL: an array of arguments and its length
 _lock = RLock()
@@ -126,6 +126,7 @@ def _engine() -> Any:
 
 
 _SECTION = Struct("<IIQQQQIIQQ")
+_Section = namedtuple("_Section", "name kind flags address start size linked info alignment entry")
 _SYMBOL = Struct("<IBBHQQ")
 _RELOCATION = Struct("<QQq")
 _PROGRAM, _SYMBOLS, _RELOCATIONS, _EMPTY = 1, 2, 4, 8
@@ -155,17 +156,6 @@ class _Unknown(Exception):
     """The file holds something that this linker does not know."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Section:
-    kind: int
-    flags: int
-    start: int
-    size: int
-    linked: int
-    info: int
-    alignment: int
-
-
 def link(code: bytes, entry: str, addresses: Mapping[str, int]) -> int | None:
     """Puts object code into memory; returns the address of its entry. `addresses`: of all names that it leaves open.
     None where this linker does not know how, or the system does not let it."""
@@ -184,9 +174,9 @@ class _Linker:
         (self.machine,) = unpack_from("<H", code, 18)
         self.jump = _JUMPS[self.machine]
         (headers,) = unpack_from("<Q", code, 40)
-        size, number = unpack_from("<HH", code, 58)
-        found = [_SECTION.unpack_from(code, headers + i * size) for i in range(number)]
-        self.sections = [_Section(s[1], s[2], s[4], s[5], s[6], s[7], s[8]) for s in found]
+        size, number, names = unpack_from("<HHH", code, 58)
+        self.sections = [_Section(*_SECTION.unpack_from(code, headers + i * size)) for i in range(number)]
+        self.names = self.sections[names].start
         self.symbols = self._symbols()
         self.places: dict[int, int] = {}
         self.jumps: dict[int, int] = {}  # where the jump to an address is; eight bytes on lies the address itself
@@ -224,7 +214,7 @@ class _Linker:
         """Gives sections their places from 0 on, those that are written to apart. Returns the bytes of both parts."""
         code = data = 0
         for number, section in enumerate(self.sections):
-            if not section.flags & _NEEDED or self._is_for_debuggers(number):
+            if not section.flags & _NEEDED or self._is_for_debuggers(section):
                 continue
             if section.alignment > mmap.PAGESIZE:
                 raise _Unknown
@@ -243,15 +233,9 @@ class _Linker:
         code = self.jumps_start + _STEP * len(self.addresses)
         return code + -code % mmap.PAGESIZE, data
 
-    def _is_for_debuggers(self, number: int) -> bool:
+    def _is_for_debuggers(self, section: _Section) -> bool:
         """Frames of exceptions, which operators do not raise. They name the code; the code does not name them."""
-        section = self.sections[number]
-        return section.kind in (_PROGRAM, 0x70000001) and self._name(number) == ".eh_frame"
-
-    def _name(self, number: int) -> str:
-        (headers,) = unpack_from("<Q", self.code, 40)
-        size, _, names = unpack_from("<HHH", self.code, 58)
-        return self._text(self.sections[names].start + _SECTION.unpack_from(self.code, headers + number * size)[0])
+        return section.kind in (_PROGRAM, 0x70000001) and self._text(self.names + section.name) == ".eh_frame"
 
     def _place(self, code: int, data: int) -> None:
         """Copies sections to their places, whose addresses are known now."""
