@@ -77,7 +77,7 @@ class UpdateScheduler:
         self._homes = homes
         self._watch = watch
         self._vectors = vectors
-        self._shared = SharedVariants(crew, watch, len(relations) + 1) if crew.number > 1 else None
+        self._shared = SharedVariants(crew, watch, len(homes.names) + 1) if crew.number > 1 else None
         self._most_started = BLOCK if self._shared is None else SETTINGS.shared_starts
         self._workspace = Workspace(start_rows=max(self._most_started, BLOCK))
         self._is_global = is_global
