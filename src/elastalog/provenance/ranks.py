@@ -29,12 +29,12 @@ class Neighbourhood:
     """The facts that the proofs of some facts can use, with all derivations between them."""
 
     def __init__(
-        self, reading: Reading, scope: Scope, superseded: Superseded | None = None, most: int = MOST_DERIVATIONS
+        self, reading: Reading, scope: Scope, superseded: Superseded | None = None, most: int | None = None
     ) -> None:
         self._backend = reading.backend
         self._reading = reading
         self._scope = scope
-        self._most = most
+        self._most = MOST_DERIVATIONS if most is None else most
         self._superseded = superseded or Superseded(reading)
         self.superseded_by = self._superseded.by
         self.numbers: dict[WordFact, int] = {}
