@@ -267,7 +267,9 @@ class KernelChanges:
             if classes is not None and classes in done.changed:
                 came, went = self._stored(classes)
                 now = changed_classes(held.relations[classes], came, went)
-                found[name] = Pairs.changed(now, came, went)
+                gained, lost = Pairs.changed(now, came, went)
+                if len(gained) or len(lost):  # otherwise classes have other representatives, and nothing else
+                    found[name] = gained, lost
         return found
 
     def came(self, relation: str) -> Matrix:
