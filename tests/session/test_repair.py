@@ -573,3 +573,14 @@ def test_facts_deleted_lately_that_do_not_matter_take_no_time(goal: str) -> None
         assert time.monotonic() - begun < 20
         assert refused.value.diagnostics[0].code in ("E0712", "E1006")
         assert "candidates" in str(refused.value.diagnostics[0].help)
+
+
+def test_fewer_facts_than_were_deleted_lately_are_suggested_where_they_do() -> None:
+    chain = [("eve", "a"), ("a", "b"), ("b", "h")]
+    facts = ANN | {"user": [("ann",), ("eve",)], "member": [*ANN["member"], *chain], "deny": []}
+    with elastalog.open(GROUPS, facts) as db:
+        for pair in chain:
+            db.apply(deleted={"member": [pair]})
+        db.apply(deleted={"user": [("eve",)]})
+        found = db.suggest(missing=['may("eve", "doc")'], over="facts")
+        assert (len(found.elements), 'user("eve")' in map(str, found.insert)) == (2, True)

@@ -48,7 +48,7 @@ MOST_LEAVES = 1_000
 """Derivations to examine of a fact that is in the way."""
 ENOUGH_ROWS = 10_000
 """Facts of a relation after which its values are considered known."""
-MOST_ROUNDS = 4
+MOST_ROUNDS = 3
 """States with insertions in which it is asked why not."""
 FIRST = 8
 """Candidates that are tried before all of them: the likeliest come first, and with others rules may not terminate. Also
@@ -117,33 +117,33 @@ class Ours:
 def our_candidates(
     missing: Sequence[Fact], now: Materialisation, answerers: Answerers, likely: Likely, lately: Sequence[Element]
 ) -> Ours:
-    """Asks why not, in the present state; then in states where all that was found, and all that was deleted `lately`,
-    is inserted: only there rules lack further facts, or negate them."""
+    """Asks why not, in the present state; then in states where all that was found is inserted, and at last also all
+    that was deleted `lately`: only there rules lack further facts, or negate them."""
     first, left_open = candidates_by_why_not(missing, now, answerers.explanations)
     found, offered = dict.fromkeys(first), _facts_of(lately)
     sandbox = Sandbox(now.epochs, (), seconds_a_trial=A_MOMENT)
     # Of merged relations, only what is evaluated anew can be explained.
-    for _ in range(0 if now.backend.program.merged else MOST_ROUNDS):
-        inserted = offered | _facts_of(one for one in found if one.sign == "+")
+    rounds: list[dict[Fact, None]] = [] if now.backend.program.merged else [*[{}] * MOST_ROUNDS, offered]
+    before: dict[Fact, None] = {}
+    for others in rounds:
+        inserted = others | _facts_of(one for one in found if one.sign == "+")
+        if inserted == before:
+            continue
+        before = inserted
         words = [(fact.relation, tuple(now.encode(fact.relation, [fact.values])[0].tolist())) for fact in inserted]
-        if not words:
-            break
         explainer = answerers.in_a_trial()
         try:
             with sandbox.tried(Update({}, words_by_relation(words))):
-                there, open_there = candidates_by_why_not(missing, now, explainer.now(), offered)
+                there, open_there = candidates_by_why_not(missing, now, explainer.now(), others)
         except NoState:
-            break
-        new = [one for one in there if one not in found and (one.sign == "+" or one.fact not in inserted)]
-        if not new:
-            break
-        found.update(dict.fromkeys(new))
+            continue
+        found.update({one: None for one in there if one.sign == "+" or one.fact not in inserted})
         left_open = open_there or left_open
     again = [element for element in lately if element in found][: FIRST // 2]
     usual = {fact for fact in _facts_of(found) if likely.is_one(fact)}
-    others = sorted(found, key=lambda one: one.sign == "+" and one.fact not in usual)
+    rest = sorted(found, key=lambda one: one.sign == "+" and one.fact not in usual)
     seconds = TRIALS_ALLOWED * (sandbox.seconds.trials or SECONDS_A_TRIAL)
-    return Ours(list(dict.fromkeys([*again, *others])), left_open, min(max(A_MOMENT, seconds), TIME_LIMIT))
+    return Ours(list(dict.fromkeys([*again, *rest])), left_open, min(max(A_MOMENT, seconds), TIME_LIMIT))
 
 
 def _facts_of(elements: Iterable[Element]) -> dict[Fact, None]:

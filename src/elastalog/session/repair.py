@@ -223,16 +223,20 @@ class RepairSearch:
         if not asked.weights:
             attempts = [ours.related[:FIRST], *attempts]
         attempts = [one for one, after in pairwise(attempts) if len(one) < len(after)] + attempts[-1:]
-        for candidates in attempts[:-1]:
-            try:
-                found = self._among(candidates, replace(wanted, time_limit=_seconds(wanted) / 4))
+        found: Suggestion | None = None
+        for candidates in attempts:
+            if found is not None and (len(found.elements) == 1 or len(candidates) > len(ours.related)):
                 break
-            except LimitReached:
-                raise
-            except ElastalogError:
-                pass
-        else:
-            found = self._among(attempts[-1], replace(wanted, time_limit=max(end - time.monotonic(), 0)))
+            part = _seconds(wanted) / 4 if candidates is not attempts[-1] else max(end - time.monotonic(), 0)
+            try:
+                other = self._among(candidates, replace(wanted, time_limit=part))
+            except ElastalogError as failed:
+                if isinstance(failed, LimitReached) or (found is None and candidates is attempts[-1]):
+                    raise
+                continue
+            if found is None or len(other.elements) < len(found.elements):
+                found = other
+        assert found is not None
         if found.minimum and len(found.elements) > 1:
             told = "only candidates that why-not finds were tried"
             return replace(found, minimum=False, bound=1.0, why_not_proven=told)
