@@ -18,7 +18,7 @@ import numpy as np
 from elastalog.analysis.listing import show_rule
 from elastalog.analysis.pattern import Free, parse_pattern
 from elastalog.analysis.pattern import Pattern as FactPattern
-from elastalog.analysis.program import Atom, Base, CheckedProgram, Literal, Rule, Value, variables_in
+from elastalog.analysis.program import Atom, Base, CheckedProgram, Literal, Negation, Rule, Value, variables_in
 from elastalog.analysis.program import Relation as Declared
 from elastalog.analysis.query import Query, check_clause, free_name
 from elastalog.analysis.rephrase import among_what_holds, bound_to, is_numbered, other_than, with_members
@@ -279,13 +279,14 @@ class Explanations:
             return any(fact is None or fact.relation in self._reading.derived for fact in atoms)
 
         def explained(literal: LiteralStatus, written: Literal | None, each: Instantiation) -> LiteralStatus:
-            is_known = isinstance(written, Atom) and written.relation not in self._reading.derived
-            if not literal.can_expand or is_known or literal.fact in above:
+            atom = written.atom if isinstance(written, Negation) else written
+            is_derived = isinstance(atom, Atom) and atom.relation in self._reading.derived
+            if not literal.can_expand or not is_derived or literal.fact in above:
                 return literal
             if depth == 1:
-                further.append(
-                    f"{literal.fact} holds" if literal.kind == "negation" else f"{literal.text} does not hold"
-                )
+                is_negated, is_nearest = literal.kind == "negation", each is found.instantiations[0]
+                told = f"{literal.fact} holds" if is_negated else f"{literal.text} does not hold"
+                further.extend([told] * is_nearest)
                 return literal
             if not isinstance(written, Atom) and literal.fact is not None:
                 return replace(literal, because=self.proof(literal.fact, depth - 1))

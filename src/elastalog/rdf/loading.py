@@ -288,7 +288,8 @@ def explain(db: Database, triple: Triple, depth: int | None = None) -> str:
 def why_not(db: Database, triple: Triple, limit: int = 5) -> str:
     """Why a triple does not hold: what its derivations lack, IRIs shortened by prefixes."""
     names = Names.in_program(db)
-    return names.shortened(render_tree(db.why_not(names.fact(triple_of(triple, names)), limit)))
+    absence = db.why_not(names.fact(triple_of(triple, names)), limit)
+    return names.shortened(render_tree(replace(absence, further="")))  # here a depth cannot be given
 
 
 def inconsistencies(db: Database) -> list[str]:
