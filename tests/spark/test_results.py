@@ -35,13 +35,11 @@ ITEMS = [(-(2**40), 2**63 + 1, 0.5, "a"), (7, 7, -1.5, "b"), (2**30, 0, 0.0, "ü
 @contextmanager
 def nothing_fetched() -> Iterator[None]:
     """In the block the driver does not read what tasks have written."""
-    from elastalog.backends.spark.relations import SparkRelations
-
     def refuse(*_: Any) -> Any:
         raise AssertionError("the driver fetches a relation")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(SparkRelations, "_read", refuse)
+        patch.setattr(FiledRelation, "read", refuse)
         yield
 
 

@@ -302,7 +302,7 @@ def test_bad_rows_of_parquet_are_named_by_file_and_row(spark: Any, tmp_path: Pat
 def test_blocks_of_files_may_come_in_any_order_and_together() -> None:
     """Without Spark: what a task yields, and what the driver makes of it."""
     schema = Schema("item", (Column("id", Base.NUMBER), Column("name", Base.SYMBOL)))
-    fields = pa.schema([("c0", pa.int64()), ("c1", pa.string()), *sources._PLACE])
+    fields = pa.schema([("c0", pa.int64()), ("c1", pa.string()), *sources._TOLD])
     mark = b"\xef\xbb\xbf"
     blocks = [
         ("b", 90, [b"5\tu", b"x\tv"]), ("a", 0, [mark + b"1\tp", b"2"]), ("b", 0, [mark + b"3\tq", b"4\tr", b"y\tr"]),
@@ -315,9 +315,9 @@ def test_blocks_of_files_may_come_in_any_order_and_together() -> None:
     read = partial(sources._read_lines, Format())
     found = sources._read_in_task(schema, read, fields, iter([given[:4], given[4:4], given[4:]]))
     rows = pa.Table.from_batches(list(found)).to_pylist()
-    facts = {(row["c0"], row["c1"]) for row in rows if row["@code"] is None}
+    facts = {(row["c0"], row["c1"]) for row in rows if row["@told"] is None}
     assert facts == {(1, "p"), (3, "q"), (4, "r"), (5, "u"), (7, "z")}
-    bad = sources._located([row for row in rows if row["@code"] is not None])
+    bad = sources._located([json.loads(row["@told"]) for row in rows if row["@told"] is not None])
     assert [(row.file, row.line, row.fault.code) for row in bad] == [
         ("a", 2, "E0501"), ("a", 3, "E0502"), ("b", 3, "E0502"), ("b", 5, "E0502"),
     ]  # fmt: skip
