@@ -23,17 +23,19 @@ def nearly_used_up() -> Watch:
 
 
 def test_only_the_block_has_a_limit() -> None:
-    ask(FAR)
+    ask(200 << 20)
     with Watch(memory=resident_bytes() + (100 << 20)).within(None):
         ask(50 << 20)
         with pytest.raises(LimitReached) as raised:
             ask(200 << 20)
         assert [found.code for found in raised.value.diagnostics] == ["E0604"]
-        with Watch().within(5.0):  # another session, which has none
-            ask(FAR)
+        with Watch().within(5.0):  # another session, which has that of every process
+            ask(200 << 20)
         with pytest.raises(LimitReached):
-            ask(FAR)
-    ask(FAR)
+            ask(200 << 20)
+    ask(200 << 20)
+    with pytest.raises(LimitReached):
+        ask(FAR)
 
 
 def test_little_is_not_asked_for() -> None:
@@ -47,10 +49,11 @@ def test_a_wide_table_that_may_not_grow_is_as_before(monkeypatch: pytest.MonkeyP
     table = WideTable()
     known = np.arange(2**40, 2**40 + 1000)
     ids = table.intern(known)
-    monkeypatch.setattr(quota, "resident_bytes", lambda: FAR)
     more = np.arange(2**41, 2**41 + 200_000)
-    with Watch(memory=FAR + LEAST // 2).within(None), pytest.raises(LimitReached):
-        table.intern(more)
+    with monkeypatch.context() as patch, Watch(memory=FAR + LEAST // 2).within(None):
+        patch.setattr(quota, "resident_bytes", lambda: FAR)
+        with pytest.raises(LimitReached):
+            table.intern(more)
     assert len(table) == 1000
     assert table.find_all(known).tolist() == ids.tolist()
     assert set(table.find_all(more).tolist()) == {-1}

@@ -8,7 +8,7 @@ import time
 import pytest
 
 import elastalog
-from elastalog.backends.watch import memory_as_limit
+from elastalog.backends.watch import Watch
 from elastalog.cli.outputs import fit_for_terminal
 from tests.refusals import refused
 
@@ -29,7 +29,7 @@ def test_a_text_may_still_be_long() -> None:
 
 
 def test_memory_that_the_system_does_not_give_is_a_diagnostic() -> None:
-    with refused("E0604"), memory_as_limit():
+    with refused("E0604"), Watch().within(None):
         raise MemoryError
 
 

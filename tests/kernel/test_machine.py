@@ -63,7 +63,7 @@ class Reasons:
 @pytest.fixture
 def reasons(monkeypatch: pytest.MonkeyPatch) -> Reasons:
     counting = Reasons()
-    monkeypatch.setattr(stratum_update, "advance", counting)
+    monkeypatch.setattr("elastalog.backends.kernel.levels.scheduler._advance", counting)
     return counting
 
 

@@ -35,6 +35,7 @@ ITEMS = [(-(2**40), 2**63 + 1, 0.5, "a"), (7, 7, -1.5, "b"), (2**30, 0, 0.0, "ü
 @contextmanager
 def nothing_fetched() -> Iterator[None]:
     """In the block the driver does not read what tasks have written."""
+
     def refuse(*_: Any) -> Any:
         raise AssertionError("the driver fetches a relation")
 
