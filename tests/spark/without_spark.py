@@ -90,6 +90,8 @@ def tasks_in_this_process(folder: Path | str, shares: int = 3, **settings: str) 
         patch.setattr(exchange, "attempt_folder", attempt_folder)
         patch.setattr(exchange, "own_host", lambda: "127.0.0.1")
         patch.setattr("elastalog.pipeline.spark.workplace.new_folder", new_folder)
+        # The one that sessions ask has its own name for it, which must not become this one when it is imported here.
+        patch.setattr("elastalog.pipeline.spark.for_sessions.spark_session", lambda: spark)
         patch.setattr("elastalog.pipeline.spark.session.spark_session", lambda: spark)
         patch.setattr(
             "elastalog.pipeline.spark.sources.read_inputs",
