@@ -90,11 +90,12 @@ def tasks_in_this_process(folder: Path | str, shares: int = 3, **settings: str) 
         patch.setattr(exchange, "attempt_folder", attempt_folder)
         patch.setattr(exchange, "own_host", lambda: "127.0.0.1")
         patch.setattr("elastalog.pipeline.spark.workplace.new_folder", new_folder)
-        # The one that sessions ask has its own name for it, which must not become this one when it is imported here.
+        # Sessions have names of their own for these, which must not become what is here when they are imported.
         patch.setattr("elastalog.pipeline.spark.for_sessions.spark_session", lambda: spark)
         patch.setattr("elastalog.pipeline.spark.session.spark_session", lambda: spark)
-        patch.setattr(
-            "elastalog.pipeline.spark.sources.read_inputs",
-            lambda session, relation, root, policy, into: read_input(relation, Path(root), policy),
-        )
+        for module in ("for_sessions.sources", "sources"):
+            patch.setattr(
+                f"elastalog.pipeline.spark.{module}.read_inputs",
+                lambda session, relation, root, policy, into: read_input(relation, Path(root), policy),
+            )
         yield spark
