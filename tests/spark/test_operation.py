@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -85,8 +84,11 @@ def test_a_job_has_a_title_and_is_cancelled_by_its_group(spark: Any, group: str 
     def work() -> None:
         if group is not None:
             context.setJobGroup(group, "what the caller does")
-        sleeping: Any = partial(map, time.sleep)
-        shares: Any = ((60.0,), (60.0,))
+        shares: Any = (60.0, 60.0)
+
+        def sleeping(seconds: Any) -> Any:
+            time.sleep(seconds)
+
         try:
             # Tasks that run together, which would be started again had they failed by themselves.
             run_tasks(spark, sleeping, shares, Watch(), are_together=True, title="stratum 7 (p): evaluation")
