@@ -184,6 +184,7 @@ def test_export_replaces_files_only_in_the_folder_that_it_is_given(
     found = run("export", store)
     assert (found.exit_code, "E0538" in found.stderr) == (1, True)
     assert (tmp_path / "path.csv").read_text() == "keep me"
+    assert not (tmp_path / "edge.csv").exists()  # written before `path.csv`
     assert run("export", store, "-D", ".").exit_code == 0
     assert len((tmp_path / "path.csv").read_text().splitlines()) == 3
 
@@ -346,6 +347,24 @@ def test_a_stream_tells_of_updates_without_effect(store: Path) -> None:
     (folder / "2.diff").write_text("+edge(7, 8).\n")
     assert run(*words).stderr == "1 of 2 updates changed nothing; `-v` says why\n"
     assert "epoch 1: 1.diff: 0 changes, 1 without effect (edge(1, 2) there already)" in run(*words, "-v").stderr
+
+
+@pytest.mark.parametrize("out", [".", "updates"])
+def test_a_stream_replaces_no_file_that_it_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, out: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "updates").mkdir()
+    for file in ("edge.csv", "updates/edge.csv"):
+        Path(file).write_text("op\tx\ty\n+\t1\t2\n" if "updates" in file else "1\t2\n")
+    (tmp_path / "p.dl").write_text(
+        '.decl edge(x: number, y: number)\n.input edge(filename="edge.csv")\n.output edge(headers=true)\n'
+    )
+    before = Path(out, "edge.csv").read_bytes()
+    found = run("stream", "p.dl", "--updates", "updates", "-D", out)
+    reads = "`.input edge`" if out == "." else "`stream`"
+    assert (found.exit_code, f"E0538]: `edge.csv`, which {reads} reads, would be" in found.stderr) == (1, True)
+    assert Path(out, "edge.csv").read_bytes() == before
+    assert run("stream", "p.dl", "--updates", "updates", "-D", "out").exit_code == 0
+    assert Path("out", "edge.csv").read_text() == "x\ty\n1\t2\n"
 
 
 def test_epochs_are_given_by_times(store: Path) -> None:

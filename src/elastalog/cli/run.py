@@ -207,7 +207,7 @@ def _evaluate(program: Program, options: SessionOptions, output: str, console: C
     from elastalog.pipeline.files.loading import keep_inputs
     from elastalog.planning.needed_groups import may_await_groups
 
-    if output != "-" and isinstance(options.facts, str):
+    if output != "-":
         keep_inputs(program.checked, options.facts, output)
     if options.strategy == "elastic" and options.levels == "local" and not may_await_groups(program.checked):
         # Nothing is updated here: what updates need of every fact, a third of the memory, need not be kept.

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from elastalog.evaluation.differences import Verification
     from elastalog.pipeline.files.diff import Diff
     from elastalog.pipeline.files.policy import Mode
+    from elastalog.relations.facts import Relation
     from elastalog.session import Session
     from elastalog.session.pending import PendingUpdate
     from elastalog.storage.entries import LogEntry
@@ -400,7 +401,7 @@ def export(
 
         for name in wanted:
             session[name]  # an unknown one is an error
-        taken: set[Path] = set()
+        taken: dict[Path, tuple[Relation, Mapping[str, str]]] = {}
         for name in wanted or session:
             facts = session.explicit(name) if explicit else session[name]
             inputs = session.program.checked.relations[name].inputs if explicit else ()
@@ -415,9 +416,10 @@ def export(
                     console.say(f"warning: `.input {name}` does not read {path}: give it another file name")
                 else:
                     path, parameters = found
-            taken.add(path)
             if output is None and path.exists():
                 raise error("E0538.export", location=str(path), path=path.name)
+            taken[path] = facts, parameters
+        for path, (facts, parameters) in taken.items():  # once it is known that none is in the way
             write_facts(facts.schema, facts.to_arrow(), path, parameters)
             console.say(f"{path}: {counted(len(facts), 'fact')}")
 

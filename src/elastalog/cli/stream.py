@@ -99,7 +99,7 @@ class StreamChoices:
     )  # fmt: skip
 
 
-def run_spark_stream(program: str, asked: StreamChoices, options: SessionOptions, console: Console) -> None:
+def run_spark_stream(program: Program, asked: StreamChoices, options: SessionOptions, console: Console) -> None:
     """Applies the files of a folder, or what a table holds, until it is interrupted, or once."""
     assert asked.source is not None
     if asked.store is None and (asked.changes is not None or asked.checkpoint is not None):
@@ -180,18 +180,17 @@ def _is_table(spark: Any, source: str, relation: str | None) -> bool:
 
 
 def _session(
-    program: str, asked: StreamChoices, options: SessionOptions, console: Console
+    program: Program, asked: StreamChoices, options: SessionOptions, console: Console
 ) -> AbstractContextManager[Session]:
     """The session of an existing store, or a new one."""
-    loaded = load_program(program, console)
     if asked.store is None or not _is_there(asked.store):
         _refuse_old_checkpoint(asked)
-        return open_session(loaded, options, console, store=asked.store)
+        return open_session(program, options, console, store=asked.store)
     import elastalog
 
     tell_unread_facts(asked.store, console)
     session = elastalog.open(
-        None if _is_made_for(asked.store, loaded) else loaded,
+        None if _is_made_for(asked.store, program) else program,
         store=asked.store,
         engine=options.engine,
         strategy=None if options.strategy == "elastic" else options.strategy,
@@ -266,11 +265,15 @@ def stream(program: str, asked: StreamChoices, options: SessionOptions, console:
     }  # fmt: skip
     if asked.updates is not None and (misplaced := [option for option, value in given.items() if value]):
         raise click.UsageError(f"{', '.join(misplaced)}: only with --source. `elastalog apply` updates a store.")
+    from elastalog.pipeline.files.loading import keep_inputs
+
     with checked_output():
-        if asked.updates is None:
-            run_spark_stream(program, asked, options, console)
-            return
         loaded = load_program(program, console)
+        if asked.output not in (None, "-"):
+            keep_inputs(loaded.checked, options.facts, asked.output, asked.updates or asked.source)
+        if asked.updates is None:
+            run_spark_stream(loaded, asked, options, console)
+            return
         with announcing(console):
             session = open_session(loaded, options, console)
         rows = _apply_all(session, asked.updates, asked, console, options.bad_rows != "fail")

@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import partial
 from io import FileIO
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -218,14 +218,16 @@ def edited_since(program: CheckedProgram, root: Path, moment: float) -> list[str
     return found
 
 
-def keep_inputs(program: CheckedProgram, facts: Path | str, output: Path | str) -> None:
-    """Raises ElastalogError if an `.output` directive would replace a file that an `.input` directive reads."""
-    read: dict[Path, str] = {}
-    for relation in inputs_of(program):
+def keep_inputs(program: CheckedProgram, facts: Any, output: Path | str, updates: str | None = None) -> None:
+    """Raises ElastalogError if an `.output` directive would replace a file that an `.input` directive reads, or one of
+    the `updates` of a stream, a file or a folder."""
+    streamed = [] if updates is None else [Path(updates), *Path(updates).rglob("*")]
+    read = {file.resolve(): "stream" for file in streamed}
+    for relation in inputs_of(program) if isinstance(facts, Path | str) else ():
         for directive in relation.inputs:
             if directive.parameters.get("IO", "file") != "sqlite":  # whose tables stand side by side
                 with suppress(ElastalogError):  # told where it is read
-                    read[file_of(relation, directive, facts).resolve()] = relation.name
+                    read[file_of(relation, directive, facts).resolve()] = f".input {relation.name}"
     for relation in program.relations.values() if read else ():
         for directive in relation.directives:
             path = output_file(relation, directive, output) if directive.kind == "output" else None
