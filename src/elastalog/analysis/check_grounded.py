@@ -18,12 +18,9 @@ from elastalog.analysis.program import (
     Apply,
     Atom,
     Base,
-    Comparison,
-    Expression,
     Literal,
     Negation,
     Variable,
-    Wildcard,
     names_of,
     variables_in,
     variables_of,
@@ -37,38 +34,8 @@ _MOST_REPORTS: Final = 20  # of one conjunction; each costs a new look at it
 
 def check_grounded(draft: Draft, findings: Findings) -> Draft:
     """Reports every variable that nothing grounds, once per rule, at each place that needs its value."""
-    rules = [rule for rule in draft.typed_rules if _is_grounded(rule) or _RuleGrounder(rule, findings).is_grounded()]
+    rules = [rule for rule in draft.typed_rules if _RuleGrounder(rule, findings).is_grounded()]
     return replace(draft, typed_rules=tuple(rules))
-
-
-def _is_grounded(rule: TypedRule) -> bool:
-    """A quick check for rules without aggregates whose atoms ground everything. False means that a closer look is
-    needed."""
-    grounded = set()
-    used: list[Expression | Wildcard] = []
-    for literal in rule.body:
-        if type(literal) is Atom:
-            for term in literal.arguments:
-                if type(term) is Variable:
-                    grounded.add(term.name)
-                elif type(term) is Apply:
-                    used.append(term)
-        elif type(literal) is Negation:
-            used.extend(literal.atom.arguments)
-        elif type(literal) is Comparison:
-            used.append(literal.left)
-            used.append(literal.right)
-        else:
-            return False
-    used.extend(rule.head.arguments)
-    while used:
-        term = used.pop()
-        if type(term) is Variable:
-            if term.name not in grounded:
-                return False
-        elif type(term) is Apply:
-            used.extend(term.arguments)
-    return True
 
 
 class _RuleGrounder:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from enum import Enum
 from typing import Final, TypeAlias
 
 from elastalog.analysis import program as checked
@@ -49,14 +48,6 @@ class TypeMeaning:
         return self.base if self.structure is None else self.structure
 
 
-class Shape(Enum):
-    """How much work it takes to rewrite a clause."""
-
-    FLAT = "one head, a conjunction without aggregates and ranges"
-    SPLIT = "several heads or alternatives, still without aggregates and ranges"
-    NESTED = "anything else"
-
-
 @dataclass(frozen=True, slots=True)
 class SeparatedAggregate:
     """`result = aggregate` as a literal of its own: inner variables are renamed, and the body is split into
@@ -76,13 +67,11 @@ FlatBody: TypeAlias = tuple[FlatLiteral, ...]
 
 @dataclass(frozen=True, slots=True)
 class FlatClause:
-    """One head and one conjunction. `is_flat`: it has no aggregates or ranges. `is_fact`: it was written without a
-    body."""
+    """One head and one conjunction. `is_fact`: it was written without a body."""
 
     head: tree.Atom
     body: FlatBody
     plan: tree.Plan | None
-    is_flat: bool
     is_fact: bool
     span: Span
     instance: tree.Instance | None = None
@@ -112,7 +101,8 @@ class Draft:
     declarations: Mapping[str, RelationDeclaration] = field(default_factory=dict)
     relations: Mapping[str, checked.Relation] = field(default_factory=dict)
     pragmas: Mapping[str, str] = field(default_factory=dict)
-    clauses: tuple[tuple[Clause, Shape], ...] = ()
+    clauses: tuple[tuple[Clause, bool], ...] = ()
+    """Those whose names are known, and whether each has aggregates or ranges."""
     flat_clauses: tuple[FlatClause, ...] = ()
     facts: tuple[checked.Fact, ...] = ()
     typed_rules: tuple[TypedRule, ...] = ()

@@ -1,9 +1,4 @@
-"""The kind of every variable of one clause, found by passing known types along equations.
-
-Most clauses need no inference: an atom determines the type of each variable, and the term next to it has the same type.
-`simple_fact` and `simple_rule` handle these in a third of the time. Everything else, including clauses with errors, is
-left to inference, which finds out where an error is.
-"""
+"""The kind of every variable of one clause, found by passing known types along equations."""
 
 from __future__ import annotations
 
@@ -17,34 +12,18 @@ from elastalog.analysis.draft import (
     FlatLiteral,
     Kind,
     SeparatedAggregate,
-    TypedRule,
     TypeMeaning,
     base_of,
     constant_value,
     is_constructor,
 )
-from elastalog.analysis.functors import FUNCTORS, Functor, Overload, applied_name, functor_of
-from elastalog.analysis.program import (
-    Apply,
-    Atom,
-    Base,
-    Comparison,
-    Constant,
-    Expression,
-    Fact,
-    Literal,
-    Negation,
-    Part,
-    StructuredType,
-    UserFunctor,
-    Variable,
-    Wildcard,
-)
-from elastalog.analysis.variables import variables_of, wildcard_name
+from elastalog.analysis.functors import Functor, Overload, functor_of
+from elastalog.analysis.program import Base, Fact, Part, StructuredType, UserFunctor
+from elastalog.analysis.variables import variables_of
 from elastalog.diagnostics.source import Span
 from elastalog.late import dataclass
 from elastalog.syntax import tree
-from elastalog.syntax.keywords import COMPARISONS, NOT, TEXT_TESTS
+from elastalog.syntax.keywords import NOT, TEXT_TESTS
 
 Kinds: TypeAlias = dict[str, tuple[Kind, ...]]
 
@@ -275,9 +254,6 @@ class Solver:
         return base
 
 
-# --- clauses that need no inference ----------------------------------------------------------------------------------
-
-
 def simple_fact(head: tree.Atom, kinds: Kinds) -> Fact | None:
     """The fact that a clause without a body states; None if it states none or has an error."""
     values = []
@@ -287,90 +263,3 @@ def simple_fact(head: tree.Atom, kinds: Kinds) -> Fact | None:
             return None
         values.append(value)
     return Fact(head.relation, tuple(values), head.span)
-
-
-def simple_rule(clause: FlatClause, kinds: Kinds) -> TypedRule | None:
-    """The rule for a clause without aggregates and ranges; None if inference is needed."""
-    known: dict[str, Kind] = {}
-    wildcards = 0
-    body: list[Literal] = []
-    for literal in (*clause.body, clause.head):
-        if type(literal) is tree.Comparison:
-            comparison = _comparison(literal, known)
-            if comparison is None:
-                return None
-            body.append(comparison)
-            continue
-        is_negated = type(literal) is tree.Negation
-        atom: tree.Atom = literal.atom if is_negated else literal  # type: ignore[union-attr,assignment]  # nothing else
-        arguments: list[Expression | Wildcard] = []
-        for term, kind in zip(atom.arguments, kinds[atom.relation], strict=True):
-            base = kind if type(kind) is Base else Base.RECORD
-            if type(term) is tree.Variable:
-                name = term.name
-                if known.setdefault(name, kind) is not kind:
-                    return None
-                arguments.append(Variable(name, base, term.span))
-            elif type(term) is tree.Wildcard:
-                if is_negated:
-                    arguments.append(Wildcard(term.span))
-                else:
-                    wildcards += 1
-                    arguments.append(Variable(wildcard_name(wildcards), base, term.span))
-            else:
-                expression = _expression(term, base, known)
-                if expression is None:
-                    return None
-                arguments.append(expression)
-        typed = Atom(atom.relation, tuple(arguments), atom.span)
-        body.append(Negation(typed, literal.span) if is_negated else typed)
-    head = body.pop()
-    return TypedRule(head, tuple(body), clause.plan, clause.span, clause.instance)  # type: ignore[arg-type]  # the head came last
-
-
-def _comparison(comparison: tree.Comparison, known: dict[str, Kind]) -> Comparison | None:
-    """A comparison of terms that are all of the type of a variable in it. An equation tells the type of a variable that
-    is one of its sides."""
-    operator, one, other = comparison.operator, comparison.left, comparison.right
-    base = _base_in(one, known) or _base_in(other, known)
-    if base is None or operator not in COMPARISONS:
-        return None
-    if operator == "=":
-        for side in (one, other):
-            if type(side) is tree.Variable:
-                known.setdefault(side.name, base)
-    left = _expression(one, base, known)
-    right = None if left is None else _expression(other, base, known)
-    if left is None or right is None:
-        return None
-    return Comparison(operator, base, left, right, comparison.span)
-
-
-def _base_in(term: tree.Term, known: Mapping[str, Kind]) -> Base | None:
-    """The type of the first variable of a term whose type is known, if it is a base type."""
-    if type(term) is tree.Call:
-        for argument in term.arguments:
-            base = _base_in(argument, known)
-            if base is not None:
-                return base
-        return None
-    kind = known.get(term.name) if type(term) is tree.Variable else None
-    return kind if type(kind) is Base else None
-
-
-def _expression(term: tree.Term, base: Base, known: Mapping[str, Kind]) -> Expression | None:
-    """The typed term if all its parts have one type; otherwise None."""
-    if type(term) is tree.Variable:
-        return Variable(term.name, base, term.span) if known.get(term.name) is base else None
-    value = constant_value(term, base)
-    if value is not None:
-        return Constant(value, base, term.span)
-    functor = FUNCTORS.get(term.functor) if type(term) is tree.Call else None
-    if functor is None or not functor.is_uniform or not any(overload.result is base for overload in functor.overloads):
-        return None
-    assert type(term) is tree.Call
-    arguments = [_expression(argument, base, known) for argument in term.arguments]
-    found = tuple([argument for argument in arguments if argument is not None])
-    if len(found) < len(arguments):
-        return None
-    return Apply(applied_name(term.functor, base), found, base, term.span)

@@ -15,7 +15,7 @@ from elastalog.analysis.declare_types import BASE_TYPES
 from elastalog.analysis.draft import Draft, TypedRule, is_constructor
 from elastalog.analysis.findings import Findings, secondary
 from elastalog.analysis.graphs import reached
-from elastalog.analysis.infer import StructuredTypes, infer, simple_fact, simple_rule
+from elastalog.analysis.infer import StructuredTypes, infer, simple_fact
 from elastalog.analysis.resolve_names import constructors_of
 from elastalog.analysis.subsumptions import MARK as PAIRS
 from elastalog.analysis.subsumptions import is_of_pairs
@@ -40,17 +40,13 @@ def infer_types(draft: Draft, findings: Findings) -> Draft:
     for clause in draft.flat_clauses:
         findings.instance = clause.instance
         is_fact = clause.is_fact and clause.head.relation not in judged
-        if is_fact and clause.is_flat:
+        if is_fact:
             fact = simple_fact(clause.head, kinds)
             if fact is not None:
                 facts.append(fact)
                 continue
-        rule = simple_rule(clause, kinds) if clause.is_flat else None
-        casts: dict[Span, str] = {}
-        if rule is None:
-            builder = TypedBuilder(draft, kinds, infer(clause, kinds, types), findings)
-            rule = builder.rule(clause)
-            casts = builder.casts
+        builder = TypedBuilder(draft, kinds, infer(clause, kinds, types), findings)
+        rule = builder.rule(clause)
         if rule is None:
             continue
         values = values_of_fact(rule) if is_fact else None
@@ -59,7 +55,7 @@ def infer_types(draft: Draft, findings: Findings) -> Draft:
             continue
         rules.append(rule)
         if subtypes.is_needed:
-            subtypes.check(rule, casts)
+            subtypes.check(rule, builder.casts)
     return replace(draft, facts=tuple(facts), typed_rules=tuple(rules))
 
 
@@ -96,7 +92,7 @@ class SubtypeCheck:
         """Reports head arguments of the wrong type, and variables whose types have nothing in common. `casts`: the
         types of the occurrences that are casts."""
         sources: dict[str, list[_Source]] | None = None
-        if self.is_strict and self._may_clash(rule):
+        if self.is_strict:
             sources = self._sources(rule, casts)
             self._check_common(sources)
         places: list[tuple[checked.Expression | checked.Wildcard, str]] = list(self._columns(rule.head))
@@ -117,24 +113,6 @@ class SubtypeCheck:
                 found = sources.get(term.name, [])
             if found and not self._fits([name for name, _, _ in found], head_type):
                 self._report(term, head_type, *found[0])
-
-    def _may_clash(self, rule: TypedRule) -> bool:
-        """Whether two declared types meet in the body, which is rare: a quick check before the long one."""
-        types: dict[str, str] = {}
-        for literal in rule.body:
-            if type(literal) is checked.Atom:
-                for term, name in self._columns(literal):
-                    if name not in BASE_TYPES and types.setdefault(term.name, name) != name:
-                        return True
-            elif type(literal) is checked.Comparison:
-                sides = literal.left, literal.right
-                if all(type(side) is checked.Variable for side in sides) or any(
-                    type(side) is checked.Apply and is_constructor(side.functor) for side in sides
-                ):
-                    return True
-            elif type(literal) is checked.Aggregation:
-                return True
-        return False
 
     def _check_common(self, sources: Mapping[str, list[_Source]]) -> None:
         """Reports variables for which no type is below all types of their places."""

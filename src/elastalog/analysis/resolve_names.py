@@ -8,7 +8,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from elastalog.analysis.declare_types import report_unknown_type
-from elastalog.analysis.draft import Draft, Shape, is_constructor
+from elastalog.analysis.draft import Draft, is_constructor
 from elastalog.analysis.findings import NO_NULL, Findings
 from elastalog.analysis.functors import FUNCTORS, MEANT, functor_of, is_rewritten
 from elastalog.analysis.negation import has_partial_part, is_partial, negate
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 _Pending: TypeAlias = list[tree.Term | tree.Literal]
 _NESTING: Final = frozenset((tree.Call, tree.Cast, tree.Aggregate))
 """The terms that hold others."""
-_FLAT: Final = frozenset((tree.Atom, tree.Negation, tree.Comparison))
-"""The literals of a clause that stands for one rule."""
 
 LISTED: Final = "the page “The language” of the documentation lists all functions"
 _CLOCKS: Final = frozenset(("today", "now", "current_date", "current_timestamp", "curdate", "getdate", "sysdate"))
@@ -40,9 +38,9 @@ def resolve_names(draft: Draft, findings: Findings) -> Draft:
     for item in draft.tree.items:
         if type(item) is tree.Clause:
             findings.instance = item.instance
-            shape = resolve(item)
-            if shape is not None:
-                clauses.append((item, shape))
+            is_nested = resolve(item)
+            if is_nested is not None:
+                clauses.append((item, is_nested))
     return replace(draft, clauses=tuple(clauses))
 
 
@@ -75,8 +73,8 @@ class _ClauseResolver:
         self.variables: dict[str, tree.Variable | None] = {}
         self.equated: dict[str, str | None] = {}
 
-    def resolve(self, clause: tree.Clause) -> Shape | None:
-        """The shape of the clause; None if it has errors, which have been reported."""
+    def resolve(self, clause: tree.Clause) -> bool | None:
+        """Whether the clause has aggregates or ranges; None if it has errors, which have been reported."""
         errors = self.findings.count
         self.variables, self.equated = {}, {}
         pending: _Pending = []
@@ -85,17 +83,13 @@ class _ClauseResolver:
             for term in head.arguments:
                 if type(term) is tree.Wildcard:
                     self.report_wildcard(term, "the head of a rule", "bind a variable in the body and use it here")
-        shape = Shape.FLAT if len(clause.heads) == 1 else Shape.SPLIT
-        if clause.body:
-            pending.extend(clause.body[::-1])
-            shape = shape if _FLAT.issuperset(map(type, clause.body)) else Shape.SPLIT
-        if pending and self.walk(pending):
-            shape = Shape.NESTED
+        pending.extend(clause.body[::-1])
+        is_nested = self.walk(pending)
         is_sound = self.findings.count == errors
         for name, variable in self.variables.items():
             if variable is not None and name[0] != "_":
                 self.report_once(variable, clause.body)
-        return shape if is_sound else None
+        return is_nested if is_sound else None
 
     def use_atom(self, atom: tree.Atom, pending: _Pending) -> None:
         """Visits an atom that gives no variable a value: a head or a negated atom."""

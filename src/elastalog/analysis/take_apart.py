@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final, cast
 
-from elastalog.analysis.draft import Draft, FlatBody, FlatClause, SeparatedAggregate, Shape
+from elastalog.analysis.draft import Draft, FlatBody, FlatClause, SeparatedAggregate
 from elastalog.analysis.findings import Findings
 from elastalog.analysis.negation import alternatives_of, report_too_large
 from elastalog.analysis.scopes import ScopeSeparator, TooLargeError
@@ -27,18 +27,16 @@ def take_apart(draft: Draft, findings: Findings) -> Draft:
     """Rewrites every clause as rules with one head and one conjunction, in which aggregates are literals of their
     own."""
     flat: list[FlatClause] = []
-    for clause, shape in draft.clauses:
+    for clause, is_nested in draft.clauses:
         findings.instance = clause.instance
-        flat.extend(_take_clause_apart(clause, shape, findings))
+        flat.extend(_take_clause_apart(clause, is_nested, findings))
     return replace(draft, flat_clauses=tuple(_limited(flat, findings)))
 
 
-def _take_clause_apart(clause: tree.Clause, shape: Shape, findings: Findings) -> list[FlatClause]:
+def _take_clause_apart(clause: tree.Clause, is_nested: bool, findings: Findings) -> list[FlatClause]:
     flat: list[FlatClause] = []
-    alternatives: Sequence[Sequence[tree.Literal]] = [clause.body]
-    if shape is not Shape.FLAT:
-        alternatives = alternatives_of(clause.body, len(clause.heads), clause.span, findings)
-    separator = ScopeSeparator(findings) if shape is Shape.NESTED else None
+    alternatives = alternatives_of(clause.body, len(clause.heads), clause.span, findings)
+    separator = ScopeSeparator(findings) if is_nested else None
     for head in clause.heads:
         for written in alternatives:
             alternative = without_untyped_records(head, written)
@@ -56,8 +54,7 @@ def _take_clause_apart(clause: tree.Clause, shape: Shape, findings: Findings) ->
                 _check_plan(clause.plan, body, findings)
             if findings.count > errors:
                 return []  # every further alternative would repeat the report
-            is_flat, is_fact = separator is None, not clause.body
-            flat.append(FlatClause(new_head, body, clause.plan, is_flat, is_fact, clause.span, clause.instance))
+            flat.append(FlatClause(new_head, body, clause.plan, not clause.body, clause.span, clause.instance))
     return flat
 
 
@@ -82,10 +79,8 @@ def _limited(clauses: list[FlatClause], findings: Findings) -> Iterator[FlatClau
     """The clauses, without those that are too long (E0227)."""
     told = set()
     for clause in clauses:
-        longest = len(clause.body)
-        if not clause.is_flat:
-            inside = (body for each in tree.nodes_of(SeparatedAggregate, clause.body) for body in each.bodies)
-            longest = max([longest, *map(len, inside)])
+        aggregates = tree.nodes_of(SeparatedAggregate, clause.body, closed=(tree.Atom, tree.Negation, tree.Comparison))
+        longest = max(map(len, (clause.body, *(body for each in aggregates for body in each.bodies))))
         if longest <= MOST_LITERALS:
             yield clause
         elif clause.span not in told:
