@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from graphlib import CycleError, TopologicalSorter
 from typing import Any, assert_never
 
 from elastalog.analysis.program import (
@@ -306,8 +308,9 @@ def _check_paths(root: Proof) -> None:
     below: dict[Fact, set[Fact]] = {}
     for node in nodes_of(root):
         if isinstance(node, Proof):
-            below.setdefault(node.fact, set()).update(_facts_below(node))
-    if _is_acyclic(below):
+            below.setdefault(node.fact, set()).update(proof.fact for proof in _proofs_below(node))
+    with suppress(CycleError):
+        TopologicalSorter(below).prepare()
         return
     path: set[Fact] = set()
     pending: list[tuple[Proof, bool]] = [(root, False)]
@@ -331,23 +334,3 @@ def _proofs_below(proof: Proof) -> Iterator[Proof]:
             yield node
         else:
             pending.extend(node.children)
-
-
-def _facts_below(proof: Proof) -> Iterator[Fact]:
-    return (child.fact for child in _proofs_below(proof))
-
-
-def _is_acyclic(below: Mapping[Fact, set[Fact]]) -> bool:
-    waiting = dict.fromkeys(below, 0)
-    for facts in below.values():
-        for fact in facts:
-            waiting[fact] += 1
-    free = [fact for fact, number in waiting.items() if not number]
-    done = 0
-    while free:
-        done += 1
-        for fact in below[free.pop()]:
-            waiting[fact] -= 1
-            if not waiting[fact]:
-                free.append(fact)
-    return done == len(below)

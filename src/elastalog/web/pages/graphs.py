@@ -1,16 +1,18 @@
 """Graphs drawn as SVG, laid out here: nothing is loaded from elsewhere, and every node is a link.
 
-Every edge goes down at least one layer: a node is below all its predecessors, ignoring edges that close a cycle. Within
-layers, nodes are ordered by their neighbours (barycentres, a few sweeps up and down); long edges pass through a place
-of their own in every layer; nodes then move towards their neighbours as far as there is room.
+Every edge goes down at least one layer: a node is below all its predecessors, and there are no cycles. Within layers,
+nodes are ordered by their neighbours (barycentres, a few sweeps up and down); long edges pass through a place of their
+own in every layer; nodes then move towards their neighbours as far as there is room.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from graphlib import TopologicalSorter
 from html import escape
 from itertools import pairwise
+from statistics import fmean
 from typing import TypeAlias
 
 from elastalog.diagnostics.display import show_text, width
@@ -51,10 +53,9 @@ def draw(nodes: Sequence[Drawn], edges: Sequence[tuple[int, int]], *, title: str
     size = f'style="width:clamp({LEAST * wide:.0f}px,100%,{wide:.0f}px)"'
     view = f'viewBox="{-margin} {-margin} {wide:.0f} {high:.0f}" xmlns="http://www.w3.org/2000/svg"'
     parts = [f'<svg role="img" aria-label="{escape(title)}" {size} {view}>{_TIP}']
-    for number, ((source, target), points) in enumerate(zip(edges, layout.routes, strict=True)):
-        if source != target:
-            look = "edge weak" if number in dashed else "edge"
-            parts.append(f'<path class="{look}" d="{_curve(points, is_across)}" marker-end="url(#tip)"/>')
+    for number, points in enumerate(layout.routes):
+        look = "edge weak" if number in dashed else "edge"
+        parts.append(f'<path class="{look}" d="{_curve(points, is_across)}" marker-end="url(#tip)"/>')
     parts += [_box(node, box) for node, box in zip(nodes, layout.boxes, strict=True)]
     return "".join([*parts, "</svg>"])
 
@@ -127,49 +128,13 @@ class Layout:
 
 def layers_of(number: int, edges: Sequence[Edge]) -> list[int]:
     """The layer of every node, from 0: one more than the deepest of its predecessors."""
-    below: list[list[int]] = [[] for _ in range(number)]
-    for source, target in _acyclic(number, edges):
-        below[source].append(target)
-    layer = [0] * number
-    waiting = [0] * number
-    for targets in below:
-        for target in targets:
-            waiting[target] += 1
-    ready = [node for node in range(number) if not waiting[node]]
-    for node in ready:
-        for target in below[node]:
-            layer[target] = max(layer[target], layer[node] + 1)
-            waiting[target] -= 1
-            if not waiting[target]:
-                ready.append(target)
-    return layer
-
-
-def _acyclic(number: int, edges: Sequence[Edge]) -> list[Edge]:
-    """The edges without the back edges of a depth-first search."""
-    below: list[list[int]] = [[] for _ in range(number)]
+    above: dict[int, list[int]] = {node: [] for node in range(number)}
     for source, target in edges:
-        if source != target:
-            below[source].append(target)
-    state = [0] * number  # 0 not seen, 1 on the way, 2 done
-    kept: list[Edge] = []
-    for root in range(number):
-        if state[root]:
-            continue
-        state[root] = 1
-        trail = [(root, iter(below[root]))]
-        while trail:
-            node, targets = trail[-1]
-            following = next(targets, None)
-            if following is None:
-                state[node] = 2
-                trail.pop()
-            elif state[following] != 1:
-                kept.append((node, following))
-                if state[following] == 0:
-                    state[following] = 1
-                    trail.append((following, iter(below[following])))
-    return kept
+        above[target].append(source)
+    layer = [0] * number
+    for node in TopologicalSorter(above).static_order():
+        layer[node] = max((layer[other] + 1 for other in above[node]), default=0)
+    return layer
 
 
 def lay_out(sizes: Sequence[tuple[float, float]], edges: Sequence[Edge], gap: float = GAP_ACROSS) -> Layout:
@@ -219,31 +184,39 @@ def _with_bends(
     layer = list(layer)
     chains: list[list[int]] = []
     for source, target in edges:
-        top, bottom = (source, target) if layer[source] <= layer[target] else (target, source)
-        chain = [top]
-        for depth in range(layer[top] + 1, layer[bottom]):
-            chain.append(len(layer))
-            layer.append(depth)
-            widths.append(_BEND)
-        chain.append(bottom)
-        chains.append(chain)
+        between = range(layer[source] + 1, layer[target])
+        chains.append([source, *range(len(layer), len(layer) + len(between)), target])
+        layer += between
+        widths += [_BEND] * len(between)
     return chains, widths, layer
+
+
+def _sweeps(rows: list[list[int]]) -> Iterator[tuple[list[int], int]]:
+    """The layers, downwards and upwards in turns, each with where the layer is that it follows."""
+    for sweep in range(SWEEPS):
+        beside = 1 if sweep % 2 else -1
+        yield from ((row, beside) for row in rows[::-beside])
+
+
+def _drawn_to(
+    row: list[int], beside: int, place: Sequence[float], neighbours: list[list[int]], layer: list[int]
+) -> list[float]:
+    """Where the nodes of a layer would be if each were in the middle of its neighbours in the layer beside."""
+    near = ([place[other] for other in neighbours[node] if layer[other] == layer[node] + beside] for node in row)
+    return [fmean(places) if places else place[node] for node, places in zip(row, near, strict=True)]
 
 
 def _sort(rows: list[list[int]], neighbours: list[list[int]], layer: list[int]) -> None:
     """Orders every layer by the positions of neighbours in the layer before, alternately downwards and upwards."""
-    place = {node: float(i) for row in rows for i, node in enumerate(row)}
-    for sweep in range(SWEEPS):
-        is_down = sweep % 2 == 0
-        for row in rows if is_down else reversed(rows):
-            beside = -1 if is_down else 1
-            mean = {}
-            for node in row:
-                near = [place[other] for other in neighbours[node] if layer[other] == layer[node] + beside]
-                mean[node] = sum(near) / len(near) if near else place[node]
-            row.sort(key=lambda node: mean[node])
-            for i, node in enumerate(row):
-                place[node] = float(i)
+    place = [0.0] * len(layer)
+    for row in rows:
+        for i, node in enumerate(row):
+            place[node] = float(i)
+    for row, beside in _sweeps(rows):
+        wanted = dict(zip(row, _drawn_to(row, beside, place, neighbours, layer), strict=True))
+        row.sort(key=wanted.__getitem__)
+        for i, node in enumerate(row):
+            place[node] = float(i)
 
 
 def _across(rows: list[list[int]], neighbours: list[list[int]], room: list[float], layer: list[int]) -> list[float]:
@@ -255,15 +228,10 @@ def _across(rows: list[list[int]], neighbours: list[list[int]], room: list[float
         for node in row:
             centre[node] = x + room[node] / 2
             x += room[node]
-    for sweep in range(SWEEPS):
-        beside = -1 if sweep % 2 == 0 else 1
-        for row in rows if beside < 0 else reversed(rows):
-            wanted = []
-            for node in row:
-                near = [centre[other] for other in neighbours[node] if layer[other] == layer[node] + beside]
-                wanted.append(sum(near) / len(near) if near else centre[node])
-            for node, x in zip(row, _apart(wanted, [room[node] for node in row]), strict=True):
-                centre[node] = x
+    for row, beside in _sweeps(rows):
+        wanted = _drawn_to(row, beside, centre, neighbours, layer)
+        for node, x in zip(row, _apart(wanted, [room[node] for node in row]), strict=True):
+            centre[node] = x
     return centre
 
 
