@@ -33,7 +33,7 @@ INSTEAD: Final = {
     "to_list": ": write `list(relation)`",
     "to_dicts": ": write `relation.to_arrow().to_pylist()`",
     **{kind: f": write `relation.to_{kind}()`" for kind in ("arrow", "pandas", "polars")},
-    "to_csv": ": write `relation.to_pandas().to_csv(path, index=False)`",
+    "to_csv": ": write `pyarrow.csv.write_csv(relation.to_arrow(), path)`, after `import pyarrow.csv`",
     "inserted": ": by relation: `changes[name].inserted`, of all together `changes.to_pandas()`",
     "deleted": ": by relation: `changes[name].deleted`, of all together `changes.to_pandas()`",
     "where": ': write `relation.filter(lambda x, y: x < y)`, or a query, `db.query("path(1, X)")`',

@@ -20,6 +20,7 @@ from elastalog.debugging import problem
 from elastalog.diagnostics.diagnostic import LimitReached
 from tests.debugging.brute_force import Element, Explicit, Fault, Faults, applied, facts_of_state, shows
 from tests.engine.judging import facts_of, levels_of
+from tests.forcing import forced
 from tests.generators.construction import Features
 from tests.generators.seeded import seeded_case
 from tests.reference.cases import parse_accepted
@@ -383,10 +384,40 @@ def test_a_state_in_which_rules_have_no_end_is_given_up(strategy: str, monkeypat
         found = db.suggest(missing=["at(2)"], candidates=["step(-3)", "start(2)"], time_limit=4.0)
         assert time.monotonic() - began < 7.5  # a graph, and states, without end do not add up
         assert [str(element) for element in found.elements] == ["-start(2)"]
-        with refused("E1006"):
-            db.suggest(missing=["at(2)"], candidates=["step(-3)"], time_limit=0.5)
+        with refused("E1006", told=("states that took too long were left out", "bound the rules")):
+            db.suggest(missing=["at(2)"], candidates=["step(-3)"], time_limit=4.0)
         assert facts_of(db) == before
         assert db.verify().is_exact
+
+
+def test_more_time_is_advised_only_where_it_helps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(problem, "LEAST_SECONDS", 0.1)
+    stopping = ".decl stop, resting()\nresting() :- !stop(), !step(-3), at(1).\n"
+    program = stopping + STEPPING.replace("x < 100", "x < 100, !stop()")
+    with elastalog.open(program, facts={"start": [(1,)], "step": [(-3,)], "stop": [()]}) as db:
+        db.apply(deleted={"step": [(-3,)], "stop": [()]})
+        told = ("states that took too long were left out", "these must stay: -stop()", "bound the rules", "reject less")
+        with refused("E1006", told=told):
+            db.suggest(unwanted=["resting()"], rejected=["-stop()"], time_limit=4.0)
+        monkeypatch.setattr(problem, "_SECONDS_A_FACT", 1.0)
+        with refused("E1006", told=("time ran out", "allow more time")):
+            db.suggest(unwanted=["resting()"], rejected=["-stop()"], time_limit=4.0)
+
+
+def test_that_the_state_before_an_update_takes_too_long_is_no_fault_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(problem, "_SECONDS_A_FACT", 0.0)
+    monkeypatch.setattr(problem, "LEAST_SECONDS", 0.0)
+    program = """
+    .decl edge, path(x: number, y: number)
+    .decl cut()
+    cut() :- !path(1, 100).
+    path(x, y) :- edge(x, y).
+    path(x, z) :- path(x, y), edge(y, z).
+    """
+    with elastalog.open(program, facts={"edge": [(n, n + 1) for n in range(1, 100)]}) as db:
+        db.apply(deleted={"edge": [(50, 51)]})
+        with forced(work_between_checks=1), refused("E1006", told="states that took too long were left out"):
+            db.suggest(unwanted=["cut()"])
 
 
 def test_a_limit_of_the_user_is_no_state_to_give_up() -> None:

@@ -86,6 +86,13 @@ def test_reject_suggests_again_or_says_that_nothing_is_left(program: Path) -> No
     assert "nothing was suggested" in result.stderr
 
 
+def test_faults_may_be_named_in_the_shell_as_on_the_command_line(program: Path) -> None:
+    result = shell(program, "debug --unwanted path(2, 3) --missing path(2, 4)", "suggest +path(2, 3) -path(2, 4)")
+    told = lines_after_commit(result)
+    assert told[0] == "wanted: path(2, 3) absent, path(2, 4) present"
+    assert told[: len(told) // 2] == told[len(told) // 2 :]
+
+
 def test_blame(program: Path) -> None:
     result = shell(program, "blame path(1, 2)", "blame path(2, 3)")
     assert lines_after_commit(result) == [

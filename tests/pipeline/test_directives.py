@@ -191,6 +191,12 @@ def test_columns_must_fit(tmp_path: Path) -> None:
     assert codes(EDGE + 'e(1, "a").\n.output e(columns="0:1")') == ["E0214"]
 
 
+@pytest.mark.parametrize(("form", "told"), [("parquet", '`filename="….parquet"`'), ("CSV", '`delimiter=","`')])
+def test_what_is_no_place_is_told_how_files_have_their_form(form: str, told: str) -> None:
+    with refused("E0215", told=told):
+        elastalog.open(f"{EDGE}.output e(IO={form})")
+
+
 def test_gzip_is_known_by_its_first_bytes(tmp_path: Path) -> None:
     assert read(tmp_path, ".input e", e_facts=gzip.compress(b"1\ta\n")) == [(1, "a")]
     assert read(tmp_path, ".input e(IO=json)", e_json=gzip.compress(b'[[2, "b"]]')) == [(2, "b")]

@@ -261,5 +261,5 @@ def test_the_hint_for_bad_rows_names_the_setting_that_makes_the_file_readable(
 
 
 def test_a_medium_that_is_no_medium_names_the_file_instead() -> None:
-    with pytest.raises(ElastalogError, match=r"`….jsonl` is read as JSON lines without `IO`"):
+    with pytest.raises(ElastalogError, match=r"`filename=\"….jsonl\"`, and leave `IO` out"):
         elastalog.open(f"{DEP}.input dep(IO=jsonl)\n")

@@ -16,6 +16,7 @@ from pyarrow import parquet
 import elastalog
 from elastalog.analysis.program import Base
 from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.provenance.fact import Fact
 from elastalog.relations.schema import Column, Schema
 from elastalog.relations.tables import to_words
 from elastalog.relations.words import Dictionary
@@ -156,11 +157,22 @@ LATE = '.decl late(c: symbol, n: number)\nlate("x", 7).\nlate("x", 8).\n.decl ed
         (lambda db: db.apply({"edge": FRAME.set_index("x")}), "E0518", "give `frame.reset_index()`: the index has"),
         (lambda db: db.apply({"edge": FRAME.itertuples()}), "E0501", "`itertuples(index=False)`"),
         (lambda db: db.apply({"edge": {"x": ["a"], "y": ["b"]}}), "E0502", "`pandas.DataFrame(…)`"),
+        (lambda db: db.apply({"edge": [Fact("late", ("a", 1))]}), "E0502", 'facts of `late` under its name: `{"late"'),
     ],
 )
 def test_a_habit_of_elsewhere_is_told_what_to_write_here(call, code, advice):
     with elastalog.open(LATE) as db, refused(code, told=advice):
         call(db)
+
+
+def test_facts_of_proofs_are_rows_of_their_relation() -> None:
+    with elastalog.open(LATE) as db:
+        leaves = db.explain('late("x", 7)').explicit_facts
+        db.apply({"edge": [Fact("edge", ("a", "b")), ("c", "d")]}, {"late": leaves})
+        assert (set(db["edge"]), set(db["late"])) == ({("a", "b"), ("c", "d")}, {("x", 8)})
+    named = ".decl said(relation: symbol, values: symbol)"
+    with elastalog.open(named, {"said": [Fact("said", "x")]}) as db:
+        assert set(db["said"]) == {("said", "x")}
 
 
 @pytest.mark.parametrize("name", ["columns", "to_list", "to_dicts", "to_csv"])

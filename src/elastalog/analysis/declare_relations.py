@@ -159,6 +159,13 @@ _PLACES: Final = {
     "output": ("file", "stdout", "stdoutprintsize", "json", "jsonfile", "sqlite", "rdf"),
     "printsize": ("stdout",),
 }
+_INSTEAD_OF_IO: Final = {
+    **{
+        form: f'name the file accordingly, `filename="….{form}"`, and leave `IO` out: the ending says what is in it'
+        for form in ("parquet", "jsonl", "ndjson")
+    },
+    "csv": 'leave `IO` out: files are text anyway; add `delimiter=","` where commas separate the values',
+}
 _FORMS: Final = ("list", "object", "ntriples", "nquads", "turtle", "trig", "rdfxml", "jsonld")
 _SWITCHES: Final = frozenset(("headers", "rfc4180", "compress"))
 
@@ -259,7 +266,7 @@ def _check_value(kind: str, name: str, value: str, span: Span, findings: Finding
     if expected is not None:
         findings.error(
             "E0215", span, name=name, kind=kind, value=quoted(value) if value else "empty", expected=expected,
-            otherwise="; a file `….jsonl` is read as JSON lines without `IO`" * (value in ("jsonl", "ndjson")),
+            instead=_INSTEAD_OF_IO.get(value.lower()) if name == "IO" and kind != "printsize" else None,
         )  # fmt: skip
     elif name in ("filename", "dbname") and (not value or "\0" in value or PurePosixPath(value).name in ("", "..")):
         findings.error("E0216", span, value=value, folder="facts (`-F`)" if kind == "input" else "outputs (`-D`)")

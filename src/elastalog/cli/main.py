@@ -59,6 +59,7 @@ COMMANDS: Final = {name: home for group in GROUPS.values() for name, home in gro
 _MEANT: Final = {
     "why": "explain' or 'whynot", "why-not": "whynot", "ask": "query",
     "suggest": "debug' with '--missing' or '--unwanted", "repair": "debug", "blame": "debug' with '--blame",
+    "localise": "debug' with '--localise",
 }  # fmt: skip
 """The right command for names that users try."""
 

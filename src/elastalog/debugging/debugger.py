@@ -17,7 +17,7 @@ from elastalog.debugging.investigation import Case, Investigation
 from elastalog.debugging.questions import Asking, Elements, Inquiry, ReadFact, Sides, Written, not_repaired
 from elastalog.debugging.repair import Ground, Plan, repair, search_update
 from elastalog.debugging.sandbox import Goals, words_by_relation
-from elastalog.debugging.search import Outcome
+from elastalog.debugging.search import WHAT_MAY_HELP, Outcome
 from elastalog.diagnostics.arguments import is_whole, require_number, wrong_kind
 from elastalog.diagnostics.diagnostic import ElastalogError, InternalError, error
 from elastalog.evaluation.changes import Changes, Update
@@ -146,11 +146,15 @@ class Debugger:
             outcome = self._search(question, plan, asked)
         shown_kept = tuple(self._shown(question, kept))
         if outcome.flipped is None:
+            told, why = ", ".join(map(str, shown_kept)) or None, outcome.found.why_not_proven
+            if why is not None:
+                less = ", or reject less" if kept else ""
+                raise error("E1006.open", rejected=told, why=why, more=WHAT_MAY_HELP[why], less=less)
             if asked.absent and not kept:
                 raise error("E1006.pattern")
             if not kept:
                 raise self._unrepeatable(question, "undoing the whole update does not remove its faults")
-            raise error("E1006" if outcome.is_proven else "E1006.time", rejected=", ".join(map(str, shown_kept)))
+            raise error("E1006", rejected=told)
         return Suggestion(**self._told(question, outcome), rejected=shown_kept, undo=self._undo)
 
     def repair(self, asked: Inquiry, candidates: Mapping[WordFact, bool]) -> Suggestion:
@@ -170,7 +174,7 @@ class Debugger:
         news, seconds = asked.on_progress or (lambda _: None), _limit(asked.time_limit)
         outcome = repair(self._case(), self._ground, Plan(goals, frozenset(kept), weight_of), candidates, seconds, news)
         if outcome.flipped is None:
-            raise not_repaired(*sides, tuple(map(self._reading.fact, kept)), outcome.is_proven)
+            raise not_repaired(*sides, tuple(map(self._reading.fact, kept)), outcome.found.why_not_proven)
         changed, kept_elements = (
             [Element("+" if elements.came(fact) else "-", self._reading.fact(fact)) for fact in facts]
             for facts in (outcome.flipped, kept)

@@ -7,6 +7,7 @@ referred to by relation.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -163,6 +164,8 @@ class Problem:
         self.limits = None if self.in_full else limits_for(self.case, (name for name, _ in self.goals.all))
         epochs = self.case.epochs
         longest = seconds_a_trial(self.seconds_allowed, epochs.backend)
+        self.would_try_longer = longest < seconds_a_trial(math.inf, epochs.backend)
+        """Whether a state would have more time if the search had."""
         self.sandbox = Sandbox(epochs, self.switches.known, self.seconds, longest)
 
         self.connecting = ConnectingProofs(self.case, self.goals)

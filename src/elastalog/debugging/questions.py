@@ -13,6 +13,7 @@ from elastalog.analysis.pattern import parse_selection
 from elastalog.backends.protocol import Backend
 from elastalog.debugging.history import RuleElements
 from elastalog.debugging.sandbox import are_present
+from elastalog.debugging.search import WHAT_MAY_HELP
 from elastalog.diagnostics.arguments import listed, require_mapping
 from elastalog.diagnostics.diagnostic import ElastalogError, error
 from elastalog.program import single_rule
@@ -169,14 +170,14 @@ def facts_in(told: str, given: Any) -> tuple[Any, ...]:
 
 
 def not_repaired(
-    unwanted: Sequence[Fact], missing: Sequence[Fact], rejected: Sequence[Fact], is_proven: bool
+    unwanted: Sequence[Fact], missing: Sequence[Fact], rejected: Sequence[Fact], why_not_proven: str | None
 ) -> ElastalogError:
-    """No change of explicit facts removes all faults, or none was found in time."""
+    """No change of explicit facts removes all faults, or none was found."""
     wanted = " and ".join(
         ", ".join(map(str, facts)) + said for facts, said in ((unwanted, " absent"), (missing, " present")) if facts
     )
-    if not is_proven:
-        return error("E1006.repair", wanted=wanted)
+    if why_not_proven is not None:
+        return error("E1006.repair", wanted=wanted, why=why_not_proven, more=WHAT_MAY_HELP[why_not_proven])
     kept = ", ".join(map(str, rejected)) or None
     if not unwanted:
         return error("E0712.given", missing=", ".join(map(str, missing)), rejected=kept)

@@ -53,6 +53,16 @@ News = Callable[[str], None]
 
 _TIME_OVER = "time ran out"
 _OTHER_FACTS = "other facts that rules negate may do with fewer"
+_LEFT_OUT = "states that took too long were left out"
+_NO_SOLVER = "highspy is not installed"
+
+WHAT_MAY_HELP = {
+    _TIME_OVER: "allow more time",
+    _OTHER_FACTS: "say which facts may change: as `candidates`",
+    _LEFT_OUT: "bound the rules that may grow without end (`elastalog check` lists them)",
+    _NO_SOLVER: "install highspy, or allow more time",
+}
+"""What to do where nothing was found, by the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,12 +137,13 @@ class Search:
             self._sandbox.seconds,
         )
         case, goals, facts = self.problem.case, self.problem.goals, self._switches.known
-        has_given_up = self._sandbox.has_given_up
+        left_out = None
+        if self._sandbox.has_given_up:
+            left_out = _TIME_OVER if self.problem.would_try_longer else _LEFT_OUT
         if found.flipped is None:
-            return Outcome(replace(found, why_not_proven=_TIME_OVER) if has_given_up else found, seconds)
-        if has_given_up and self._weight(found.flipped) > self._least_weight + TOLERANCE:
-            told = found.why_not_proven or "states that took too long were left out"
-            found = Found(found.flipped, self._least_weight, told)
+            return Outcome(replace(found, why_not_proven=found.why_not_proven or left_out), seconds)
+        if left_out and self._weight(found.flipped) > self._least_weight + TOLERANCE:
+            found = Found(found.flipped, self._least_weight, found.why_not_proven or left_out)
         flipped = [facts[i].fact for i in found.flipped or ()]
         flipped.sort(key=lambda fact: (fact[0], case.reading.sort_key(fact)))
         if self.model is None:
@@ -144,7 +155,7 @@ class Search:
     # --- the loop ---
 
     def _search(self) -> Found:
-        why = "highspy is not installed"
+        why = _NO_SOLVER
         if is_solver_installed():
             try:
                 return self._smallest()

@@ -47,7 +47,7 @@ def columns_of_good_rows(
     from 1, what is wrong, the row."""
     given = rows if isinstance(rows, list) else list(rows)
     listed: list[Any] = given
-    if not all(issubclass(kind, tuple | list) for kind in set(map(type, given))):
+    if not all(issubclass(kind, tuple | list) and not _is_fact(schema, kind) for kind in set(map(type, given))):
         left_out: dict[str, object] = {}
         listed = [_values_in(schema, row, left_out) for row in given]
         warn_of_left_out(schema, left_out, None, [left_out.get("op")])
@@ -85,7 +85,17 @@ def values_of_fact(schema: Schema, values: Sequence[Any]) -> tuple[Value, ...]:
     )
 
 
+def _is_fact(schema: Schema, kind: type) -> bool:
+    """Whether rows of a type are facts of proofs, which know their relation."""
+    return getattr(kind, "_fields", ()) == ("relation", "values") != schema.names
+
+
 def _values_in(schema: Schema, row: Any, left_out: dict[str, object]) -> Sequence[Any] | Fault:
+    if _is_fact(schema, type(row)):
+        if row.relation == schema.name:
+            return row.values  # type: ignore[no-any-return]
+        advice = f'give facts of `{row.relation}` under its name: `{{"{row.relation}": […]}}`'
+        return Fault(faults.TYPE, f"{_shown(row)} is a fact of another relation", advice)
     if isinstance(row, tuple | list):
         return row
     if isinstance(row, Mapping):

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
     from elastalog.analysis.pattern import Pattern
     from elastalog.debugging.answers import Sign, Suggestion
+    from elastalog.diagnostics.diagnostic import Diagnostic
     from elastalog.evaluation.changes import Changes
     from elastalog.provenance.reading import WordFact
     from elastalog.session.history import History
@@ -248,7 +249,7 @@ class RepairSearch:
         except ElastalogError as failed:
             codes = {diagnostic.code for diagnostic in failed.diagnostics}
             if "E0712" in codes or ("E1006" in codes and asked.missing and self.given is None):
-                raise self._none_does(asked, candidates, is_proven="E0712" in codes) from None
+                raise self._none_does(asked, candidates, failed.diagnostics[0], is_proven="E0712" in codes) from None
             raise
 
     def _offered(self, missing: Sequence[Fact]) -> list[Element]:
@@ -266,8 +267,11 @@ class RepairSearch:
             self.known[key] = our_candidates(missing, self.now, self.answerers, self.likely, lately)
         return self.known[key]
 
-    def _none_does(self, asked: Inquiry, candidates: Sequence[Element], is_proven: bool) -> ElastalogError:
-        """The error when why-not finds no facts to insert or delete, or the given candidates do not suffice."""
+    def _none_does(
+        self, asked: Inquiry, candidates: Sequence[Element], told: Diagnostic, is_proven: bool
+    ) -> ElastalogError:
+        """The error when why-not finds no facts to insert or delete, or the given candidates do not suffice. `told`:
+        what the search says."""
         now, missing = self.now, asked.missing
         relations = now.backend.program.relations
         left_open = self._ours(missing).left_open if self.given is None else []
@@ -288,6 +292,8 @@ class RepairSearch:
             left_open=" and ".join(text for text, _ in left_open) or None,
             chosen=", ".join(f"'{one}'" for one in chosen[:6]) + ", …" * (len(chosen) > 6) if left_open else None,
             unknown=None if left_open else next(unknown, None),
+            why=None if is_proven else told.notes[0],
+            more=told.help,
         )
 
     def _changes(self, candidates: Sequence[Element]) -> dict[WordFact, bool]:

@@ -127,7 +127,9 @@ def test_columns_may_have_words_of_the_language_as_names(http: httpx.Client) -> 
 
 def test_a_filter_names_columns_and_nothing_else(http: httpx.Client) -> None:
     for where in ("text = one", 'txt = "one"', "of > n", "text = one ; of = 1"):
-        refused(http.get("/relations/label", params={"where": where}), 422, "E0618")
+        answer = http.get("/relations/label", params={"where": where})
+        refused(answer, 422, "E0618")
+    assert answer.json()["help"] == 'name one of the columns; a text stands in quotes: `"one"`'
     found = http.get("/relations/label", params={"where": 'text = "one", edge(of, x), x < 3'})
     assert found.json()["rows"] == [[1, "one"]]
 

@@ -170,8 +170,8 @@ def is_open(text: str) -> bool:
 
 
 def signed(arguments: Piece) -> Iterator[tuple[str, Piece]]:
-    """`+path(1, 2) -path(3, 4)`, or `unwanted path(1, 2) missing path(3, 4)`: each sign and the fact after it. Commas
-    between them may stand."""
+    """`+path(1, 2) -path(3, 4)`, or `unwanted path(1, 2) missing path(3, 4)`, also as options, `--missing path(3, 4)`:
+    each sign and the fact after it. Commas between them may stand."""
     text = arguments.text
     signs = list(_signs(text))
     if not signs or text[: signs[0].start()].strip(" ,"):
@@ -182,11 +182,11 @@ def signed(arguments: Piece) -> Iterator[tuple[str, Piece]]:
     for sign, end in zip(signs, [*(sign.start() for sign in signs[1:]), len(text)], strict=True):
         written = text[sign.end() : end].rstrip(" \t,")
         start = arguments.start + sign.end()
-        yield _SIGNS.get(sign[0].strip(), sign[0]), Piece(arguments.source, start, start + len(written)).trimmed()
+        yield _SIGNS.get(sign[0].strip(" -="), sign[0]), Piece(arguments.source, start, start + len(written)).trimmed()
 
 
 _SIGNS = {"unwanted": "+", "missing": "-"}
-_SIGN = re.compile(r"[+-]|\b(?:unwanted|missing)\s")
+_SIGN = re.compile(r"(?:--|(?<!-)\b)(?:unwanted|missing)[\s=]|(?<!-)[+-](?!-)")
 
 
 def _signs(text: str) -> Iterator[re.Match[str]]:

@@ -282,6 +282,7 @@ DEBUGGING: Final = (
         "show the smallest part of the last update to undo, or, with `facts`, the fewest facts to change, so that "
         "+facts disappear and -facts appear; `unwanted` and `missing` may stand for the signs",
         _suggest,
+        aliases=("debug",),
     ),
     Command("reject E(1)", "suggest again, without changing these facts or rules; patterns stand for many", _reject),
     Command("proofs", "show the proofs that connect the last answer with its faults", _proofs),
