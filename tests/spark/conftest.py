@@ -27,7 +27,6 @@ IN_PROCESS = {
     "test_placement",
     "test_programs",
     "test_results",
-    "test_stages",
     "test_transports",
     "test_update_programs",
     "test_updates",

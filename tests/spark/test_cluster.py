@@ -31,7 +31,7 @@ PATIENCE = 600
 killed is noticed at once, by its connections."""
 
 SUITE = (
-    "aggregates", "consensus", "filed_facts", "placement", "programs", "results", "stages", "texts",
+    "aggregates", "consensus", "filed_facts", "placement", "programs", "results", "texts",
     "update_programs", "updates",
 )  # fmt: skip
 """The modules about what is evaluated; the others are about what Spark's Java side reads and writes."""
@@ -240,7 +240,7 @@ def test_the_suite(cluster: Cluster, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout[-6000:]
 
 
-@pytest.mark.parametrize("exchange", ["auto", "stages"])
+@pytest.mark.parametrize("exchange", ["network", "files"])
 def test_the_same_results(cluster: Cluster, exchange: str, tmp_path: Path) -> None:
     found = drive(tmp_path, {**cluster.settings, "spark.elastalog.exchange": exchange}, SAME)
     assert [line[0] for line in found] == list(PROGRAMS)
@@ -273,10 +273,9 @@ KILLED = f"""
 """
 
 
-@pytest.mark.parametrize("exchange", ["auto", "stages"])
-def test_executors_killed_at_random_moments(standalone: Cluster, exchange: str, tmp_path: Path) -> None:
+def test_executors_killed_at_random_moments(standalone: Cluster, tmp_path: Path) -> None:
     """In each phase: evaluation and update, of tasks that decompose and of those that exchange."""
-    found = drive(tmp_path, {**standalone.settings, "spark.elastalog.exchange": exchange}, KILLED, timeout=7200)
+    found = drive(tmp_path, standalone.settings, KILLED, timeout=7200)
     kills = dict.fromkeys(((kind, phase) for kind in PROGRAMS for phase in ("evaluation", "update")), 0)
     for kind, first, second, evaluated, updated in found:
         assert [evaluated, updated] == wanted(kind)[:2]

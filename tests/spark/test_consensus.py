@@ -134,7 +134,6 @@ def test_two_tasks_number_alike_what_they_made_differently() -> None:
 
 
 def test_without_barrier_mode_one_task_makes_the_values(tmp_path: Path) -> None:
-    """Where tasks that agree cannot be run together, rounds would be stages."""
     facts = {"edge": [(1, 2), (2, 3)]}
     with tasks_in_this_process(tmp_path) as session, pytest.MonkeyPatch.context() as patch:
         run_tasks, together = vars(strata)["run_tasks"], []
@@ -285,10 +284,10 @@ name(substr(cat(x, y), 1, 2)) :- name(x), name(y), strlen(x) < 3.
 """
 
 
-@pytest.mark.parametrize("way", ["files", "network", "stages"])
+@pytest.mark.parametrize("way", ["files", "network"])
 @pytest.mark.parametrize("text", [PAIRS, NAMES], ids=["records", "texts"])
 def test_new_values_where_tasks_exchange_are_agreed_on_or_made_by_one(tmp_path: Path, text: str, way: str) -> None:
-    agrees = text is NAMES and way != "stages"
+    agrees = text is NAMES
     facts = {"edge": [(i, i + 1) for i in range(6)]}
     with (
         tasks_in_this_process(tmp_path, **{EXCHANGE_SETTING: way}) as session,

@@ -1,4 +1,5 @@
-"""What one task does for all: choice domains, subsumption, `.limitsize`, numbers of facts. The facts, levels and counts
+"""What one task does for all: choice domains, subsumption, `.limitsize`, numbers of facts, and strata whose tasks would
+have to exchange where they cannot run at the same time. The facts, levels and counts
 are those of the kernel after every update, and none of it comes into the driver."""
 
 from __future__ import annotations
@@ -9,8 +10,11 @@ from typing import Any
 import pytest
 
 import elastalog
+from elastalog.backends.spark import jobs, strata
+from elastalog.settings import SETTINGS
 from tests.refusals import refused
-from tests.spark.following import are_same, both, follow_edges, placed
+from tests.spark.exchanging import CHAIN, DOUBLING, UPDATES
+from tests.spark.following import are_same, both, files_in, files_known, follow_edges, placed
 from tests.spark.without_spark import tasks_in_this_process
 
 EDGE = ".decl edge(x: symbol, y: symbol)\n"
@@ -106,6 +110,57 @@ LIMITED = """
 reach(x, y) :- step(x, y).
 reach(x, z) :- reach(x, y), step(y, z).
 """
+
+
+# --- where tasks cannot run at the same time -------------------------------------------------------------------------
+
+
+def refusing(patch: pytest.MonkeyPatch) -> None:
+    """From now on Spark refuses to run tasks at the same time."""
+    whole = strata.run_tasks
+
+    def run_tasks(*arguments: Any, are_together: bool, **options: Any) -> Any:
+        if are_together:
+            raise jobs.NoBarrier("no slots")
+        return whole(*arguments, are_together=are_together, **options)
+
+    patch.setattr(strata, "run_tasks", run_tasks)
+
+
+APART = "tasks: one task: tasks cannot run at the same time ({}), and rule 2 keeps no argument"
+
+
+@pytest.mark.parametrize("is_refused_first", [True, False])
+def test_spark_refuses_the_barrier(
+    near: Any, monkeypatch: pytest.MonkeyPatch, is_refused_first: bool, tmp_path: Path
+) -> None:
+    if is_refused_first:
+        refusing(monkeypatch)
+    with both(DOUBLING, CHAIN, near, budget=None) as sessions:
+        refusing(monkeypatch)
+        for inserted, deleted in UPDATES:
+            sessions.apply({"edge": inserted}, {"edge": deleted})
+        assert placed(sessions.db)["path"].startswith(APART.format("no slots"))
+        assert sessions.db._backend.kernel.evicted == {"path"}
+        assert files_in(tmp_path) == files_known(sessions.db)
+
+
+def test_dynamic_allocation(tmp_path: Path) -> None:
+    settings = {"spark.dynamicAllocation.enabled": "true"}
+    with tasks_in_this_process(tmp_path, **settings) as session, both(DOUBLING, CHAIN, session) as sessions:
+        why = "dynamic allocation does not go together with Spark's barrier mode"
+        assert placed(sessions.db)["path"].startswith(APART.format(why))
+
+
+def test_without_slots_for_all_a_value_that_is_in_most_facts_stays_with_its_group(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SETTINGS, "spark_skew_from", 4)
+    text = EDGE + CLOSURE.format("")
+    facts = {"edge": [("hub", f"n{i}") for i in range(40)]}
+    for settings, where in (({}, "exchanging tasks"), ({"spark.dynamicAllocation.enabled": "true"}, "tasks")):
+        with tasks_in_this_process(tmp_path, 4, **settings) as session, both(text, facts, session) as sessions:
+            assert placed(sessions.db)["path"].partition(":")[0] == where
 
 
 def test_a_limit_is_obeyed_where_the_stratum_is(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import elastalog
+from elastalog.backends.spark import jobs
 from elastalog.backends.spark.jobs import GROUP, StratumNews, run_tasks
 from elastalog.backends.spark.messages import rounds_reached
 from elastalog.backends.spark.placement import EXCHANGE_SETTING
@@ -40,7 +41,7 @@ def test_every_job_of_a_stratum_is_told(tmp_path: Path, caplog: pytest.LogCaptur
     assert caplog.messages[0].startswith(f"{titles[0]}: 36 facts written, 36 derivations, ")
 
 
-@pytest.mark.parametrize("exchange", ["files", "network", "stages"])
+@pytest.mark.parametrize("exchange", ["files", "network"])
 def test_what_tasks_took_is_in_the_statistics(tmp_path: Path, exchange: str) -> None:
     with (
         tasks_in_this_process(tmp_path, 2, **{EXCHANGE_SETTING: exchange}) as session,
@@ -74,6 +75,21 @@ def test_the_round_is_the_latest_of_any_attempt(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
     assert rounds_reached(tmp_path) == 10
+
+
+@pytest.mark.parametrize(
+    ("text", "is_meant"),
+    [
+        (
+            "[SPARK-24819]: Barrier execution mode does not allow run a barrier stage that requires more slots than",
+            True,
+        ),
+        ("[SPARK-24942]: Barrier execution mode does not support dynamic resource allocation for now.", True),
+        ("Job aborted due to stage failure: Could not recover from a failed barrier ResultStage.", False),
+    ],
+)
+def test_what_spark_says_where_it_cannot_run_tasks_together(text: str, is_meant: bool) -> None:
+    assert jobs._is_without_barrier(Exception(text)) is is_meant
 
 
 @pytest.mark.parametrize("group", [None, "nightly"])

@@ -25,8 +25,9 @@ from elastalog.program import Program
 from elastalog.settings import SETTINGS
 from tests.commands import run
 from tests.engine.judging import least_budget, levels_of
+from tests.refusals import refused
 from tests.spark.following import both
-from tests.spark.without_spark import tasks_in_this_process
+from tests.spark.without_spark import Settings, tasks_in_this_process
 
 EDGES = ".decl edge(x: number, y: number)\n.decl path(x: number, y: number)\n"
 LINEAR = EDGES + "path(x, y) :- edge(x, y).\npath(x, z) :- path(x, y), edge(y, z).\n"
@@ -286,6 +287,35 @@ def test_a_clause_that_joins_a_copy_with_itself_cannot_spread() -> None:
 def test_a_task_of_several_processors_takes_as_many_slots(master: str, cpus: str, slots: int) -> None:
     context = SimpleNamespace(master=master, getConf=lambda: {"spark.task.cpus": cpus})
     assert placement.slots(cast(Any, SimpleNamespace(sparkContext=context))) == slots
+
+
+@pytest.mark.parametrize(("settings", "apart", "together"), [({}, 3, 3), ({placement.SHARES_SETTING: "5"}, 5, 4)])
+def test_tasks_that_exchange_are_no_more_than_the_slots(settings: dict[str, str], apart: int, together: int) -> None:
+    context = SimpleNamespace(master="local[4]", getConf=dict, defaultParallelism=3)
+    spark = cast(Any, SimpleNamespace(conf=Settings(settings), sparkContext=context))
+    assert placement.shares_for(spark, are_together=False) == apart
+    assert placement.shares_for(spark, are_together=True) == together
+
+
+@pytest.mark.parametrize(
+    ("master", "setting", "is_network"),
+    [
+        ("local[4]", {}, False),
+        ("spark://host:7077", {}, True),
+        ("local[4]", {placement.EXCHANGE_SETTING: "network"}, True),
+        ("yarn", {placement.EXCHANGE_SETTING: "files"}, False),
+    ],
+)
+def test_tasks_of_several_machines_exchange_over_the_network(
+    master: str, setting: dict[str, str], is_network: bool
+) -> None:
+    spark = cast(Any, SimpleNamespace(conf=Settings(setting), sparkContext=SimpleNamespace(master=master)))
+    assert placement.uses_network(spark) is is_network
+
+
+def test_a_way_to_exchange_that_there_is_not() -> None:
+    with refused("E0612", help="did you mean `files`?"):
+        placement.uses_network(cast(Any, SimpleNamespace(conf=Settings({placement.EXCHANGE_SETTING: "file"}))))
 
 
 def test_a_task_has_as_many_threads_as_processors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

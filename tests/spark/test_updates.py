@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import elastalog
-from elastalog.backends.spark import task
+from elastalog.backends.spark import strata, task
 from elastalog.backends.spark.backend import SparkBackend
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.settings import SETTINGS
@@ -18,7 +18,7 @@ from tests.forcing import forced
 from tests.generators.seeded import seeded_case
 from tests.reference.cases import parse_accepted
 from tests.refusals import refused
-from tests.spark.exchanging import derive_as_many, follow_random_updates
+from tests.spark.exchanging import CHAIN, UPDATES, derive_as_many, follow_random_updates
 from tests.spark.following import both, files_in, files_known
 
 EDGES = ".decl edge(x: number, y: number)\n.decl path(x: number, y: number)\n"
@@ -239,6 +239,24 @@ def test_a_stratum_in_the_driver_reads_what_tasks_maintain(near: Any) -> None:
         with pytest.raises(ElastalogError):
             db.apply({"edge": [("x", 1)]})
         assert levels_of(db) == levels_of(elastalog.open(text, facts={"edge": [*CYCLE["edge"], (5, 6)]}))
+
+
+@pytest.mark.parametrize("text", [LINEAR, DOUBLING], ids=["decomposed", "exchanging"])
+@pytest.mark.parametrize("taken", [0, 1])
+def test_tasks_that_spark_runs_twice(
+    near: Any, text: str, taken: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with speculation: both attempts write, and Spark takes the results of either."""
+    whole = strata.run_tasks
+
+    def twice(*arguments: Any, **options: Any) -> Any:
+        return [whole(*arguments, **options) for _ in range(2)][taken]
+
+    monkeypatch.setattr(strata, "run_tasks", twice)
+    with both(text, CHAIN, near, budget=None) as sessions:
+        for inserted, deleted in UPDATES:
+            sessions.apply({"edge": inserted}, {"edge": deleted})
+        assert files_in(tmp_path) == files_known(sessions.db)
 
 
 def test_what_if_questions_leave_everything_as_it_was(near: Any) -> None:

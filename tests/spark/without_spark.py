@@ -41,7 +41,8 @@ def tasks_in_this_process(folder: Path | str, shares: int = 3, **settings: str) 
             **settings,
         }
     )
-    spark = SimpleNamespace(conf=conf, ran=[], attempts=[])
+    slots = SimpleNamespace(master=f"local[{shares}]", getConf=dict)
+    spark = SimpleNamespace(conf=conf, sparkContext=slots, ran=[], attempts=[])
     numbers = itertools.count()
 
     def run_tasks(

@@ -126,7 +126,7 @@ class SparkBackend:
             self.program, stratum, sizes, annotation=self.annotation, is_elastic=self.is_elastic,
             least_rows=self._jobs.least_rows, memory=memory_allowed(self.watch.memory),
             functions=self._dictionary.functions, has_made_values=stratum.number in self._jobs.value_makers,
-            can_agree=self._jobs.can_agree(stratum.number),
+            why_apart=self._jobs.why_apart,
         )  # fmt: skip
 
     def _place(self, stratum: LogicalStratum, placement: Placement) -> Placement:
@@ -148,11 +148,11 @@ class SparkBackend:
         has_choices = any(self.program.relations[name].choices for name in stratum.relations)
         has_levels = self.annotation.support is Support.LEVELS and not self.annotation.is_global
         is_hindered = has_choices or stratum.aggregate is not None or stratum.number in self._jobs.value_makers
-        return has_levels and not is_hindered
+        return has_levels and not is_hindered and self._jobs.why_apart is None
 
     def _after_failure(self, stratum: LogicalStratum) -> Placement:
         """Where a stratum is evaluated after tasks have failed: by tasks again, if they failed only because each had
-        numbered new values for itself."""
+        numbered new values for itself, or because they could not run at the same time."""
         return self.placement(stratum) if self._jobs.is_hindered else FALLEN_BACK
 
     def _is_read_here(self, name: str) -> bool:

@@ -23,11 +23,10 @@ from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.protocol import Matrix, Vector
 from elastalog.backends.spark.consensus import IdConsensus
 from elastalog.backends.spark.messages import Message, Messages, Outgoing, TaskFailed, add_counts
-from elastalog.backends.spark.results import Fault, FileWritten, Result, SavedState
+from elastalog.backends.spark.results import Fault, FileWritten, Result
 from elastalog.backends.spark.routing import EVERYWHERE, Routing
 from elastalog.backends.spark.task import StratumSpec, written_facts
-from elastalog.backends.spark.transports import LinkedMessages, RoundEnded, StagedMessages, linked
-from elastalog.backends.spark.word_files import read_words, write_words
+from elastalog.backends.spark.transports import LinkedMessages, linked
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.folders.addresses import inside
@@ -49,8 +48,6 @@ def together(spec: StratumSpec, share: int, work: Callable[[Messages], Result]) 
     messages = _messages(spec, share)
     try:
         result = work(messages)
-    except RoundEnded as ended:
-        return Result(share, given=ended.location, state=ended.state)
     except TaskFailed:
         return Result(share, fault=Fault.NEW_VALUES)
     except ElastalogError:
@@ -64,8 +61,6 @@ def together(spec: StratumSpec, share: int, work: Callable[[Messages], Result]) 
 
 def _messages(spec: StratumSpec, share: int) -> Messages:
     """The messages of the task of a share, in the way that was chosen."""
-    if spec.rounds is not None:
-        return StagedMessages(spec.folder, share, spec.shares, spec.rounds)
     folder = attempt_folder(spec)
     if spec.token is not None and spec.shares > 1:
         links = linked(folder, share, spec.shares, spec.token, own_host())
@@ -169,14 +164,9 @@ class ExchangingEvaluation(ExchangingTask):
         owned = frozenset(self.owner_copies.values())
         for name, stored in self.program.relations.items():
             self.relations[name] = KernelRelation(name, stored.width, name in owned)
-        self.saved = messages.state if isinstance(messages, StagedMessages) else None
         for copy in spec.plan.copies:
-            if copy.relation not in self.own:
-                self.relations[copy.name].load(spec.present(copy, share))
-            elif self.saved is None:
-                self.relations[copy.name].load(spec.start(copy, share))
-            else:
-                self.restore(copy, self.saved)
+            facts = spec.start if copy.relation in self.own else spec.present
+            self.relations[copy.name].load(facts(copy, share))
         self.empty_heads()
         binder = Binder(self.relations, self.dictionary, self.program.checked.source)
         self.variants = StratumVariants(self.program.strata[0], binder)
@@ -192,48 +182,18 @@ class ExchangingEvaluation(ExchangingTask):
                 heads.table.fill(0)
                 heads.used = 0
 
-    def restore(self, copy: Copy, saved: SavedState) -> None:
-        """Restores a copy from the state that was saved in the stage before."""
-        relation = self.relations[copy.name]
-        facts = read_words((saved.files[copy.name],), self.spec.width(copy))
-        if relation.is_annotated:
-            relation.adopt(facts)
-        else:
-            relation.load(facts.words)
-
-    def save(self, iteration: int, start: Mapping[str, int]) -> SavedState:
-        """Writes the copies, from which a task of the next stage goes on."""
-        files = {}
-        for copy in self.own_copies:
-            relation = self.relations[copy.name]
-            parts = [array[: relation.used] for array in (relation.rows, relation.level, relation.count)]
-            facts = FactWords(*parts) if relation.is_annotated else FactWords(parts[0])
-            files[copy.name] = write_words(self.spec.folder, "state", facts)
-        return SavedState(files, dict(start), iteration, self.watch.derivations)
-
     def run(self) -> Result:
         names = [copy.name for copy in self.own_copies]
         start = dict.fromkeys(names, 0)
         stop = {name: self.relations[name].used for name in names}
         iteration = 1
-        is_derived = self.saved is not None
-        if self.saved is not None and isinstance(self.messages, StagedMessages):
-            start, iteration = dict(self.saved.start), self.saved.iteration
-            self.watch.derivations = self.saved.derivations
-            self.messages.go_on()
         while True:
-            if not is_derived:
-                self.derive(iteration, start, stop)
-            is_derived = False
+            self.derive(iteration, start, stop)
             if not self.spec.agrees and self.spec.values.is_outgrown_by(self.dictionary):
                 self.messages.give_up()
                 return Result(self.share, fault=Fault.NEW_VALUES)
             self.agree()
-            try:
-                messages = self.exchange(self.outgoing())
-            except RoundEnded as ended:
-                ended.state = self.save(iteration, start)
-                raise
+            messages = self.exchange(self.outgoing())
             if not messages:
                 break
             start = stop

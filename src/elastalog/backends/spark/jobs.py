@@ -179,10 +179,7 @@ class StratumNews:
         if self._folder is None or now - self._looked < self.interval:
             return
         self._looked = now
-        self.reached(rounds_reached(self._folder))
-
-    def reached(self, rounds: int) -> None:
-        """Tells the round that tasks have reached, if that is new."""
+        rounds = rounds_reached(self._folder)
         if rounds > self._rounds:
             self._rounds = rounds
             self._watch.tell(self._stratum, rounds, 0)

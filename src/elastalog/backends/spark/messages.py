@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -82,10 +82,7 @@ class _Packed:
 
 
 class Messages:
-    """The rounds of one task. `folder` is that of the attempt, the same for all tasks. `remembers`: what the task gives
-    itself need not be read."""
-
-    remembers: ClassVar[bool] = True
+    """The rounds of one task. `folder` is that of the attempt, the same for all tasks."""
 
     def __init__(self, folder: str, share: int, shares: int) -> None:
         self.folder = folder
@@ -105,7 +102,7 @@ class Messages:
         self._write(packed, note)
         self.notes, messages = [], []
         for share in range(self.shares):
-            if share == self.share and self.remembers:
+            if share == self.share:
                 self.notes.append(note)
                 own = {name: _joined(p.part(share), p.part(self.shares)) for name, p in packed.items()}
             else:

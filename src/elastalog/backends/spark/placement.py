@@ -78,11 +78,11 @@ def choose(
     memory: int,
     functions: Functions,
     has_made_values: bool = False,
-    can_agree: bool = False,
+    why_apart: str | None = None,
 ) -> Placement:
     """Where a stratum is best evaluated; its relations and those it reads have these sizes. `has_made_values`: several
-    tasks have made new ones, and could not go on. `can_agree`: where tasks exchange, they may agree on the numbers of
-    these."""
+    tasks have made new ones, and could not go on. `why_apart`: why tasks cannot run at the same time, if they
+    cannot."""
     if annotation.support is Support.VECTORS:
         return Placement("driver", "the strategy keeps vectors of counts, which files of tasks do not hold")
     if stratum.aggregate is not None and stratum.aggregate.operator[0] == "@":
@@ -98,8 +98,7 @@ def choose(
         return Placement("driver", f"fewer than {least:,} input facts")
     plan = share_plan(stratum, program)
     if not plan.is_for_one:
-        is_hindered = has_made_values and not (can_agree and may_agree(stratum))
-        why = _why_whole(plan, annotation, has_made_values, is_hindered)
+        why = _why_whole(plan, annotation, has_made_values, why_apart)
         plan = plan if why is None else whole_plan(stratum, why)
     if plan.is_for_one:
         return Placement("tasks", f"one task: {plan.obstacle}", plan)
@@ -110,9 +109,8 @@ def choose(
     return Placement("exchanging tasks", f"{plan.obstacle}{agreed}", plan)
 
 
-def _why_whole(plan: SharePlan, annotation: Annotation, has_made_values: bool, is_hindered: bool) -> str | None:
-    """Why one task has to evaluate a stratum by the kernel, and several cannot by their plan; None if they can.
-    `is_hindered`: by values that tasks have made."""
+def _why_whole(plan: SharePlan, annotation: Annotation, has_made_values: bool, why_apart: str | None) -> str | None:
+    """Why one task has to evaluate a stratum by the kernel, and several cannot by their plan; None if they can."""
     if has_made_values and any(shows_numbers_of_texts(clause) for clause in plan.stratum.clauses):
         return "rules make texts that have no number yet, and look at their numbers"
     if plan.decomposes:
@@ -121,7 +119,9 @@ def _why_whole(plan: SharePlan, annotation: Annotation, has_made_values: bool, i
         return f"levels are global, and {plan.obstacle}"
     if annotation.support is not Support.LEVELS:
         return f"the strategy keeps other things than levels, and {plan.obstacle}"
-    return f"rules make values that have no number yet, and {plan.obstacle}" if is_hindered else None
+    if has_made_values and not may_agree(plan.stratum):
+        return f"rules make values that have no number yet, and {plan.obstacle}"
+    return None if why_apart is None else f"tasks cannot run at the same time ({why_apart}), and {plan.obstacle}"
 
 
 def spared(placement: Placement, stratum: LogicalStratum, part: float, shares: int) -> Placement:
@@ -272,15 +272,8 @@ _LOCAL = re.compile(r"local(?:\[(\*|[0-9]+)(?:,[^\]]*)?\])?")
 def shares_for(spark: SparkSession, are_together: bool) -> int:
     """The number of tasks for a stratum: as many as the session's parallelism, or as the user sets. Tasks that exchange
     must all have a slot at once, or Spark would wait for slots that never come."""
-    given = shares_asked_for(spark)
-    wanted = given or max(1, spark.sparkContext.defaultParallelism)
-    return min(wanted, slots(spark)) if are_together and not given else wanted
-
-
-def shares_asked_for(spark: SparkSession) -> int | None:
-    """The number of tasks that the user has set, if there is one."""
-    given = spark.conf.get(SHARES_SETTING, None)
-    return int(given) if given else None
+    wanted = int(spark.conf.get(SHARES_SETTING, None) or max(1, spark.sparkContext.defaultParallelism))
+    return min(wanted, slots(spark)) if are_together else wanted
 
 
 def slots(spark: SparkSession) -> int:
@@ -297,42 +290,18 @@ def slots(spark: SparkSession) -> int:
     return max(1, executors) * max(1, cores // int(settings.get("spark.task.cpus", "1") or 1))
 
 
+def why_apart(spark: SparkSession) -> str | None:
+    """Why tasks cannot run at the same time, by the settings of the session; None if they can."""
+    is_dynamic = (spark.conf.get("spark.dynamicAllocation.enabled", None) or "false").lower() == "true"
+    return "dynamic allocation does not go together with Spark's barrier mode" if is_dynamic else None
+
+
 EXCHANGE_SETTING = "spark.elastalog.exchange"
-Way = Literal["network", "files", "stages"]
-_WAYS: tuple[Way, ...] = ("network", "files", "stages")
 
 
-@dataclass(slots=True)
-class Ways:
-    """The way in which the tasks of a Spark session exchange; the log tells if that is one stage per round."""
-
-    spark: SparkSession
-    _found: Way | None = None
-
-    def way(self) -> Way:
-        if self._found is None:
-            self._found = self._chosen()
-        return self._found
-
-    def no_barrier(self, why: str) -> None:
-        """From now on tasks are not run at the same time, since they could not be."""
-        self._found = "stages"
-        log.info("tasks that exchange run one stage a round: %s", why)
-
-    def _chosen(self) -> Way:
-        wanted = self.spark.conf.get(EXCHANGE_SETTING, None) or "auto"
-        require_one_of(EXCHANGE_SETTING, wanted, ("auto", *_WAYS))
-        for way in _WAYS:
-            if wanted == way:
-                if way == "stages":
-                    self.no_barrier("as asked")
-                return way
-        if (self.spark.conf.get("spark.dynamicAllocation.enabled", None) or "false").lower() == "true":
-            self.no_barrier("dynamic allocation does not go together with Spark's barrier mode")
-            return "stages"
-        asked = shares_asked_for(self.spark)
-        if asked is not None and asked > slots(self.spark):
-            self.no_barrier(f"{asked} tasks are asked for, and there are {slots(self.spark)} slots")
-            return "stages"
-        is_one_machine = (self.spark.sparkContext.master or "").startswith("local")
-        return "files" if is_one_machine else "network"
+def uses_network(spark: SparkSession) -> bool:
+    """Whether tasks exchange over the network, or through files."""
+    wanted = spark.conf.get(EXCHANGE_SETTING, None) or "auto"
+    require_one_of(EXCHANGE_SETTING, wanted, ("auto", "network", "files"))
+    is_one_machine = (spark.sparkContext.master or "").startswith("local")
+    return wanted == "network" or (wanted == "auto" and not is_one_machine)

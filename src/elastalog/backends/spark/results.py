@@ -24,17 +24,6 @@ class FileWritten:
     heard: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SavedState:
-    """The state of a task between two stages: the facts of its copies, in order, of which those from `start` on are
-    new, the iteration that it is in, and what it has enumerated."""
-
-    files: Mapping[str, WordFile]
-    start: Mapping[str, int]
-    iteration: int
-    derivations: int
-
-
 class Fault(Enum):
     """Why a task could not finish."""
 
@@ -47,8 +36,7 @@ class Fault(Enum):
 class Result:
     """What the task of a share tells the driver. `is_complete`: no `.limitsize` has cut its evaluation short.
     `returned`: what the procedure of a strategy returned, pickled, if there was one. `made`: values that its files have
-    and the driver's dictionary may not. `fault`: why it could not finish; an exception would only be repeated. `given`:
-    the location of what it gives others, where rounds are stages; `state`: what it has saved then, if it does.
+    and the driver's dictionary may not. `fault`: why it could not finish; an exception would only be repeated.
 
     What its work took: seconds, and the most memory that its process has had; the rounds of an exchange, the seconds
     that it waited for others, the bytes that it gave them. Spark's accumulators count a task that is repeated twice."""
@@ -60,8 +48,6 @@ class Result:
     returned: bytes | None = None
     made: MadeValues | None = None
     fault: Fault | None = None
-    given: str | None = None
-    state: SavedState | None = None
     seconds: float = 0.0
     peak: int = 0
     rounds: int = 0

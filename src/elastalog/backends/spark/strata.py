@@ -19,16 +19,15 @@ from elastalog.backends.spark.consensus import with_numbers_of_driver
 from elastalog.backends.spark.exchange import evaluate_together
 from elastalog.backends.spark.exchange_update import update_together
 from elastalog.backends.spark.jobs import NoBarrier, StratumNews, run_tasks
-from elastalog.backends.spark.placement import Heavy, Ways, heavy_words, routings, shares_for
+from elastalog.backends.spark.placement import Heavy, heavy_words, routings, shares_for, uses_network, why_apart
 from elastalog.backends.spark.results import Fault, Outcome, Result, outcome_of
 from elastalog.backends.spark.routing import EVERYWHERE, Routing
 from elastalog.backends.spark.task import OVER_BUDGET, StratumSpec, evaluate_alone, update_share, write_share
-from elastalog.backends.spark.transports import Rounds
 from elastalog.backends.spark.values import TextFiles, Values, as_word, orders_texts, with_words
 from elastalog.backends.spark.word_files import FiledRelation, Pending, write_words
 from elastalog.backends.watch import BudgetExceeded, Watch
 from elastalog.folders.addresses import inside, is_address
-from elastalog.folders.files import files_at, remove
+from elastalog.folders.files import files_at
 from elastalog.planning.decompose import SharedClause, SharePlan
 from elastalog.planning.logical import LogicalProgram
 from elastalog.relations.facts import FactWords
@@ -52,8 +51,9 @@ _SECONDS_BETWEEN_LOOKS = 1.0
 
 
 class StratumJobs:
-    """Runs the jobs of a backend. `value_makers`: strata of which several tasks have made new values, and could not go
-    on; `is_hindered`: whether the last job failed for that reason alone."""
+    """Runs the jobs of a backend. `why_apart`: why tasks cannot run at the same time, if they cannot. `value_makers`:
+    strata of which several tasks have made new values, and could not go on. `is_hindered`: whether the last job failed
+    for one of these reasons alone."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class StratumJobs:
         annotation: Annotation,
     ) -> None:
         self.spark = spark
-        self._ways = Ways(spark)
+        self.why_apart = why_apart(spark)
         self.least_rows = int(
             spark.conf.get("spark.elastalog.leastRows", str(SETTINGS.spark_least_rows)) or SETTINGS.spark_least_rows
         )
@@ -108,15 +108,8 @@ class StratumJobs:
         """Which task owns which facts of a relation of the stratum; its files are shared so."""
         return self.routings(plan)[plan.owner(relation).name].of_owners
 
-    def can_agree(self, stratum: int) -> bool:
-        """Whether exchanging tasks may agree on the numbers of values that they are known to make. They cannot where
-        each round is a stage, in which they begin anew."""
-        return stratum in self.value_makers and self._ways.way() != "stages"
-
     def shares(self, plan: SharePlan) -> int:
-        if plan.is_for_one:
-            return 1
-        return shares_for(self.spark, are_together=not plan.decomposes and self._ways.way() != "stages")
+        return 1 if plan.is_for_one else shares_for(self.spark, are_together=not plan.decomposes)
 
     def heavy(self, plan: SharePlan, files: Mapping[str, FiledRelation]) -> Heavy:
         """The heavy words of what a stratum reads."""
@@ -196,6 +189,7 @@ class StratumJobs:
         return StratumSpec(
             self._program, _with_words(plan, self._dictionary), files, values, self.routings(plan), folder,
             self._annotation, deleted, inserted, is_rebuilt,
+            token=None if plan.decomposes or not uses_network(self.spark) else token_hex(16),
             agrees=not plan.decomposes and plan.stratum.number in self.value_makers,
         )  # fmt: skip
 
@@ -215,19 +209,24 @@ class StratumJobs:
             news.look()
 
         try:
-            found = self._results(spec, work, shares, look, news)
+            found = run_tasks(
+                self.spark, partial(work, spec), shares, self._watch,
+                are_together=not plan.decomposes, check=look, title=news.title,
+            )  # fmt: skip
             if not any(result.fault for result in found):
                 found = with_numbers_of_driver(spec, found, self._dictionary)
             outcome = outcome_of(found, {name: spec.owners(name) for name in plan.stratum.relations})
             if Fault.OVER_BUDGET in outcome.faults:
                 raise BudgetExceeded
+        except NoBarrier as error:
+            files_at(folder).remove_folder(folder)
+            self.why_apart, self.is_hindered = str(error), True
+            return None
         except BaseException:
             files_at(folder).remove_folder(folder)
             raise
         if outcome.faults:
-            self.is_hindered = outcome.faults == {Fault.NEW_VALUES} and not (
-                spec.agrees and self.can_agree(plan.stratum.number)
-            )
+            self.is_hindered = outcome.faults == {Fault.NEW_VALUES} and not spec.agrees
             if self.is_hindered:
                 self.value_makers.add(plan.stratum.number)
             files_at(folder).remove_folder(folder)
@@ -250,37 +249,6 @@ class StratumJobs:
         return StratumElsewhere(
             spec.plan.stratum.number, place, seconds, costs.waited, costs.rounds, outcome.derivations, sizes, costs.peak
         )
-
-    def _results(
-        self, spec: StratumSpec, work: Work, shares: tuple[int, ...], look: Callable[[], None], news: StratumNews
-    ) -> list[Result]:
-        """The results of the tasks, after all rounds."""
-
-        def run(given: StratumSpec, are_together: bool) -> list[Result]:
-            task = partial(work, given)
-            return run_tasks(
-                self.spark, task, shares, self._watch, are_together=are_together, check=look, title=news.title
-            )
-
-        if spec.plan.decomposes:
-            return run(spec, are_together=False)
-        way = self._ways.way()
-        if way != "stages":
-            token = token_hex(16) if way == "network" else None
-            try:
-                return run(replace(spec, token=token), are_together=True)
-            except NoBarrier as error:
-                self._ways.no_barrier(str(error))
-                if spec.agrees:
-                    return [Result(0, fault=Fault.NEW_VALUES)]
-        rounds = Rounds()
-        while True:
-            found = run(replace(spec, rounds=rounds), are_together=False)
-            if not all(result.given for result in found):
-                return found  # all have ended, or one has failed
-            before, rounds = rounds, rounds.followed_by(found)
-            remove(sorted(before.locations - rounds.locations))
-            news.reached(len(rounds.files))
 
 
 class _Budget:

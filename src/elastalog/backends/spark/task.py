@@ -29,7 +29,6 @@ from elastalog.backends.protocol import Matrix, Procedure, StateChanges
 from elastalog.backends.rows import are_in, merged
 from elastalog.backends.spark.results import Fault, FileWritten, Result
 from elastalog.backends.spark.routing import Routing
-from elastalog.backends.spark.transports import Rounds
 from elastalog.backends.spark.values import Values, shows_numbers_of_texts
 from elastalog.backends.spark.word_files import (
     FiledRelation,
@@ -60,9 +59,8 @@ class StratumSpec:
     """The work of all tasks of a stratum. `files`: those of every lower relation in the state under way, and of its own
     relations in the state before, of which only explicit facts count. `routings`: how every copy is shared. `folder`:
     where tasks write. `deleted` and `inserted`: the explicit facts that go and come. `is_rebuilt`: what is different
-    from the state before is wanted too. `rounds`: those that are over, where each is a stage; None where tasks
-    run together. `token`: by which they know each other over the network; None if they go through files. `agrees`:
-    tasks that exchange agree on the numbers of values that they make.
+    from the state before is wanted too. `token`: by which tasks that exchange know each other over the network; None if
+    they go through files. `agrees`: they agree on the numbers of values that they make.
 
     Of an update all `files` are in the state before it; those `below` are the changes of lower relations. What the
     `procedure` of a strategy returns is brought to the driver. `budget`: how many derivations are allowed."""
@@ -77,7 +75,6 @@ class StratumSpec:
     deleted: Mapping[str, WordFile] = field(default_factory=dict)
     inserted: Mapping[str, WordFile] = field(default_factory=dict)
     is_rebuilt: bool = False
-    rounds: Rounds | None = None
     token: str | None = None
     agrees: bool = False
     below: Mapping[str, tuple[WordFile, ...]] = field(default_factory=dict)

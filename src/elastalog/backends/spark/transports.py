@@ -1,16 +1,9 @@
-"""Other ways of the messages than files: the network, between machines, and stages of Spark, where tasks cannot all run
-at the same time, since Spark waits for slots that dynamic allocation, or a small cluster, does not give.
+"""Messages over the network, between machines: each task listens, and every two of them are linked by a socket.
 
-Network: each task listens, and every two of them are linked by a socket. Where a task listens, the others read from a
-file in the folder of their attempt. A task that connects shows the token of the job, which tasks get from the driver by
-Spark's own way, never through that folder; without it a connection is closed. If any two cannot be linked, since a port
-is closed between their machines, all tasks say so and go on through files.
-
-Stages: a stage is one round. Its tasks do what exchanging tasks do, over the same code: what they were given in rounds
-before they read from the files that the driver names, and where they would wait for this round they end. So a task that
-is repeated, or runs twice, does no harm: only files that a finished stage has named are read. An evaluation goes on
-from the state that its task has saved in the stage before; an update is gone through again from its beginning, since
-its rounds are few, and most of the time of a stage is not its tasks'.
+Where a task listens, the others read from a file in the folder of their attempt. A task that connects shows the token
+of the job, which tasks get from the driver by Spark's own way, never through that folder; without it a connection is
+closed. If any two cannot be linked, since a port is closed between their machines, all tasks say so and go on through
+files.
 """
 
 from __future__ import annotations
@@ -21,87 +14,16 @@ import socket
 import struct
 import threading
 import time
-import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from elastalog.backends.spark.messages import Message, Messages, Outgoing, TaskFailed, round_name, tell, told
-from elastalog.backends.spark.results import Result, SavedState
 from elastalog.folders.addresses import inside
 from elastalog.folders.files import files_at, put
 from elastalog.folders.local import ReadInto
-
-
-@dataclass(frozen=True, slots=True)
-class Rounds:
-    """The rounds that are over: the file of every share for each, none for rounds that the saved states contain
-    already. `states`: what the tasks of the last stage have saved, by share; None if they save nothing."""
-
-    files: tuple[tuple[str, ...], ...] = ()
-    states: tuple[SavedState | None, ...] = ()
-
-    def followed_by(self, results: Iterable[Result]) -> Rounds:
-        """These rounds and that of one more stage."""
-        ordered = sorted(results, key=lambda result: result.share)
-        is_saved = all(result.state is not None for result in ordered)
-        earlier: tuple[tuple[str, ...], ...] = ((),) * len(self.files) if is_saved else self.files
-        return Rounds((*earlier, tuple(r.given for r in ordered if r.given)), tuple(r.state for r in ordered))
-
-    @property
-    def locations(self) -> set[str]:
-        """All files that the next stage may read."""
-        saved = {file.path for state in self.states if state is not None for file in state.files.values()}
-        return saved.union(*self.files)
-
-
-class RoundEnded(Exception):
-    """The task has written what it gives in this round, to `location`. `state`: what it has saved."""
-
-    def __init__(self, location: str) -> None:
-        super().__init__(location)
-        self.location = location
-        self.state: SavedState | None = None
-
-
-class StagedMessages(Messages):
-    """The rounds of one task within a stage. It knows nothing of earlier stages but what they have written."""
-
-    remembers = False
-
-    def __init__(self, folder: str, share: int, shares: int, rounds: Rounds) -> None:
-        super().__init__(folder, share, shares)
-        self.rounds = rounds
-
-    @property
-    def state(self) -> SavedState | None:
-        """What this task has saved in the stage before."""
-        return self.rounds.states[self.share] if self.rounds.states else None
-
-    def go_on(self) -> None:
-        """The task goes on from a state that contains all rounds but the last."""
-        self._round = len(self.rounds.files) - 1
-
-    def _write(self, packed: Any, note: Any) -> None:
-        if self._round > len(self.rounds.files):
-            location = inside(self.folder, f"round-{uuid.uuid4().hex}")
-            put(location, *self._content(packed, note, range(self.shares + 1)))
-            raise RoundEnded(location)
-
-    def _given_by(self, sender: int) -> dict[str, np.ndarray]:
-        location = self.rounds.files[self._round - 1][sender]
-        with files_at(location).opened(location) as read_into:
-            return self._read(read_into, range(self.shares + 1))
-
-    def _forget(self) -> None:
-        """The driver removes what no stage reads any more."""
-
-    def give_up(self) -> None:
-        """The driver hears of it, and starts no other stage."""
-
 
 _LENGTH = struct.Struct("<Q")
 _SHARE = struct.Struct("<I")
