@@ -6,6 +6,7 @@ by piece, and between pieces time, memory and the proportion to the size of the 
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import reprlib
@@ -81,7 +82,7 @@ def read_bounded(path: Path, is_gzip: bool) -> bytes:
     with path.open("rb") as file:
         found = path.stat()
         if is_gzip:
-            return _gathered(_unpacked(_pieces(file)), (str(path), found.st_size))
+            return _gathered(_unpacked(file), (str(path), found.st_size))
         if not stat.S_ISREG(found.st_mode):
             return _gathered(_pieces(file))
         allowance().require(found.st_size)
@@ -125,8 +126,9 @@ def is_json_text(place: object) -> bool:
 
 
 def unpacked(data: bytes, file: str) -> bytes:
-    """What gzip has packed. Raises EOFError or zlib.error when it is not whole, LimitReached when it is too much."""
-    return _gathered(_unpacked(iter([data])), (file, len(data)))
+    """What gzip has packed. Raises OSError, EOFError or zlib.error when it is not whole, LimitReached when it is too
+    much."""
+    return _gathered(_unpacked(io.BytesIO(data)), (file, len(data)))
 
 
 def read_stream(stream: BinaryIO) -> bytes:
@@ -154,24 +156,7 @@ def _pieces(file: BinaryIO, size: int = PIECE) -> Iterator[bytes]:
         yield piece
 
 
-def _unpacked(packed: Iterator[bytes]) -> Iterator[bytes]:
-    """The content of gzip members one after the other; zeros may follow the last one."""
-    inflate = zlib.decompressobj(wbits=31)
-    is_begun = False
-    for given in packed:
-        piece = given
-        while piece:
-            if inflate.eof:
-                piece = piece.lstrip(b"\0")
-                if not piece:
-                    break
-                inflate = zlib.decompressobj(wbits=31)
-            is_begun = True
-            out = inflate.decompress(piece, PIECE)
-            piece = inflate.unused_data if inflate.eof else inflate.unconsumed_tail
-            if out:
-                yield out
-            elif not inflate.eof and not piece:
-                break
-    if is_begun and not inflate.eof:
-        raise EOFError("compressed file ended before the end-of-stream marker was reached")
+def _unpacked(packed: BinaryIO) -> Iterator[bytes]:
+    from gzip import GzipFile  # most files are not packed
+
+    return _pieces(GzipFile(fileobj=packed))  # type: ignore[arg-type]
