@@ -8,7 +8,7 @@ from click.testing import CliRunner
 import elastalog
 from elastalog.cli.service import serve, workbench
 from elastalog.web.auth import Guard
-from elastalog.web.pages.demo import first_facts, open_demo, updates
+from elastalog.web.pages.demo import open_demo, updates
 from elastalog.web.settings import Role, Settings
 
 
@@ -119,11 +119,11 @@ def test_a_request_with_an_empty_token_is_nobody(monkeypatch):
 
 
 def test_the_demonstration_ends_with_two_secrets_exposed_by_two_of_twelve_changes(tmp_path):
-    assert len(first_facts()["calls"]) == 92
     with open_demo(tmp_path / "store") as session:
+        assert len(session["calls"]) == 92
         assert not session["exposed"]
-        for source, inserted, deleted in updates():
-            session.apply(inserted, deleted, source=source)
+        for source, diff in updates(session):
+            session.apply(diff.inserted, diff.deleted, source=source)
         assert sorted(session["exposed"]) == [("help.front", "diary"), ("help.front", "vault")]
         found = session.suggest(unwanted=["exposed(_, _)"])
         assert [str(element) for element in found.elements] == ['+calls("mail.archive", "vault")', '-guarded("keeper")']

@@ -181,8 +181,7 @@ class LogEntry:
         written = {"timestamp" if name == "time" else name: value for name, value in written.items()}
         strata = tuple(StratumEntry(**{**s, "relations": tuple(s["relations"])}) for s in written["strata"])
         rules = {side: tuple(written.get(side, ())) for side in ("removed_rules", "added_rules")}
-        batch, digest = _apart(written["batch"], written.get("digest"))
-        return LogEntry(**{**written, "strata": strata, **rules, "batch": batch, "digest": digest})
+        return LogEntry(**{**written, "strata": strata, **rules})
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,8 +203,7 @@ class BatchNote:
         """From a payload; None if it is that of an epoch. Raises ValueError when it is damaged."""
         if payload[4 : 4 + len(_NOTE_BEGINS)] != _NOTE_BEGINS:
             return None
-        source, batch, *digest = json.loads(payload[4:])[_NOTED]
-        return BatchNote(source, *_apart(batch, *digest))
+        return BatchNote(*json.loads(payload[4:])[_NOTED])
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,17 +279,10 @@ def impact_of(changes: Mapping[str, StateChanges], is_hidden: Mapping[str, bool]
 
 COMPARED = 1000
 """Batches of a source of which a digest is kept."""
-_KEYED = re.compile(r"key (.+) ([0-9a-f]{32})", re.ASCII | re.DOTALL)
 _PART = re.compile(r"(0|[1-9][0-9]{0,17}) ((?:step|file) .+)", re.ASCII | re.DOTALL)
 _LAST_NUMBER = re.compile(r"(.*?)([0-9]{1,18})([^0-9]*)", re.ASCII | re.DOTALL)
 
 _Ranges = list[list[int]]
-
-
-def _apart(batch: Any, digest: str | None = None) -> tuple[Any, str | None]:
-    """A batch and its digest, which some stores have as one text."""
-    found = _KEYED.fullmatch(batch) if isinstance(batch, str) and digest is None else None
-    return (batch, digest) if found is None else (found[1], found[2])
 
 
 @dataclass(slots=True)

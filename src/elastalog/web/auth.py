@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hmac
 import time
+from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -30,20 +31,7 @@ _WEEK: Final = 7 * 24 * 3600
 
 
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'"
-_SIGN_IN: Final = """\
-<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>Sign in · Elastalog</title>
-<meta name="viewport" content="width=device-width"><style>
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 30em; margin: 12vh auto; padding: 0 1em }
-html { color-scheme: light dark }
-input, button { font: inherit; padding: .4em .6em } input { width: 100%; box-sizing: border-box; margin: .3em 0 .8em }
-</style></head><body><main><h1>Elastalog</h1>{wrong}
-<form method="get"><label for="token">Token</label>
-<input id="token" name="token" type="password" required autofocus autocomplete="off">
-<button type="submit">Sign in</button></form>
-<p>The service printed a token when it started; otherwise ask whoever runs it. The browser keeps it as a cookie for a
-week.</p><p>API documentation: <a href="/api/docs">/api/docs</a> (no token needed).</p></main></body></html>
-"""
+_SIGN_IN: Final = Path(__file__).with_name("sign_in.html")
 
 
 class Guard:
@@ -113,7 +101,8 @@ class Guard:
             return problem((told,))
         is_wrong = b"token=" in scope["query_string"]
         wrong = '<p role="alert"><b>This token is not known here.</b></p>' if is_wrong else ""
-        return HTMLResponse(_SIGN_IN.replace("{wrong}", wrong), 401, headers={"Content-Security-Policy": _POLICY})
+        shown = _SIGN_IN.read_text().replace("{wrong}", wrong)
+        return HTMLResponse(shown, 401, headers={"Content-Security-Policy": _POLICY})
 
 
 def role_of(connection: HTTPConnection) -> Role:

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import pytest
 
-from elastalog.web.pages.demo import PROGRAM
+from elastalog.web.pages.demo import SCENARIO
 
 # The steps share a server and a browser, and some go on from where others ended: one process runs them all.
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("pages")]
@@ -38,10 +38,11 @@ def action(page: Any, name: str) -> Any:
 
 def replace_text(page: Any, old: str, new: str) -> None:
     """Puts the program with one part replaced into the editor, as if it was typed."""
-    assert old in PROGRAM
+    program = (SCENARIO / "services.dl").read_text()
+    assert old in program
     page.click(".cm-content")
     page.keyboard.press("Control+a")
-    page.keyboard.insert_text(PROGRAM.replace(old, new))
+    page.keyboard.insert_text(program.replace(old, new))
 
 
 def test_the_token_becomes_a_cookie_and_leaves_the_address(windows):

@@ -26,7 +26,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from elastalog.diagnostics.diagnostic import ElastalogError, InternalError
 from elastalog.web.auth import role_of
 from elastalog.web.pages import engine, fact, facts, program, repair, timeline, update
-from elastalog.web.pages.markup import BRAND, Address, empty, faults_html, html, icon
+from elastalog.web.pages.markup import Address, empty, faults_html, html, icon
 from elastalog.web.pages.window import Bench, Window, box, button, raw, written
 from elastalog.web.problems import of_unknown
 from elastalog.web.settings import Role
@@ -62,7 +62,7 @@ def build(window: Window, is_dark: bool | None) -> None:
     dark = ui.dark_mode(is_dark)
     with box("wb-frame"):
         with box("wb-rail", tag="aside"):
-            raw(f'<a class="wb-brand" href="/facts" aria-label="Elastalog">{BRAND}<b>Elastalog</b></a>')
+            raw(f'<a class="wb-brand" href="/facts" aria-label="Elastalog">{icon("brand")}<b>Elastalog</b></a>')
             navigation = raw("", "wb-nav", tag="nav")
             with box("wb-rail-foot"):
                 button("", lambda: _turn(dark), "quiet", "icon", label="light or dark", picture=icon("moon")).props(
