@@ -96,11 +96,32 @@ class Settings:
     """Attempts to find the groups that a rule needs before all are explored."""
     most_idle_groups: int = 1_000
     """Groups that are kept although no rule needs them any more."""
+
+    # Repairs
     few_debugged_facts: int = 2_048
     """Facts of a relation up to which a repair collects all of their derivations."""
     epochs_of_candidates: int = 20
     """For how many epochs a deleted fact remains a candidate that repairs may insert; others are candidates if
     named."""
+    facts_examined: int = 200
+    """The most absent facts to ask why not of, and facts of one pattern or one update to take as candidates."""
+    derivations_examined: int = 40
+    """Failing derivations of each of these that are looked at, the nearest first."""
+    leaves_examined: int = 1_000
+    """Derivations around a fact that is in the way, to find the explicit facts it rests on."""
+    rounds_of_why_not: int = 3
+    """How many times it is asked why not where all candidates so far are inserted: each goes a step further."""
+    rows_compared: int = 10_000
+    """Rows of a relation that show what is usual in it; of a longer one, any text is taken for usual."""
+    likeliest_candidates: int = 8
+    """Candidates that are tried before all of them: with others rules may not terminate."""
+    repairs_compared: int = 10
+    """Repairs of one size whose side effects are compared."""
+    search_seconds: float = 2.0
+    """The least time for a search among candidates that the user did not give, for comparing side effects, and for each
+    state in which it is asked why not."""
+    search_trials: int = 10
+    """Such a search may take this many times as long as those states took."""
 
     # Threads
     share_loading_from: int = 8_000

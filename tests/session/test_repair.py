@@ -21,6 +21,7 @@ from elastalog import ElastalogError
 from elastalog.session import candidates
 from elastalog.settings import SETTINGS
 from tests.commands import run
+from tests.forcing import forced
 from tests.refusals import refused
 
 PROGRAM = """
@@ -375,6 +376,45 @@ def test_that_a_less_likely_repair_has_fewer_side_effects_is_said(monkeypatch: p
         assert not any(fact.relation == "role_of" for fact in found.insert)
         assert found.side_effects.least == 0
         assert "repairs of this size; another has none)" in str(found)
+
+
+BOUNDS = {
+    "epochs_of_candidates": (0,), "facts_examined": (0, 1, 3), "derivations_examined": (1,), "leaves_examined": (0, 1),
+    "rounds_of_why_not": (0, 1), "rows_compared": (0, 1), "likeliest_candidates": (0, 1), "repairs_compared": (0, 1),
+    "search_seconds": (0.0,), "search_trials": (0,),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in BOUNDS.items() for value in values])
+def test_a_search_with_tight_bounds_claims_no_more_than_it_knows(name: str, value: float) -> None:
+    for program, facts, fault in (
+        (GUARDED, {"edge": [(1, 2), (2, 3), (4, 5), (5, 6)], "closed": [(5,)]}, "path(1, 6)"),
+        (GUARDED, {"edge": [(1, 2), (4, 5)], "closed": [(5,)]}, "path(4, 5)"),
+        (ACCESS, {}, 'may("bob", "read", "payroll")'),
+        (ACTING, ACTORS, 'may("eve", "delete")'),
+    ):
+        with elastalog.open(program, facts) as db:
+            usual = db.suggest(missing=[fault], over="facts")
+            found, told = None, ""
+            with forced(**{name: value}):
+                try:
+                    found = db.suggest(missing=[fault], over="facts")
+                except ElastalogError as none:
+                    told = str(none)
+            assert found is not None or (("E0712" in told or "E1006" in told) and "candidates" in told)
+            if found is None:
+                continue
+            assert found.verified
+            assert len(found.elements) == len(usual.elements) or not found.minimum
+            found.apply()
+            assert db.query(fault)
+
+
+def test_a_change_that_costs_less_than_the_one_found_may_exist() -> None:
+    with guarded() as db:
+        found = db.suggest(missing=["path(4, 5)"], weights={"closed(5)": 3}, rejected=["edge(_, _)"])
+        assert ([*map(str, found.elements)], found.minimum, found.bound) == (["+closed(5)"], False, 1)
+        assert found.why_not_proven == "only candidates that why-not finds were tried"
 
 
 MEMBERS = """

@@ -16,6 +16,7 @@ from elastalog.analysis.program import Aggregation, Apply, Atom, Base, Constant,
 from elastalog.analysis.stratify import needed_for
 from elastalog.debugging.answers import Element
 from elastalog.debugging.debugger import TIME_LIMIT
+from elastalog.debugging.problem import LEAST_SECONDS
 from elastalog.debugging.questions import facts_in, signed
 from elastalog.debugging.sandbox import NoState, Sandbox, words_by_relation
 from elastalog.diagnostics import quota
@@ -40,25 +41,6 @@ if TYPE_CHECKING:
 
 FACT_SIZE = 500
 """Approximate memory of a fault in a search, in bytes."""
-MOST_QUESTIONS = 200
-"""The most absent facts to examine."""
-NEAREST = 40
-"""Failing derivations to examine for each."""
-MOST_LEAVES = 1_000
-"""Derivations to examine of a fact that is in the way."""
-ENOUGH_ROWS = 10_000
-"""Facts of a relation after which its values are considered known."""
-MOST_ROUNDS = 3
-"""States with insertions in which it is asked why not."""
-FIRST = 8
-"""Candidates that are tried before all of them: the likeliest come first, and with others rules may not terminate. Also
-the side effects that are listed."""
-A_MOMENT = 2.0
-"""The least time, in seconds, for a search among candidates that nobody gave, and for finding side effects and repairs
-with fewer of them."""
-TRIALS_ALLOWED, SECONDS_A_TRIAL = 10, 0.5
-"""A search among candidates that nobody gave may take this many times as long as the trials before it, or as so many
-seconds where there were none."""
 MISSING = "missing facts are given in a list"
 _ADVICE = "give facts in a list, those to delete as `-edge(1, 2)`; or rows by relation"
 
@@ -97,33 +79,35 @@ def deleted_lately(missing: Sequence[Fact], now: Materialisation, past: Past) ->
     found: dict[Element, None] = {}
     for update in reversed(past.updates(since, now.epoch)):
         for name in needed & update.deleted.keys():
-            words = np.asarray(update.deleted[name])[:MOST_QUESTIONS]
+            words = np.asarray(update.deleted[name])[: SETTINGS.facts_examined]
             gone = Relation.of(now.schema(name), now.dictionary, words[~now.backend.is_explicit(name, words)])
             found.update({Element("+", Fact(name, values)): None for values in gone})
-    return list(islice(found, MOST_QUESTIONS))
+    return list(islice(found, SETTINGS.facts_examined))
 
 
 @dataclass(frozen=True, slots=True)
-class Ours:
-    """The candidates for missing facts where the user gives none. `related`: to the missing facts, by why-not.
-    `left_open`: the atoms that lack a fact with values to be chosen, each with an example. `seconds`: the time that a
-    search among them may take unless the user says otherwise."""
+class Candidates:
+    """The candidates for missing facts where the user gives none. `related`: to the missing facts, by why-not, the
+    likeliest first. `lately`: what recent epochs deleted. `left_open`: the atoms that lack a fact with values to be
+    chosen, each with an example. `seconds`: the time that a search may take unless the user says otherwise."""
 
     related: list[Element]
+    lately: list[Element]
     left_open: list[tuple[str, Fact]]
     seconds: float
 
 
-def our_candidates(
-    missing: Sequence[Fact], now: Materialisation, answerers: Answerers, likely: Likely, lately: Sequence[Element]
-) -> Ours:
+def candidates_for(
+    missing: Sequence[Fact], now: Materialisation, answerers: Answerers, likely: Likely, past: Past
+) -> Candidates:
     """Asks why not, in the present state; then in states where all that was found is inserted, and at last also all
-    that was deleted `lately`: only there rules lack further facts, or negate them."""
+    that was deleted lately: only there rules lack further facts, or negate them."""
+    lately = deleted_lately(missing, now, past)
     first, left_open = candidates_by_why_not(missing, now, answerers.explanations)
     found, offered = dict.fromkeys(first), _facts_of(lately)
-    sandbox = Sandbox(now.epochs, (), seconds_a_trial=A_MOMENT)
+    sandbox = Sandbox(now.epochs, (), seconds_a_trial=SETTINGS.search_seconds)
     # Of merged relations, only what is evaluated anew can be explained.
-    rounds: list[dict[Fact, None]] = [] if now.backend.program.merged else [*[{}] * MOST_ROUNDS, offered]
+    rounds = [] if now.backend.program.merged else [*[dict[Fact, None]()] * SETTINGS.rounds_of_why_not, offered]
     before: dict[Fact, None] = {}
     for others in rounds:
         inserted = others | _facts_of(one for one in found if one.sign == "+")
@@ -139,11 +123,11 @@ def our_candidates(
             continue
         found.update({one: None for one in there if one.sign == "+" or one.fact not in inserted})
         left_open = open_there or left_open
-    again = [element for element in lately if element in found][: FIRST // 2]
+    again = [element for element in lately if element in found][: SETTINGS.likeliest_candidates // 2]
     usual = {fact for fact in _facts_of(found) if likely.is_one(fact)}
     rest = sorted(found, key=lambda one: one.sign == "+" and one.fact not in usual)
-    seconds = TRIALS_ALLOWED * (sandbox.seconds.trials or SECONDS_A_TRIAL)
-    return Ours(list(dict.fromkeys([*again, *rest])), left_open, min(max(A_MOMENT, seconds), TIME_LIMIT))
+    seconds = max(SETTINGS.search_seconds, SETTINGS.search_trials * (sandbox.seconds.trials or LEAST_SECONDS))
+    return Candidates(list(dict.fromkeys([*again, *rest])), lately, left_open, min(seconds, TIME_LIMIT))
 
 
 def _facts_of(elements: Iterable[Element]) -> dict[Fact, None]:
@@ -161,22 +145,23 @@ def candidates_by_why_not(
     asked: set[Fact | Pattern] = set()
     facts, patterns, program = deque(missing), deque[Pattern](), now.program.checked
     derived, reading = {rule.head.relation for rule in program.rules}, Reading(now.backend, now.dictionary)
-    while (facts or patterns) and len(asked) < MOST_QUESTIONS:
+    while (facts or patterns) and len(asked) < SETTINGS.facts_examined:
         one = facts.popleft() if facts else patterns.popleft()
         if one in asked:
             continue
         asked.add(one)
         if isinstance(one, Pattern):
-            absence: Absence = known.pattern(one, "", NEAREST, None, None)
+            absence: Absence = known.pattern(one, "", SETTINGS.derivations_examined, None, None)
         elif reading.is_present(one.relation, one.values):
-            found.update({Element("+", leaf): None for leaf in known.leaves(one, MOST_LEAVES) if leaf in offered})
+            leaves = known.leaves(one, SETTINGS.leaves_examined)
+            found.update({Element("+", leaf): None for leaf in leaves if leaf in offered})
             continue
         else:
             if program.is_given(one.relation):  # a fact that only rules derive is not mended by asserting it
                 found[Element("+", one)] = None
             if one.relation not in derived:
                 continue
-            absence = known.absence(one, NEAREST)
+            absence = known.absence(one, SETTINGS.derivations_examined)
         if not left_open and absence.instantiations:
             left_open += _left_open(absence.instantiations[0], program)
         for kind, other in _in_the_way(absence, now):
@@ -187,7 +172,7 @@ def candidates_by_why_not(
                 facts.append(other)
             elif other not in asked:
                 asked.add(other)
-                found.update({Element("-", leaf): None for leaf in known.leaves(other, MOST_LEAVES)})
+                found.update({Element("-", leaf): None for leaf in known.leaves(other, SETTINGS.leaves_examined)})
         if offered:
             literals = (literal for each in absence.instantiations for literal in each.literals)
             facts += [one.fact for one in literals if one.fact and (one.kind, one.status) == ("atom", "holds")]
@@ -209,7 +194,7 @@ class Likely:
     def _columns_of(self, name: str) -> list[tuple[Value, ...]]:
         known = self._columns.get(name)
         if known is None:
-            rows = islice(self._relation(name), ENOUGH_ROWS)
+            rows = islice(self._relation(name), SETTINGS.rows_compared)
             known = self._columns[name] = list(zip(*rows, strict=True))
         return known
 
@@ -219,7 +204,7 @@ class Likely:
         if len(numbers) == len(column):
             return isinstance(value, int | float) and 2 * min(*numbers, 0) <= value <= 2 * max(*numbers, 0)
         texts = {known for known in column if isinstance(known, str)}
-        if len(column) == ENOUGH_ROWS or not texts or value in texts:
+        if len(column) == SETTINGS.rows_compared or not texts or value in texts:
             return True
         others = (other for name in self._names for other in self._columns_of(name))
         return any(value in other and not texts.isdisjoint(other) for other in others)
@@ -239,12 +224,12 @@ def _in_the_way(absence: Absence, now: Materialisation) -> Iterator[tuple[str, F
                 yield literal.kind, instantiation.pattern(written)
             elif literal.kind == "negation":
                 pattern = parse_pattern(literal.text.removeprefix("!"), now.program.checked)
-                for fact in islice(fitting(pattern, now), MOST_QUESTIONS):
+                for fact in islice(fitting(pattern, now), SETTINGS.facts_examined):
                     yield literal.kind, fact
             else:
                 ranged |= literal.kind in ("constraint", "aggregate", "head")
         for atom in _ranged_over(instantiation.rule) if ranged else ():
-            for fact in islice(fitting(instantiation.pattern(atom), now), NEAREST):
+            for fact in islice(fitting(instantiation.pattern(atom), now), SETTINGS.derivations_examined):
                 yield "aggregate", fact
 
 
@@ -277,24 +262,26 @@ def _ranged_over(rule: Rule) -> Iterator[Atom]:
 # --- patterns --------------------------------------------------------------------------------------------------------
 
 
-def patterns_in(written: Any, now: Materialisation) -> list[Pattern]:
-    """The patterns among facts given by the user."""
-    found = [parse_pattern(one, now.program.checked) for one in named(written) or () if isinstance(one, str)]
-    return [one for one in found if not one.is_fact]
-
-
-def refuse_patterns(missing: Any, now: Materialisation) -> None:
-    """Raises ElastalogError if a missing fact is given as a pattern, which leaves open which fact is meant."""
+def faults_named(unwanted: Any, missing: Any, now: Materialisation) -> tuple[Any, list[Pattern]]:
+    """The unwanted facts, each pattern such as `path(1, _)` replaced by the facts that match it, and these patterns.
+    Raises ElastalogError if nothing does, or if a missing fact is a pattern, which leaves open which fact is meant."""
+    program, found, patterns = now.program.checked, list[Any](), list[Pattern]()
     for one in named(missing) or ():
         if isinstance(one, str):
-            require_fact(one, now.program.checked)
-
-
-def faults_named(unwanted: Any, missing: Any, now: Materialisation) -> Any:
-    """The unwanted facts, each pattern replaced by the facts that match it."""
+            require_fact(one, program)
     warn_of_named(facts_in("unwanted facts are given in a list", unwanted), now)
     warn_of_named(facts_in(MISSING, missing), now)
-    return _as_facts(unwanted, now)
+    each = named(unwanted)
+    for one in each or ():
+        pattern = parse_selection(one, program) if isinstance(one, str) else None
+        if pattern is None or pattern.is_fact:
+            found.append(one)
+            continue
+        if not (facts := list(fitting(pattern, now))):
+            raise error("E1001.pattern", pattern=one, epoch=now.epoch)
+        found += facts
+        patterns.append(pattern)
+    return unwanted if each is None else found, patterns
 
 
 def warn_of_named(written: Iterable[Any], now: Materialisation) -> None:
@@ -314,25 +301,6 @@ def named(written: Any) -> Iterable[Any] | None:
         return [written]
     is_several = isinstance(written, tuple) and all(isinstance(one, str) for one in written)
     return written if is_several or isinstance(written, list | set) else None
-
-
-def _as_facts(written: Any, now: Materialisation) -> Any:
-    """Facts given by the user, one or several, each pattern such as `path(1, _)` replaced by the facts that match
-    it."""
-    each = named(written)
-    if each is None:
-        return written
-    found: list[Any] = []
-    for one in each:
-        pattern = parse_selection(one, now.program.checked) if isinstance(one, str) else None
-        if pattern is None or pattern.is_fact:
-            found.append(one)
-        elif facts := list(fitting(pattern, now)):
-            warn_of_terms(pattern.terms, now.dictionary)
-            found.extend(facts)
-        else:
-            raise error("E1001.pattern", pattern=one, epoch=now.epoch)
-    return found
 
 
 def fitting(pattern: Pattern, now: Materialisation) -> Iterator[Fact]:

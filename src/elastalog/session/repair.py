@@ -8,8 +8,7 @@ import time
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
-from itertools import islice, pairwise
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from elastalog.analysis.listing import show_value
@@ -22,23 +21,18 @@ from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached, error
 from elastalog.program import shown_rule
 from elastalog.provenance.fact import Fact
 from elastalog.session.candidates import (
-    A_MOMENT,
-    FIRST,
     MISSING,
-    MOST_QUESTIONS,
+    Candidates,
     Likely,
-    Ours,
-    deleted_lately,
+    candidates_for,
     faults_named,
     given_candidates,
     named,
-    our_candidates,
-    patterns_in,
-    refuse_patterns,
     warn_of_named,
 )
 from elastalog.session.pending import PendingUpdate
 from elastalog.session.questions import is_mentioned
+from elastalog.settings import SETTINGS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -59,11 +53,26 @@ if TYPE_CHECKING:
 
     Log: TypeAlias = Callable[[], tuple[LogEntry, ...]]
 
-MOST_COMPARED = 10
-"""Repairs of one size whose side effects are compared."""
 PREFERRED = 1 - 1e-3
 """The weight of candidates offered by the user, so that among equally small repairs those with most of them are
 preferred."""
+SHOWN = 8
+"""Side effects that are listed."""
+
+
+class Clock:
+    """Seconds that something may take from now on."""
+
+    def __init__(self, allowed: float) -> None:
+        self.allowed, self._begun = allowed, time.monotonic()
+
+    @property
+    def spent(self) -> float:
+        return time.monotonic() - self._begun
+
+    @property
+    def left(self) -> float:
+        return max(self.allowed - self.spent, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,21 +87,19 @@ class RepairSearch:
     history: History
     over: str | None
     given: Any
-    known: dict[tuple[Fact, ...], Ours] = field(default_factory=dict)
+    known: dict[tuple[Fact, ...], Candidates] = field(default_factory=dict)
 
     def suggest(self, asked: Inquiry) -> Suggestion:
         """A smallest repair; of several, the one with the fewest side effects that is found in time."""
         require_number("time_limit", asked.time_limit, 0)
-        refuse_patterns(asked.missing, self.now)
-        patterns = patterns_in(asked.unwanted, self.now)
-        asked = replace(asked, unwanted=faults_named(asked.unwanted, asked.missing, self.now))
+        unwanted, patterns = faults_named(asked.unwanted, asked.missing, self.now)
+        asked = replace(asked, unwanted=unwanted)
         weighed = asked.weights if isinstance(asked.weights, Mapping) else ()
         warn_of_named((*(named(asked.rejected) or ()), *weighed), self.now)
-        begun = time.monotonic()
+        clock = _clock(asked)
         found = self._leaving_nothing(asked, patterns)
-        spent = time.monotonic() - begun
-        left = min(max(A_MOMENT, spent), _seconds(asked) - spent)
-        return self._with_replaced(self._with_fewest_side_effects(found, asked, patterns, left))
+        comparing = Clock(min(max(SETTINGS.search_seconds, clock.spent), clock.left))
+        return self._with_replaced(self._with_fewest_side_effects(found, asked, patterns, comparing))
 
     def _with_replaced(self, found: Suggestion) -> Suggestion:
         """Where a rule is to go, those that its epoch removed are told too: often it stood for one of them."""
@@ -103,12 +110,11 @@ class RepairSearch:
         return replace(found, replaced=tuple(rule for rule in gone if rule not in found.rules_to_add))
 
     def _with_fewest_side_effects(
-        self, found: Suggestion, asked: Inquiry, patterns: Sequence[Pattern], seconds: float
+        self, found: Suggestion, asked: Inquiry, patterns: Sequence[Pattern], clock: Clock
     ) -> Suggestion:
         """Compares repairs of the same size: first one with the most candidates that the user offered or that were
         deleted lately, then others that avoid an element of those found. Ties are decided in favour of such
         candidates."""
-        end = time.monotonic() + seconds
         is_over_facts, is_ours = found.over == "facts", self.given is None
         offered = {one.fact for one in self._offered(found.missing)} if is_over_facts else set()
 
@@ -125,19 +131,16 @@ class RepairSearch:
                 else (strange, len(new) if offered else 0, one.side_effects.number, others)
             )
 
-        best, rejected, pending = found, list(asked.rejected), deque(found.elements)
+        best, rejected = found, list(asked.rejected)
         compared, least = {frozenset(found.elements)}, math.inf
-        is_first = bool(offered) and not asked.weights
-        while (is_first or pending) and len(compared) < MOST_COMPARED and any(drawbacks(best) or ()):
-            left = end - time.monotonic()
-            if left <= 0:
-                break
-            if is_first:
-                wanted, is_first = replace(asked, weights=dict.fromkeys(offered, PREFERRED)), False
-            else:
-                wanted = replace(asked, rejected=[*rejected, pending.popleft()])
+        preferring = None if asked.weights or not offered else replace(asked, weights=dict.fromkeys(offered, PREFERRED))
+        avoided: deque[Element | None] = deque([*[None] * bool(preferring), *found.elements])
+        while avoided and len(compared) < SETTINGS.repairs_compared and any(drawbacks(best) or ()) and clock.left:
+            element = avoided.popleft()
+            wanted = preferring if element is None else replace(asked, rejected=[*rejected, element])
+            assert wanted is not None
             try:
-                other = self._leaving_nothing(replace(wanted, time_limit=left, on_progress=None), patterns)
+                other = self._leaving_nothing(replace(wanted, time_limit=clock.left, on_progress=None), patterns)
             except ElastalogError:
                 self.now.watch.check()  # raises if it is a limit of the user
                 continue
@@ -145,7 +148,7 @@ class RepairSearch:
                 continue
             rejected = list(wanted.rejected)
             compared.add(frozenset(other.elements))
-            pending += [element for element in other.elements if element not in pending]
+            avoided += [element for element in other.elements if element not in avoided]
             best = min(best, other, key=lambda one: drawbacks(one) or (math.inf,))
             if other.side_effects is not None:
                 least = min(least, other.side_effects.number)
@@ -166,8 +169,7 @@ class RepairSearch:
         verified."""
         now = self.now
         absent: list[Fact] = []
-        begun = time.monotonic()
-        end = begun + _seconds(asked)
+        clock = _clock(asked)
         while True:
             found = self._smallest(replace(asked, absent=absent))
             if found.epochs[1] != now.epoch:
@@ -175,7 +177,7 @@ class RepairSearch:
             update = PendingUpdate(self.updates)
             fill_undoing(update, found, now.epoch, self.history.log)
             try:
-                with now.within(None if patterns else max(A_MOMENT, time.monotonic() - begun), None):
+                with now.within(None if patterns else max(SETTINGS.search_seconds, clock.spent), None):
                     changes = self.updates.preview(update)
             except LimitReached:
                 now.watch.check()  # raises if it is a limit of the user
@@ -188,7 +190,7 @@ class RepairSearch:
             ]
             if not came:
                 return replace(found, side_effects=self._side_effects(found, changes))
-            if time.monotonic() > end:
+            if not clock.left:
                 told = "other facts come to fit the pattern"
                 return replace(found, verified=False, minimum=False, why_not_proven=told)
             for fact in came:
@@ -213,34 +215,33 @@ class RepairSearch:
         missing = [now.fact(fact) for fact in facts_in(MISSING, asked.missing)]
         for fact in missing:
             now.encode(fact.relation, [fact.values])  # so that it has words
-        wanted, offered = replace(asked, missing=missing), self._offered(missing)
+        asked = replace(asked, missing=missing)
         if self.given is not None or not missing:
-            return self._among(offered, wanted)
-        ours = self._ours(missing)
-        if wanted.time_limit is None:
-            wanted = replace(wanted, time_limit=ours.seconds)
-        end = time.monotonic() + _seconds(wanted)
-        attempts = [ours.related, list(dict.fromkeys([*ours.related, *offered]))]
-        if not asked.weights:
-            attempts = [ours.related[:FIRST], *attempts]
-        attempts = [one for one, after in pairwise(attempts) if len(one) < len(after)] + attempts[-1:]
-        found: Suggestion | None = None
-        for candidates in attempts:
-            if found is not None and (len(found.elements) == 1 or len(candidates) > len(ours.related)):
+            return self._among(self._offered(missing), asked)
+        ours, found = self._ours(missing), None
+        clock = Clock(ours.seconds if asked.time_limit is None else asked.time_limit)
+        # The likeliest first, then all that are related, at last those, too, that were only deleted lately. Each search
+        # has a quarter of the time, the last one what is left.
+        every, related = list(dict.fromkeys([*ours.related, *ours.lately])), len(ours.related)
+        likeliest = related if asked.weights else min(SETTINGS.likeliest_candidates, related)
+        for number in (searches := sorted({likeliest, related, len(every)})):
+            if found is not None and (len(found.elements) == 1 or number > related):
                 break
-            part = _seconds(wanted) / 4 if candidates is not attempts[-1] else max(end - time.monotonic(), 0)
+            is_last = number == searches[-1]
             try:
-                other = self._among(candidates, replace(wanted, time_limit=part))
+                part = clock.left if is_last else clock.allowed / 4
+                other = self._among(every[:number], replace(asked, time_limit=part))
             except ElastalogError as failed:
-                if isinstance(failed, LimitReached) or (found is None and candidates is attempts[-1]):
+                if isinstance(failed, LimitReached) or (found is None and is_last):
                     raise
                 continue
             if found is None or len(other.elements) < len(found.elements):
                 found = other
         assert found is not None
-        if found.minimum and len(found.elements) > 1:
+        least = min([1.0, *(asked.weights or {}).values()])  # of a change that is not a candidate
+        if found.minimum and found.bound > least:
             told = "only candidates that why-not finds were tried"
-            return replace(found, minimum=False, bound=1.0, why_not_proven=told)
+            return replace(found, minimum=False, bound=least, why_not_proven=told)
         return found
 
     def _among(self, candidates: Sequence[Element], asked: Inquiry) -> Suggestion:
@@ -254,17 +255,20 @@ class RepairSearch:
 
     def _offered(self, missing: Sequence[Fact]) -> list[Element]:
         """The changes that the user offers for missing facts, otherwise those that revert recent deletions."""
-        lately = partial(deleted_lately, missing, self.now, self.history.past)
         if self.given is None:
-            return lately() if missing else []
-        return given_candidates(self.given, self.now, lambda: [*lately(), *self._ours(missing).related])
+            return self._ours(missing).lately if missing else []
 
-    def _ours(self, missing: Sequence[Fact]) -> Ours:
+        def known() -> list[Element]:
+            ours = self._ours(missing)
+            return [*ours.lately, *ours.related]
+
+        return given_candidates(self.given, self.now, known)
+
+    def _ours(self, missing: Sequence[Fact]) -> Candidates:
         """The changes that may bring about missing facts."""
         key = tuple(missing)
         if key not in self.known:
-            lately = deleted_lately(missing, self.now, self.history.past)
-            self.known[key] = our_candidates(missing, self.now, self.answerers, self.likely, lately)
+            self.known[key] = candidates_for(missing, self.now, self.answerers, self.likely, self.history.past)
         return self.known[key]
 
     def _none_does(
@@ -323,9 +327,9 @@ class RepairSearch:
                 if others and (name in output or not output):
                     numbers[sign] += others
                     named = (fact for fact in (Fact(name, tuple(values)) for values in facts) if fact not in meant)
-                    some = sorted(islice(named, MOST_QUESTIONS), key=lambda fact: sort_key(fact.values))
-                    first += [Element(sign, fact) for fact in some[:FIRST]]
-        return SideEffects(numbers["+"], numbers["-"], tuple(first[:FIRST]), bool(output))
+                    some = sorted(islice(named, SETTINGS.facts_examined), key=lambda fact: sort_key(fact.values))
+                    first += [Element(sign, fact) for fact in some[:SHOWN]]
+        return SideEffects(numbers["+"], numbers["-"], tuple(first[:SHOWN]), bool(output))
 
 
 def _is_as_small(other: Suggestion, found: Suggestion, is_weighed: bool) -> bool:
@@ -334,8 +338,8 @@ def _is_as_small(other: Suggestion, found: Suggestion, is_weighed: bool) -> bool
     return len(other.elements) <= len(found.elements)
 
 
-def _seconds(asked: Inquiry) -> float:
-    return TIME_LIMIT if asked.time_limit is None else asked.time_limit
+def _clock(asked: Inquiry) -> Clock:
+    return Clock(TIME_LIMIT if asked.time_limit is None else asked.time_limit)
 
 
 def _words(now: Materialisation, fact: Fact) -> np.ndarray:

@@ -275,7 +275,7 @@ class Session(Renamed):
         from elastalog.session.candidates import faults_named
 
         with self._materialisation.asking(unwanted, missing):
-            unwanted = faults_named(unwanted, missing, self._materialisation)
+            unwanted, _ = faults_named(unwanted, missing, self._materialisation)
             asked = Inquiry(unwanted, missing, time_limit=time_limit, on_progress=on_progress, epochs=epochs)
             return self._answerers.debugger.localise(asked)
 
