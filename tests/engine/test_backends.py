@@ -10,6 +10,7 @@ import pytest
 from elastalog.backends.annotation import Annotation, Support
 from elastalog.backends.engines import backend_maker
 from elastalog.backends.kernel.backend import KernelBackend
+from elastalog.backends.kernel.store import snapshot
 from elastalog.backends.protocol import Backend, Capabilities
 from elastalog.evaluation.changes import Update
 from elastalog.evaluation.epochs import Epochs
@@ -48,7 +49,7 @@ class DeviceBackend:
         device = KernelBackend(self.kernel.program, self._dictionary, annotation=self._annotation)
         for name in stratum.reads:
             device.states.restore(name, states.before(name), [states.changed_in(name)])
-        device.load({name: self.kernel.explicit_facts(name) for name in stratum.relations})
+        device.load({name: self.kernel.updates.explicit_facts(name) for name in stratum.relations})
         self.evaluated.append(stratum.relations)
         return device, device.bootstrap(stratum)
 
@@ -61,8 +62,9 @@ class DeviceBackend:
     def rebuild(self, stratum: LogicalStratum) -> int:
         device, derivations = self._evaluated(stratum)
         for name in stratum.relations:
-            self.kernel.adopt(name, device.states.of(name))
-        self.kernel.forget(stratum)
+            before = self.kernel.held.relations[name]
+            self.kernel.receive(name, snapshot.changes_between(before, device.states.of(name)))
+        self.kernel.updates.forget(stratum)
         return derivations
 
 

@@ -24,7 +24,6 @@ from elastalog.backends.protocol import Capabilities, ClauseDerivations, Procedu
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.quota import lifted
 from elastalog.planning.logical import Clause, LogicalProgram, LogicalStratum
-from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
 
 if TYPE_CHECKING:
@@ -37,9 +36,9 @@ class KernelBackend:
     """See `backends.protocol.Backend`.
 
     Another backend may hold a kernel. It may evaluate a stratum itself and hand over the facts with their levels and
-    counts, by `states.restore`, or by `adopt` in an update; `evict` relations that it keeps elsewhere, if it says how
+    counts, by `states.restore`; `evict` relations that it keeps elsewhere (then among those `evicted`), if it says how
     to `fetch` one; tell the kernel what it has found to change in one (`receive`); and ask how the update under way
-    stands (`is_changed`, `is_replaced`, `moved`, `states.before`, `states.changed_in`)."""
+    stands (`updates.transaction`, `states.before`, `states.changed_in`)."""
 
     def __init__(
         self,
@@ -59,6 +58,7 @@ class KernelBackend:
         self.held = held = KernelFacts(program, annotation, None if fetch is None else self._fetched, crew)
         # As they are there: every decision asks.
         self.contains, self.size, self.facts, self.select = held.contains, held.size, held.facts, held.select
+        self.evicted, self.evict = held.evicted, held.evict
         self.evaluation = KernelEvaluation(held, program, dictionary, crew, self.watch, place)
         self.bootstrap = self.evaluation.bootstrap
         self.capabilities = Capabilities(
@@ -158,15 +158,6 @@ class KernelBackend:
 
     # --- for a backend that holds this one -------------------------------------------------------------------------
 
-    @property
-    def evicted(self) -> set[str]:
-        """The relations that are elsewhere."""
-        return self.held.evicted
-
-    def evict(self, relation: str) -> None:
-        """The relation is elsewhere, from now on; it is fetched when it is looked at."""
-        self.held.evict(relation)
-
     def fetch(self, stratum: LogicalStratum) -> None:
         """The relations that concern a stratum are here, from now on."""
         for name in (*stratum.relations, *stratum.reads):
@@ -186,33 +177,3 @@ class KernelBackend:
     def receive(self, relation: str, changes: StateChanges) -> None:
         """Makes changes of a relation that were found elsewhere a part of the update under way."""
         self.updates.receive(self.held.relations[relation], changes)
-
-    def explicit_facts(self, relation: str) -> Matrix:
-        """The explicit facts of a relation after the update under way, which has not reached it yet: what its stratum
-        is evaluated anew from."""
-        return self.updates.explicit_facts(relation)
-
-    def adopt(self, relation: str, facts: FactWords) -> None:
-        """A relation was evaluated anew elsewhere, in the update under way: all its facts, with level and count."""
-        self.receive(relation, snapshot.changes_between(self.held.relations[relation], facts))
-
-    def is_changed(self, relation: str) -> bool:
-        """Whether strata above must hear of what the update under way has changed in a relation here."""
-        return relation in self.updates.transaction.changed
-
-    def is_replaced(self, relation: str) -> bool:
-        """Whether the update under way has evaluated a relation anew here."""
-        return relation in self.updates.transaction.replaced
-
-    def moved(self) -> set[str]:
-        """The relations whose state here the update under way may have changed."""
-        touched = {relation.name for relation in self.held.homes.touched()}
-        return touched.union(self.updates.transaction.replaced)
-
-    def cut_short(self) -> None:
-        """A `.limitsize` has cut an evaluation elsewhere short."""
-        self.evaluation.is_complete = False
-
-    def forget(self, stratum: LogicalStratum) -> None:
-        """The stratum was evaluated elsewhere: what was made for its last evaluation here is of no use."""
-        self.updates.forget(stratum)

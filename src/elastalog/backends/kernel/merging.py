@@ -26,9 +26,9 @@ from typing import Any
 import numpy as np
 
 from elastalog.backends.kernel.bootstrap.merging import Merging
-from elastalog.backends.kernel.execution.aggregates import rows_by_key, rows_of_keys
+from elastalog.backends.kernel.execution.aggregates import rows_of_keys
 from elastalog.backends.kernel.execution.bound_variant import Binder
-from elastalog.backends.kernel.execution.classes import MEMBER, Equivalence, Members, rows_of_classes
+from elastalog.backends.kernel.execution.classes import MEMBER, Equivalence, Members, known_members, rows_of_classes
 from elastalog.backends.kernel.execution.level_views import BEFORE, LEVELS, NOW, Phase
 from elastalog.backends.kernel.machine.enumeration import Enumerator, Setting, Sink
 from elastalog.backends.kernel.machine.run import Workspace
@@ -183,8 +183,8 @@ class MergingLevels:
 
     def are_outside(self, name: str, pairs: Matrix) -> Matrix:
         """Which members of pairs are in classes that have not been forgotten."""
-        members, is_member, _ = self._members(name, pairs)
-        is_outside: Vector = is_member & ~self.mergings[name].knows(members.words)
+        members, rows = known_members(self._classes[name], pairs)
+        is_outside: Vector = (rows >= 0) & ~self.mergings[name].knows(members.words)
         found: Matrix = is_outside[members.places(pairs)]
         return found
 
@@ -195,26 +195,13 @@ class MergingLevels:
             is_equivalence = name in self._classes
             return ~self.mergings[name].are_joined(facts) if is_equivalence else np.ones(len(facts), np.bool_)
         if name in self._classes:
-            return ~self._are_forgotten(name, facts[:, 0])
+            members, rows = known_members(self._classes[name], facts[:, 0])
+            is_forgotten: Vector = (rows >= 0) & (self._classes[name].level[rows] >= REFERENCE)
+            return ~is_forgotten[members.places(facts[:, 0])]
         relation = self._relations[name]
         rows = relation.find(facts)
         are_news: Vector = (rows < 0) | (relation.level[rows] < REFERENCE)
         return are_news
-
-    def _are_forgotten(self, name: str, members: Vector) -> Vector:
-        """Which of some members are of classes that are forgotten."""
-        known, is_forgotten, rows = self._members(name, members)
-        is_forgotten[is_forgotten] = self._classes[name].level[rows] >= REFERENCE
-        found: Vector = is_forgotten[known.places(members)]
-        return found
-
-    def _members(self, name: str, words: Matrix) -> tuple[Members, Vector, Vector]:
-        """Some words, each once; which are members of a class; and the rows of these."""
-        members = Members(words)
-        places, rows = rows_by_key(self._classes[name], MEMBER, members.words.reshape(-1, 1))
-        is_member = np.zeros(len(members), np.bool_)
-        is_member[places] = True
-        return members, is_member, rows
 
 
 _MOST = 1 << 20

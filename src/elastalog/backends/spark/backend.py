@@ -181,7 +181,7 @@ class SparkBackend:
         if found is not None:
             for name in stratum.relations:
                 self.relations.only_in(name, found.written[name].states)
-            self.kernel.forget(stratum)
+            self.kernel.updates.forget(stratum)
             return found.derivations
         self.kernel.fetch(stratum)  # explicit facts may be in files only
         for name in stratum.relations:
@@ -199,7 +199,7 @@ class SparkBackend:
             found = self._jobs.evaluate(plan, files, explicit or ({}, {}), is_rebuilt=explicit is not None)
             if found is not None:
                 if not found.is_complete:
-                    self.kernel.cut_short()
+                    self.kernel.evaluation.is_complete = False
                 return found
             placement = self._after_failure(stratum)
         self._place(stratum, placement)
@@ -306,7 +306,7 @@ class SparkBackend:
                 for name in stratum.relations:
                     written = found.written[name]
                     self._take(name, Pending(FiledRelation(written.states), written.changes, written.heard))
-                self.kernel.forget(stratum)
+                self.kernel.updates.forget(stratum)
                 return found.derivations
         self.kernel.fetch(stratum)
         return self.kernel.rebuild(stratum)
@@ -349,8 +349,8 @@ class SparkChanges:
     def reached(self, stratum: LogicalStratum) -> Reach | None:
         kernel = self._kernel
         reach = kernel.changes.reached(stratum)
-        pending = self._relations.files.pending
-        heard = sum(pending[n].number for n in stratum.reads if n in pending and not kernel.is_changed(n))
+        pending, changed = self._relations.files.pending, kernel.updates.transaction.changed
+        heard = sum(pending[n].number for n in stratum.reads if n in pending and n not in changed)
         if not heard:
             return reach
         if reach is None:

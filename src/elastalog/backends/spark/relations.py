@@ -125,9 +125,9 @@ class SparkRelations:
 
     def pending(self, name: str) -> Pending | None:
         """The files of what the update under way has changed in a relation; None if it has changed nothing."""
-        pending, kernel = self.files.pending.get(name), self._kernel
-        if pending is None and (kernel.is_changed(name) or kernel.is_replaced(name)):
-            changes = kernel.states.changed_in(name)
+        pending, done = self.files.pending.get(name), self._kernel.updates.transaction
+        if pending is None and (name in done.changed or name in done.replaced):
+            changes = self._kernel.states.changed_in(name)
             before = self.before(name)
             file = write_changes(self.folder, name, changes, self.annotation)
             heard = int(changes.are_heard(self.annotation.is_global).sum())
@@ -165,13 +165,15 @@ class SparkRelations:
         return {
             name: pending.read(self._width(name))
             for name, pending in self.files.pending.items()
-            if name in kernel.evicted or (not self.annotation.is_kept and not kernel.is_replaced(name))
+            if name in kernel.evicted
+            or (not self.annotation.is_kept and name not in kernel.updates.transaction.replaced)
         }
 
     def commit(self) -> None:
         """Ends the update in memory and in files."""
         files, kernel = self.files, self._kernel
-        moved = kernel.moved()
+        touched = {relation.name for relation in kernel.held.homes.touched()}
+        moved = touched.union(kernel.updates.transaction.replaced)
         worn = {n for n, p in files.pending.items() if n in moved and p.after.routing is None and p.after.is_worn}
         kernel.commit()
         # Of what the driver holds, files can be written again when they are needed.
@@ -180,7 +182,8 @@ class SparkRelations:
     def rollback(self) -> None:
         """Ends the update in memory and in files: everything is as it was."""
         files, kernel = self.files, self._kernel
-        fetched = [] if self.annotation.is_kept else [n for n in files.pending if not kernel.is_replaced(n)]
+        replaced = kernel.updates.transaction.replaced
+        fetched = [] if self.annotation.is_kept else [n for n in files.pending if n not in replaced]
         kernel.rollback()
         files.rollback()
         for name in fetched:

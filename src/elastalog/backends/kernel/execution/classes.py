@@ -227,7 +227,7 @@ def _divide(pairs: KernelRelation, classes: KernelRelation, gone: Matrix) -> Non
     seeds, named = classes.rows[rows].T.copy()
     alone = seeds[~are_joined(pairs, seeds)]
     names, class_of = np.unique(named, return_inverse=True)
-    parts = parts_of(pairs, classes, seeds, class_of.astype(np.int32), pairs.present // SETTINGS.separation_share)
+    parts = parts_of(pairs, classes, rows, class_of.astype(np.int32), pairs.present // SETTINGS.separation_share)
     if parts is None:
         renamed = _united_anew(pairs, classes, names, alone)
     else:
@@ -287,12 +287,9 @@ def _least_members(pairs: Matrix, others: Vector) -> Callable[[Vector], Vector]:
 
 def _join(classes: KernelRelation, came: Matrix) -> None:
     """Joins the classes of pairs that came: the largest of them gives its representative to all."""
-    ends = Members(came)
-    places, rows = rows_by_key(classes, MEMBER, ends.words.reshape(-1, 1))
-    named = ends.words.copy()  # one that is in no class is one by itself
-    named[places] = classes.rows[rows, 1]
-    is_new = np.ones(len(named), np.bool_)
-    is_new[places] = False
+    ends, rows = known_members(classes, came)
+    is_new = rows < 0
+    named = np.where(is_new, ends.words, classes.rows[rows, 1])  # one that is in no class is one by itself
     names = Members(named)
     of_end = names.places(named)
     root = names.united(names.words[of_end[ends.places(came)]])
@@ -354,6 +351,15 @@ def _chosen(relation: KernelRelation, are_chosen: Vector) -> Matrix:
     return pairs.reshape(-1, 2)
 
 
+def known_members(classes: KernelRelation, words: Matrix) -> tuple[Members, Vector]:
+    """Some words, each once, and of each the row of its class, -1 where it is a member of none."""
+    members = Members(words)
+    places, rows = rows_by_key(classes, MEMBER, members.words.reshape(-1, 1))
+    row_of = np.full(len(members), -1, np.int32)
+    row_of[places] = rows
+    return members, row_of
+
+
 def rows_of_classes(classes: KernelRelation, words: Vector) -> Vector:
     """The rows of the classes that some words are members of."""
     named = classes.rows[rows_of_keys(classes, MEMBER, Members(words).words.reshape(-1, 1))][:, 1]
@@ -392,15 +398,10 @@ class Equivalence:
 
     def contains(self, words: Matrix) -> Vector:
         """Which of some pairs are present."""
-        members = Members(words).words
-        known = self.classes.rows[rows_of_keys(self.classes, MEMBER, members.reshape(-1, 1))]
-        if not len(known):
-            return np.zeros(len(words), np.bool_)
-        known = known[np.argsort(known[:, 0])]
-        places = np.minimum(np.searchsorted(known[:, 0], words), len(known) - 1)
-        is_known = (known[places, 0] == words).all(axis=1)
-        represented = known[places, 1]
-        is_there: Vector = is_known & (represented[:, 0] == represented[:, 1])
+        members, row_of = known_members(self.classes, words)
+        rows = row_of[members.places(words)]
+        represented = self.classes.rows[rows, 1]
+        is_there: Vector = (rows >= 0).all(axis=1) & (represented[:, 0] == represented[:, 1])
         return is_there
 
     def select(self, columns: tuple[int, ...], key: Vector) -> FactWords:

@@ -12,23 +12,11 @@ from ctypes import Structure, addressof
 
 import numpy as np
 
-from elastalog.backends.kernel.compile.signatures import (
-    INT,
-    MATRIX,
-    ONE,
-    WORDS,
-    inlined,
-    int64,
-    operator,
-    record,
-    record_at,
-    uint32,
-    uint64,
-)
+from elastalog.backends.kernel.compile.signatures import INT, MATRIX, WORDS, inlined, int64, operator, record, record_at
 from elastalog.backends.kernel.execution.level_views import state_of
 from elastalog.backends.kernel.store.annotations import UNTOUCHED, facts_of, rows_of
 from elastalog.backends.kernel.store.memory import Matrix, Vector, index_descriptor_at, relation_descriptor_at
-from elastalog.backends.kernel.store.postings import DIRECT, LENGTH, find_key, find_keys, hash_key, postings_of, row_at
+from elastalog.backends.kernel.store.postings import LENGTH, find_keys, find_slot_of, postings_of, row_at
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.late import dataclass
 from elastalog.settings import SETTINGS
@@ -61,19 +49,6 @@ OWNER, FOLLOWING, SEEN = range(3)
 
 
 @inlined
-def _slot_of(word, index):
-    """Where an index of one column has the rows of a word, -1 if it has none."""
-    slot = int64(word)
-    if index.kind == DIRECT:
-        if word < 0 or word >= index.slots.shape[0]:
-            return int64(-1)
-    else:
-        key = uint64(uint32(word)) + ONE
-        slot = int64(find_key(key, hash_key(key) >> uint64(index.shift), index.keys))
-    return slot if index.slots[slot, LENGTH] > 0 else int64(-1)
-
-
-@inlined
 def _length(index, slot):
     """How many rows a slot has; 0 if there is no slot."""
     return int64(index.slots[slot, LENGTH]) if slot >= 0 else int64(0)
@@ -96,8 +71,8 @@ def _top(searches, search):
 
 @operator(INT, INT, WORDS, MATRIX, WORDS, MATRIX, INT)
 def separate(address, seeds, searches, active, known, most):
-    """Searches from each of the seeds, of which each class, `active` says how many, has some. Returns how many members
-    were seen, or -1 once there would be more than `most`."""
+    """Searches from each of the seeds, rows of classes, of which each class, `active` says how many, has some. Returns
+    how many members were seen, or -1 once there would be more than `most`."""
     division = _division_at(address, 0)
     facts = facts_of(relation_descriptor_at(division.pairs, 0))
     left = postings_of(index_descriptor_at(division.left, 0))
@@ -107,7 +82,7 @@ def separate(address, seeds, searches, active, known, most):
     number = int64(0)
     for search in range(seeds.shape[0]):
         searches[search, PARENT] = search
-        place = row_at(by_member, _slot_of(seeds[search], by_member), 0)
+        place = row_at(by_member, find_slot_of(members, seeds[search], by_member.columns, by_member, members), 0)
         _enter(known, number, place, search)
         searches[search, FIRST] = place
         searches[search, LAST] = place
@@ -123,9 +98,8 @@ def separate(address, seeds, searches, active, known, most):
             while active[group] > 1 and searches[search, FIRST] >= 0:
                 is_left = True
                 place = int64(searches[search, FIRST])
-                word = members[place, 0]
-                one = _slot_of(word, left)
-                other = _slot_of(word, right)
+                one = find_slot_of(members, place, by_member.columns, left, facts.rows)
+                other = find_slot_of(members, place, by_member.columns, right, facts.rows)
                 pairs = _length(left, one) + _length(right, other)
                 if searches[search, WORK] + pairs > budget:
                     break
@@ -138,11 +112,12 @@ def separate(address, seeds, searches, active, known, most):
                 for side in range(2):
                     slot = one if side == 0 else other
                     index = left if side == 0 else right
+                    others = right.columns if side == 0 else left.columns
                     for i in range(_length(index, slot)):
                         row = row_at(index, slot, i)
                         if state_of(facts, row) & UNTOUCHED != UNTOUCHED:
                             continue  # it has gone, or has just come
-                        next_place = row_at(by_member, _slot_of(facts.rows[row, 1 - side], by_member), 0)
+                        next_place = row_at(by_member, find_slot_of(facts.rows, row, others, by_member, members), 0)
                         if known[next_place, OWNER] == 0:
                             _enter(known, number, next_place, search)
                             number += 1
@@ -186,9 +161,9 @@ class Parts:
 def parts_of(
     pairs: KernelRelation, classes: KernelRelation, seeds: Vector, class_of: Vector, most: int
 ) -> Parts | None:
-    """The parts into which classes fall, as far as they must be known, seen from some members of each: parts are
-    numbered as these are, and `class_of` numbers the classes. Only pairs that were there and still are join them. None
-    if more than `most` members, or a few, would have to be looked at."""
+    """The parts into which classes fall, as far as they must be known, seen from some members of each, whose rows are
+    `seeds`: parts are numbered as these are, and `class_of` numbers the classes. Only pairs that were there and still
+    are join them. None if more than `most` members, or a few, would have to be looked at."""
     left, right, members = pairs.index((0,)), pairs.index((1,)), classes.index((0,))
     searches = np.zeros((len(seeds), SEARCH_WIDTH), np.int32)
     searches[:, CLASS] = class_of

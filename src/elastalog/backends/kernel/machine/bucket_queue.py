@@ -11,7 +11,7 @@ from __future__ import annotations
 from elastalog.backends.kernel.compile.signatures import int64, matrix_at, np_int32, piece, words_at
 from elastalog.backends.kernel.execution.level_views import LEVELS
 from elastalog.backends.kernel.machine.layout import DONE, NO_LEVELS, NO_NODES, facts_of, home_of, node_at, relation_at
-from elastalog.backends.kernel.store.set_table import add_row, find_row
+from elastalog.backends.kernel.store.set_table import add_row, find_row, keep_row
 from elastalog.jit.operators import view
 
 
@@ -108,41 +108,20 @@ def put_off(machine, block, start, stop, level, relation, width):
     kept = start
     for i in range(start, stop):
         if is_earlier(block, i, level):
-            if kept != i:
-                for c in range(block.shape[1]):
-                    block[kept, c] = block[i, c]
-            kept += 1
+            kept = keep_row(block, kept, i)
         else:
-            number = _new_node(machine)
+            number = int64(machine.free_node)
+            if machine.free_nodes > 0:
+                machine.free_node = node_at(machine.nodes, number).next
+                machine.free_nodes -= 1
+            else:
+                number = machine.nodes_used
+                machine.nodes_used += 1
             for c in range(width):
                 words[number, c] = block[i, c]
             file_node(machine, relation, number, int64(block[i, block.shape[1] - LEVELS]) + 1)
     machine.kept = kept - start
     return DONE
-
-
-@piece
-def _new_node(machine):
-    """A node that is free again, or one that was never used."""
-    if machine.free_nodes > 0:
-        number = machine.free_node
-        machine.free_node = node_at(machine.nodes, number).next
-        machine.free_nodes -= 1
-    else:
-        number = machine.nodes_used
-        machine.nodes_used += 1
-    return number
-
-
-@piece
-def _free(machine, number):
-    """Gives back a node; returns the one that came after it."""
-    node = node_at(machine.nodes, number)
-    following = int64(node.next)
-    node.next = machine.free_node
-    machine.free_node = number
-    machine.free_nodes += 1
-    return following
 
 
 @piece
@@ -169,7 +148,12 @@ def insert_due(machine, level):
             home.used += 1
         elif row >= relation.delta_end:
             facts.count[row] += 1
-        number = _free(machine, number)
+        node = node_at(machine.nodes, number)
+        following = int64(node.next)
+        node.next = machine.free_node  # from now on the node is free
+        machine.free_node = number
+        machine.free_nodes += 1
+        number = following
     waiting[level] = -1
     take_lowest(machine)
     return True

@@ -42,6 +42,7 @@ from elastalog.backends.kernel.machine.rounds import has_delta
 from elastalog.backends.kernel.store.annotations import LOSS_LIST, entry_of
 from elastalog.backends.kernel.store.memory import index_descriptor_at
 from elastalog.backends.kernel.store.postings import LENGTH, PLACE, SLOT_WIDTH
+from elastalog.backends.kernel.store.set_table import keep_row
 
 _FIRST_HEADS = 16
 """Heads that are looked for at first; then as many again, up to a block."""
@@ -163,10 +164,7 @@ def keep_sought(machine, block, used, width):
     for i in range(used):
         bit = _bit(block, i, width)
         if (bits[bit >> _WORD] >> (bit & _IN_WORD)) & ONE:
-            if kept != i:
-                for c in range(block.shape[1]):
-                    block[kept, c] = block[i, c]
-            kept += 1
+            kept = keep_row(block, kept, i)
     return kept
 
 

@@ -30,6 +30,7 @@ from elastalog.backends.kernel.machine.layout import (
     variant_at,
 )
 from elastalog.backends.kernel.store.postings import LENGTH, append_rows, find_slot_of, postings_of
+from elastalog.backends.kernel.store.set_table import keep_row
 from elastalog.relations.limits import LEAST_NARROW, WIDE
 
 
@@ -215,7 +216,6 @@ def _act(machine, block, used, begin, end):
     """Runs simple actions on the first rows of a block; returns how many rows are left. -1 and less if a number is not
     its own word: then -1 - the rows that are left, on which all actions are to be run in Python, though some have
     been."""
-    width = block.shape[1]
     for number in range(begin, end):
         action = action_at(machine.actions, number)
         kind = action.kind
@@ -246,10 +246,7 @@ def _act(machine, block, used, begin, end):
                 else:
                     holds = word >= other
                 if holds:
-                    if kept != i:
-                        for c in range(width):
-                            block[kept, c] = block[i, c]
-                    kept += 1
+                    kept = keep_row(block, kept, i)
             used = kept
     return used
 

@@ -25,6 +25,7 @@ from elastalog.backends.kernel.sets.set_plan import SetPlan
 from elastalog.backends.kernel.store.annotations import ROW, facts_of
 from elastalog.backends.kernel.store.memory import Matrix, Vector, relation_descriptor_at
 from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.kernel.store.set_table import keep_row
 from elastalog.backends.watch import Watch
 from elastalog.late import dataclass
 from elastalog.planning.logical import Clause
@@ -135,10 +136,7 @@ def keep_seen(address, block, used, word, view):
     kept = 0
     for i in range(used):
         if is_seen(view, facts, int64(block[i, word])):
-            if kept < i:
-                for c in range(block.shape[1]):
-                    block[kept, c] = block[i, c]
-            kept += 1
+            kept = keep_row(block, kept, i)
     return kept
 
 

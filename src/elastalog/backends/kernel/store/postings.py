@@ -143,15 +143,6 @@ def row_at(index, slot, number):
 
 
 @inlined
-def find_key(key, home, keys):
-    """The slot of an exact key, looked for from its home on, or the empty one that it would take."""
-    mask = uint64(keys.shape[0] - 1)
-    while keys[home] != key and keys[home] != NONE:
-        home = (home + ONE) & mask
-    return home
-
-
-@inlined
 def find_home(block, i, key, value, home, index, rows):
     """The slot of the words in columns `key` of a row of a block, whose key is `value`, or the empty one that they
     would take: hashes are verified."""

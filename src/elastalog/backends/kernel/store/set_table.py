@@ -235,14 +235,20 @@ def match(address, other, start, stop, found):
         i += size
 
 
+@inlined
+def keep_row(block, kept, i):
+    """Moves a row of a block behind those that are kept so far; returns how many they are now."""
+    if kept < i:
+        for c in range(block.shape[1]):
+            block[kept, c] = block[i, c]
+    return kept + 1
+
+
 @operator(INT, MATRIX, INT, types.Array(types.boolean, 1))
 def compress(block, used, mask):
     """Moves the rows of a block whose mask is true to its front; returns their number."""
     kept = 0
     for i in range(used):
         if mask[i]:
-            if kept < i:
-                for c in range(block.shape[1]):
-                    block[kept, c] = block[i, c]
-            kept += 1
+            kept = keep_row(block, kept, i)
     return kept
