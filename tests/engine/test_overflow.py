@@ -56,3 +56,13 @@ def test_looking_for_other_derivations_does_not_overflow(strategy: str) -> None:
         assert sorted(db["p"]) == [(2,), (6,), (10,)]
         assert [str(derivation.children[0].fact) for derivation in db.derivations("p(2)")] == ["q(1)"]
         assert db.explain("p(10)").height == 1
+
+
+def test_the_aggregate_that_overflows_is_shown() -> None:
+    """Of two that are alike but for their members, the first was shown."""
+    rule = "p(a + b) :- a = sum x : { r(x), x < 5 }, b = sum y : { q(y), y > 0 }."
+    with pytest.raises(elastalog.ElastalogError) as raised:
+        elastalog.open(DECLARATIONS + rule, {**FACTS, "r": [(3,)]})
+    (diagnostic,) = raised.value.diagnostics
+    assert diagnostic.source is not None
+    assert diagnostic.source.text[diagnostic.labels[0].span.start :].startswith("sum y")

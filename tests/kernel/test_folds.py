@@ -34,7 +34,7 @@ def aggregate_rule(operator: str, groups: int, target: int | None, base: Base) -
     wanted = None if target is None else Variable("v", base, PLACE)
     literal = Aggregation(Variable("r", result, PLACE), operator, wanted, ((),), names, SPAN)
     rule = Rule(1, 1, Atom("head", (), PLACE), (literal,), False, {}, PLACE)
-    return AggregateRule("@result", "@members", groups, operator, target, base, result, rule)
+    return AggregateRule("@result", "@members", groups, operator, target, base, result, rule, SPAN)
 
 
 def folded(operator: str, base: Base, members: Sequence[tuple[Value, ...]], groups: int = 1) -> dict[Any, Any]:

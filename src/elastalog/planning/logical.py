@@ -24,6 +24,7 @@ from dataclasses import field
 from typing import Any, TypeAlias
 
 from elastalog.analysis.program import Apply, Base, CheckedProgram, Constant, Expression, Literal, Rule
+from elastalog.diagnostics.source import Span
 from elastalog.late import dataclass
 from elastalog.syntax.keywords import AUTOINC
 from elastalog.syntax.tree import nodes_of
@@ -146,7 +147,8 @@ class Clause:
 class AggregateRule:
     """Folds the facts of `members` to one fact `relation(groups..., result)` a group. `target` is the column folded,
     None for count; `bases` are those of the target and of the result. `is_total`: every group of the relation `domain`
-    has a fact, 0 if it has no members; without groups there is no domain, and always a fact."""
+    has a fact, 0 if it has no members; without groups there is no domain, and always a fact. `span`: where it stands in
+    the `rule`."""
 
     relation: str
     members: str
@@ -156,6 +158,7 @@ class AggregateRule:
     target_base: Base
     result_base: Base
     rule: Rule
+    span: Span
     is_total: bool = False
     domain: str | None = None
 

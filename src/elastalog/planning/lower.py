@@ -181,6 +181,8 @@ def _numbers(
     lowering.add_stratum((derivations,), clauses)
     name = f"{logical.HIDDEN}{AUTOINC}.{label}"
     lowering.hidden(name, (*bases, Base.NUMBER), rule.number, is_flat=True)
-    numbering = logical.AggregateRule(name, derivations, len(bases), AUTOINC, None, Base.NUMBER, Base.NUMBER, rule)
+    numbering = logical.AggregateRule(
+        name, derivations, len(bases), AUTOINC, None, Base.NUMBER, Base.NUMBER, rule, rule.span
+    )
     lowering.add_stratum((name,), aggregate=numbering)
     return logical.Scan(name, (*terms, variable.name))

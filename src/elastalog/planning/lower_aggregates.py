@@ -189,7 +189,7 @@ class _BodyWithAggregates:
         lowering.hidden(name, (*(group.base for group in literal.groups), literal.result.base), rule.number)
         aggregate = AggregateRule(
             name, members, len(literal.groups), literal.operator, target, target_base, literal.result.base, rule,
-            is_total, domain,
+            literal.span, is_total, domain,
         )  # fmt: skip
         lowering.add_stratum((name,), aggregate=aggregate)
         self.goals[i] = [Scan(name, (*(group.name for group in literal.groups), literal.result.name))]

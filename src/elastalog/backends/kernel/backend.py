@@ -108,10 +108,10 @@ class KernelBackend:
         return self.held.is_explicit(self.program.given.get(relation, relation), facts)
 
     def profile(self) -> Profile:
-        evaluation = self.evaluation
-        return Profile(
-            tuple(evaluation.costs()), self.held.bytes_by_relation(), evaluation.elsewhere(), tuple(evaluation.places())
-        )
+        evaluation, held, place = self.evaluation, self.held, self.evaluation.place
+        sizes = {name: 0 if name in held.evicted else stored.nbytes for name, stored in held.relations.items()}
+        elsewhere = () if place is None else tuple(place.costs.values())
+        return Profile(tuple(evaluation.costs()), sizes, elsewhere, tuple(evaluation.places()))
 
     def derivations(
         self, relation: str, words: Matrix, is_sought: Callable[[Clause], bool] | None = None

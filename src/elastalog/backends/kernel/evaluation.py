@@ -19,7 +19,7 @@ from elastalog.backends.kernel.store import snapshot
 from elastalog.backends.kernel.store.crew import ALONE, Crew, Task
 from elastalog.backends.kernel.store.memory import Matrix
 from elastalog.backends.kernel.strata import Explicit, Plain, StrataContext
-from elastalog.backends.protocol import BEGUN_HERE, NO_OTHER_PLACE, ClauseCost, Placed, StateChanges, StratumElsewhere
+from elastalog.backends.protocol import BEGUN_HERE, NO_OTHER_PLACE, ClauseCost, Placed, StateChanges
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.diagnostic import LimitReached
 from elastalog.planning.goals import constructor_of, last_lookups
@@ -221,10 +221,6 @@ class KernelEvaluation(StrataContext):
         ):
             # A store does not say whether its evaluation was cut short; one that was has filled its relation.
             self.is_complete &= held.size(relation) < limit
-
-    def elsewhere(self) -> tuple[StratumElsewhere, ...]:
-        """What strata cost in the other place, if there is another."""
-        return () if self.place is None else tuple(self.place.costs.values())
 
     def places(self) -> Iterator[Placed]:
         """Where strata with rules were last evaluated from the start, if they were."""

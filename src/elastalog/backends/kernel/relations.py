@@ -173,10 +173,6 @@ class KernelFacts:
             rows = np.flatnonzero(mask)
         return self._taken(stored, rows)
 
-    def bytes_by_relation(self) -> dict[str, int]:
-        """Memory of every relation and its indexes; of one that is elsewhere none."""
-        return {name: 0 if name in self.evicted else held.nbytes for name, held in self.relations.items()}
-
     def follow(self, program: LogicalProgram, renamed: Mapping[str, str], guards: Mapping[str, bool]) -> None:
         """Has the relations of another program: see `Backend.reprogram`."""
         self._write_out(program)

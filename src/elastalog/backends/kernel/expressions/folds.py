@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from elastalog.analysis.program import Aggregation, Base, Literal, UserFunctor
+from elastalog.analysis.program import Base, UserFunctor
 from elastalog.analysis.values import sort_key
 from elastalog.backends.kernel.expressions.columns import FULL, RANGES, Matrix, Values, fits
 from elastalog.backends.kernel.expressions.string_functions import failed
 from elastalog.backends.kernel.expressions.terms import words_of
 from elastalog.diagnostics.diagnostic import ElastalogError, InternalError, Label
-from elastalog.diagnostics.source import Source, Span
+from elastalog.diagnostics.source import Source
 from elastalog.planning.logical import AggregateRule
 from elastalog.relations.functions import BadFunction, missing, result_of
 from elastalog.relations.limits import MOST_NUMBER, MOST_UNSIGNED, Words
@@ -120,7 +119,7 @@ def _sum(members: _Members) -> Words:
             if not fits(total, base):
                 least, most = RANGES[base]
                 told = {"total": total, "base": base.value, "least": least, "most": most}
-                raise ElastalogError.of("E0601.sum", _span(rule), source=members.source, **told)
+                raise ElastalogError.of("E0601.sum", rule.span, source=members.source, **told)
         sums = np.array(exact, values.dtype)
     return words_of(base, dictionary)(sums, FULL)
 
@@ -150,8 +149,8 @@ def _by_user(members: _Members) -> Words:
     name, base = rule.operator[1:], rule.result_base
     function = dictionary.functions.get(name)
     if function is None:
-        raise missing(name, Label(_span(rule), "applied here"), source)
-    functor = UserFunctor(name, (base, base), base, False, _span(rule))
+        raise missing(name, Label(rule.span, "applied here"), source)
+    functor = UserFunctor(name, (base, base), base, False, rule.span)
     pairs: list[Any] = dictionary.decode_records(words)
     found = np.empty(len(starts), np.int32)
     for group, (start, size) in enumerate(zip(starts.tolist(), sizes.tolist(), strict=True)):
@@ -163,7 +162,7 @@ def _by_user(members: _Members) -> Words:
                 if folded is None:
                     raise BadFunction("gave no value", (value, given))
             except BadFunction as bad:
-                raise failed(bad, rule.operator, _span(rule), source) from bad.__cause__
+                raise failed(bad, rule.operator, rule.span, source) from bad.__cause__
             value = folded
         found[group] = dictionary.encode_value(base, value)
     return found
@@ -200,20 +199,3 @@ def _float_sum(values: list[float]) -> float:
             return sum(value for value in values if not math.isfinite(value))
         # It may have been on the way only. 2^-64 leaves room for as many members, and costs large values no digit.
         return math.fsum(math.ldexp(value, -64) for value in values) * 2.0**64
-
-
-def _span(rule: AggregateRule) -> Span:
-    """Where the aggregate stands, as far as its rule tells."""
-    for literal in _aggregations(rule.rule.body):
-        is_same = literal.operator == rule.operator and len(literal.groups) == rule.groups
-        if is_same and literal.target is not None and literal.target.base is rule.target_base:
-            return literal.span
-    return rule.rule.span
-
-
-def _aggregations(body: tuple[Literal, ...]) -> Iterator[Aggregation]:
-    for literal in body:
-        if isinstance(literal, Aggregation):
-            yield literal
-            for inner in literal.bodies:
-                yield from _aggregations(inner)
