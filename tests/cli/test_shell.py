@@ -13,7 +13,7 @@ import elastalog
 from elastalog.cli import reports, shell
 from elastalog.cli.exits import Console
 from elastalog.cli.shell_commands.registry import BY_NAME, COMMANDS
-from elastalog.cli.shell_commands.state import Piece, ShellState, split, statements
+from elastalog.cli.shell_commands.state import Piece, ShellState, split, statements, without_comment
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.diagnostics.messages import message
 from elastalog.diagnostics.source import Source
@@ -45,6 +45,7 @@ def script(program: str, text: str, *options: str) -> Result:
 
 
 def texts(text: str, separator: str | None = None) -> list[str]:
+    text = without_comment(text) if separator is None else text
     piece = Piece(Source("<text>", text), 0, len(text))
     return [part.text for part in (statements(piece) if separator is None else split(piece, separator))]
 
@@ -153,7 +154,7 @@ SIGNS = "write `+` (or `unwanted`) before facts that should not hold, `-` (or `m
         ("load", "E0652", "1:1", "write `load update.diff`"),
         ("insert edge(1, 2); undo", "E0652", "1:20", "end it with `commit`, or drop it with `rollback`"),
         ("undo last", "E0652", "1:6", "write `undo 3`; `log` lists the epochs"),
-        ("insert edge(1, 3); commit; undo 7", "E1004", "1:33", "give the number of one from 2 to 2; `log` lists them"),
+        ("insert edge(1, 3); commit; undo 7", "E1004", "1:33", "give an epoch from 2 to 2; `log` lists them"),
         ("suggest path(1, 2)", "E0652", "1:9", SIGNS),
         ("delete edge(7, _)", "E0652", "1:8", NO_FIT),
         ("delete edge(X, 2)", "E0608", "1:13", message("E0608.once").helps[1]),
@@ -438,6 +439,14 @@ def test_a_line_goes_on_while_a_parenthesis_is_open(converse: Conversation) -> N
     )
     assert (state.session.epoch, errors) == (2, "")
     assert shown.splitlines()[-1] == "X = 2"
+
+
+def test_a_line_of_a_script_goes_on_while_a_parenthesis_is_open(program: str) -> None:
+    done = script(
+        program, "// note (\ninsert edge(2, # to (\n3), edge(3, 4)\ncommit\nquery edge(1, X\n) // (\nquery nothing("
+    )
+    assert done.stdout.splitlines()[-1] == "X = 2"
+    assert "<stdin>:7:" in done.stderr
 
 
 def test_any_epoch_is_undone_and_the_log_begins_with_the_latest(program: str) -> None:

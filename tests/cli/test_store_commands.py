@@ -257,8 +257,8 @@ def test_an_epoch_is_undone(store: Path) -> None:
     assert "undo of epoch 2" in run("log", store, "-n", "1").stdout
     assert "epoch 3: undoing epoch 2: changes nothing" in run("undo", store, 2).stderr
     assert run("undo", store, 3, "-q", "--show-changes").stdout == run("diff", store, 1, 2).stdout
-    assert "one from 2 to 4" in run("undo", store, 1).stderr
-    assert "one from 2 to 4" in run("undo", store, 77).stderr
+    assert "an epoch from 2 to 4" in run("undo", store, 1).stderr
+    assert "an epoch from 2 to 4" in run("undo", store, 77).stderr
 
 
 def test_what_was_exported_can_be_read_again(tmp_path: Path) -> None:
@@ -290,15 +290,44 @@ out(x) :- one(x, _), two(x), three(x, _), !none(x).
 
 def test_what_no_input_reads_is_said(tmp_path: Path) -> None:
     program = '.decl a(x: number)\n.input a(filename="../f")\n.decl b(x: number)\n.input b(filename="f")\n'
-    program += '.decl c(x: number)\n.input c(filename="f")\n'
-    elastalog.open(program, {"a": [(1,)], "b": [(2,)], "c": [(3,)]}, store=tmp_path / "kept").close()
+    program += '.decl c(x: number)\n.input c(filename="f")\n.decl d(x: number)\n.input d(IO=updates)\n'
+    program += ".decl e(x: number)\ne(5).\n.decl h(x: number)\nh(6).\n"
+    facts = {"a": [(1,)], "b": [(2,)], "c": [(3,)], "d": [(4,)], "h": [(7,)]}
+    elastalog.open(program, facts, store=tmp_path / "kept").close()
     told = run("export", tmp_path / "kept", "-D", tmp_path / "facts", "--explicit")
     assert {path.name: path.read_text() for path in (tmp_path / "facts").iterdir()} == {
-        "a.facts": "1\n", "f": "2\n", "c.facts": "3\n",
+        "a.facts": "1\n", "f": "2\n", "c.facts": "3\n", "d.facts": "4\n", "e.facts": "5\n", "h.facts": "6\n7\n",
     }  # fmt: skip
-    assert [name in told.stderr for name in ("`.input a` does not", "`.input b` does not", "`.input c` does not")] == [
-        True, False, True,
+    assert [f"will not read {tmp_path}/facts/{name}.facts" in told.stderr for name in "abcdeh"] == [
+        True, False, True, True, False, True,  # all facts of `e` are in the text
     ]  # fmt: skip
+
+
+def test_explicit_facts_are_read_again_in_every_form(tmp_path: Path) -> None:
+    text = "".join(
+        f".decl {name}(x: symbol, y: number)\n.input {name}({said})\n"
+        for name, said in {
+            "j": "IO=json", "l": 'filename="l.jsonl"', "s": 'IO=sqlite, dbname="both.db"',
+            "t": 'IO=sqlite, dbname="both.db"', "g": 'filename="g.csv.gz", rfc4180=true',
+        }.items()
+    )  # fmt: skip
+    facts = {name: [(f'a, "{name}"', 1), ("tab\there", 2)] for name in "jlstg"}
+    elastalog.open(text, facts, store=tmp_path / "kept").close()
+    told = run("export", tmp_path / "kept", "-D", tmp_path / "facts", "--explicit")
+    assert (told.exit_code, "warning" in told.stderr) == (0, False), told.stderr
+    with elastalog.open(text, tmp_path / "facts") as again:
+        assert {name: sorted(again[name]) for name in facts} == facts
+
+
+def test_export_writes_what_run_writes(tmp_path: Path) -> None:
+    text = ".decl note(k: symbol, t: symbol)\n.output note(rfc4180=true, headers=true)\n"
+    text += 'note("a", "x, y").\nnote("b", "tab\\there").\n.decl n(x: number)\nn(1).\n'
+    (tmp_path / "p.dl").write_text(text)
+    elastalog.open(text, store=tmp_path / "kept").close()
+    run("run", tmp_path / "p.dl", "-D", tmp_path / "run")
+    run("export", tmp_path / "kept", "-D", tmp_path / "export")
+    assert (tmp_path / "export" / "note.csv").read_text() == (tmp_path / "run" / "note.csv").read_text()
+    assert (tmp_path / "export" / "n.csv").read_text() == "1\n"
 
 
 def test_names_are_checked_before_anything_is_written(store: Path, tmp_path: Path) -> None:

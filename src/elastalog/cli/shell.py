@@ -101,7 +101,7 @@ def _run_script(state: ShellState, console: Console) -> None:
 
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8")
-    for number, (line, is_text) in enumerate(_script_lines(), 1):
+    for number, line, is_text in _script_lines():
         # The lines before it matter for its number only.
         source = Source("<stdin>", "\n" * (number - 1) + line)
         whole = Piece(source, number - 1, len(source.text))
@@ -130,16 +130,25 @@ def _run_script(state: ShellState, console: Console) -> None:
         click.echo(f"warning: {_not_committed(state)}", err=True)
 
 
-def _script_lines() -> Iterator[tuple[str, bool]]:
-    """The lines of standard input, and whether each is UTF-8; otherwise invalid bytes are replaced."""
-    if sys.stdin is None:
-        return
-    for number, line in enumerate(sys.stdin.buffer):
-        encoding = "utf-8" if number else "utf-8-sig"
+def _script_lines() -> Iterator[tuple[int, str, bool]]:
+    """The lines of standard input, by number, and whether each is UTF-8; otherwise invalid bytes are replaced. A line
+    goes on while a parenthesis is open."""
+    from elastalog.cli.shell_commands.state import is_open, without_comment
+
+    first, begun, is_text = 1, "", True
+    for number, line in enumerate(() if sys.stdin is None else sys.stdin.buffer, 1):
+        encoding = "utf-8-sig" if number == 1 else "utf-8"
         try:
-            yield line.decode(encoding).rstrip("\r\n"), True
+            begun += without_comment(line.decode(encoding).rstrip("\r\n"))
         except UnicodeDecodeError:
-            yield line.decode(encoding, errors="replace").rstrip("\r\n"), False
+            begun, is_text = begun + line.decode(encoding, errors="replace").rstrip("\r\n"), False
+        if is_text and is_open(begun):
+            begun += "\n"
+            continue
+        yield first, begun, is_text
+        first, begun, is_text = number + 1, "", True
+    if begun:
+        yield first, begun, is_text
 
 
 def _execute(state: ShellState, statement: Piece) -> None:
@@ -166,16 +175,16 @@ def _at_line(error: ElastalogError, statement: Piece) -> ElastalogError:
 
 def _converse(state: ShellState, console: Console) -> None:
     """Reads commands from a user. Errors and Ctrl-C end the command only; Ctrl-D ends the shell."""
-    from elastalog.cli.shell_commands.state import Piece, is_open, statements
+    from elastalog.cli.shell_commands.state import Piece, is_open, statements, without_comment
 
     read = make_prompt(state)
     if not console.is_quiet:
         click.echo(f"{state.session!r}; `help` lists the commands, Ctrl-D leaves")
     while not state.is_over:
         try:
-            line = read(f"[{state.pending_size:,} pending] > " if state.pending else "> ")
+            line = without_comment(read(f"[{state.pending_size:,} pending] > " if state.pending else "> "))
             while is_open(line):
-                line += f"\n{read('… ')}"
+                line += f"\n{without_comment(read('… '))}"
         except Terminated:
             raise
         except KeyboardInterrupt:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -45,18 +45,16 @@ from elastalog.cli.session_options import (
     tell_facts,
     writing,
 )
-from elastalog.diagnostics.diagnostic import ElastalogError, error
+from elastalog.diagnostics.diagnostic import error
 from elastalog.diagnostics.messages import counted
 from elastalog.folders.addresses import is_address, without_secrets
 from elastalog.late import dataclass
 from elastalog.session.settings import Store
 
 if TYPE_CHECKING:
-    from elastalog.analysis.program import Directive
     from elastalog.evaluation.differences import Verification
     from elastalog.pipeline.files.diff import Diff
     from elastalog.pipeline.files.policy import Mode
-    from elastalog.relations.facts import Relation
     from elastalog.session import Session
     from elastalog.session.pending import PendingUpdate
     from elastalog.storage.entries import LogEntry
@@ -128,8 +126,9 @@ def apply(store: str, updates: tuple[str, ...], wanted: UpdateOptions, console: 
     """Apply updates to a store, each an epoch.
 
     An UPDATE is a diff file (`+edge(1,2).` or `-edge(3,4).`, one change per line; `+rule: …` and `-rule: …` change
-    rules), a table with a column `op`, a folder of them, or `-` for standard input. Committed updates are durable; if
-    one fails, those before it remain. An update that changes nothing is recorded, but makes no epoch.
+    rules), a table with a column `op` (`.csv`, `.tsv` or `.parquet`), a folder of them, or `-` for standard input.
+    Committed updates are durable; if one fails, those before it remain. An update that changes nothing is recorded,
+    but makes no epoch.
 
     \b
     Examples:
@@ -377,7 +376,7 @@ def upgrade(
 )  # fmt: skip
 @click.option(
     "--format", "form", type=click.Choice(["csv", "parquet"]), default="csv", show_default=True,
-    help="Form of the files: tab-separated text as Soufflé writes it, or Parquet.",
+    help="Form of the files: text, by default with tabs as Soufflé writes it, or Parquet.",
 )  # fmt: skip
 @click.option("--relation", "-r", "wanted", multiple=True, metavar="NAME", help="Only this relation; may be repeated.")
 @click.option(
@@ -388,7 +387,7 @@ def upgrade(
 def export(
     store: str, output: str | None, wanted: tuple[str, ...], explicit: bool, at: int | str | None, console: Console
 ) -> None:
-    """Write each relation of a store to a file.
+    """Write each relation of a store to a file: text as `run` writes it, in the form that `.output` says if it does.
 
     \b
     Examples:
@@ -397,44 +396,29 @@ def export(
       elastalog export reach.store -D facts --explicit
     """
     with announcing(console), reading(store, at) as session:
-        from elastalog.pipeline.files.write import write_facts
+        from elastalog.cli.exports import exports
+        from elastalog.pipeline.files.write import write_output
 
         for name in wanted:
             session[name]  # an unknown one is an error
-        taken: dict[Path, tuple[Relation, Mapping[str, str]]] = {}
-        for name in wanted or session:
-            facts = session.explicit(name) if explicit else session[name]
-            inputs = session.program.checked.relations[name].inputs if explicit else ()
-            if explicit and not len(facts) and not wanted and not inputs:
-                continue
-            ending = "parquet" if console.form == "parquet" else "facts" if explicit else "csv"
-            path = Path(output or "") / f"{name}.{ending}"
-            parameters: Mapping[str, str] = {}
-            if inputs:
-                found = _read_from(inputs, output or "", path)
-                if found is None or found[0] in taken:
-                    console.say(f"warning: `.input {name}` does not read {path}: give it another file name")
-                else:
-                    path, parameters = found
-            if output is None and path.exists():
-                raise error("E0538.export", location=str(path), path=path.name)
-            taken[path] = facts, parameters
-        for path, (facts, parameters) in taken.items():  # once it is known that none is in the way
-            write_facts(facts.schema, facts.to_arrow(), path, parameters)
-            console.say(f"{path}: {counted(len(facts), 'fact')}")
-
-
-def _read_from(inputs: Sequence[Directive], folder: str, usual: Path) -> tuple[Path, Mapping[str, str]] | None:
-    """The file in a folder that `.input` reads, and its format; None if that cannot be written."""
-    from elastalog.pipeline.files.paths import resolve_under
-
-    parameters = inputs[0].parameters
-    if len(inputs) > 1 or parameters.get("IO", "file") != "file" or "columns" in parameters:
-        return None
-    try:
-        return resolve_under(folder, parameters["filename"]) if "filename" in parameters else usual, parameters
-    except ElastalogError:  # it is elsewhere
-        return None
+        checked = session.program.checked
+        facts = {name: session.explicit(name) if explicit else session[name] for name in wanted or session}
+        relations = [checked.relations[name] for name in facts]
+        if explicit and not wanted:
+            relations = [each for each in relations if len(facts[each.name]) or each.inputs]
+        ending = "parquet" if console.form == "parquet" else "facts" if explicit else "csv"
+        files = exports(relations, output or "", ending, explicit=explicit)
+        for file in files:
+            name = file.relation.name
+            in_text = [each.values for each in checked.facts if each.relation == name]
+            is_all = len(facts[name]) <= len(in_text) and all(tuple(row) in in_text for row in facts[name])
+            if file.unread is not None and not is_all:
+                console.say(f"warning: `init` and `run` will not read {file.path}: {file.unread}")
+            if output is None and file.path.exists():
+                raise error("E0538.export", location=str(file.path), path=file.path.name)
+        for file in files:  # once it is known that none is in the way
+            write_output(file.relation, facts[file.relation.name].to_arrow(), output or "")
+            console.say(f"{file.path}: {counted(len(facts[file.relation.name]), 'fact')}")
 
 
 @click.command()

@@ -355,7 +355,7 @@ class Client(Renamed):
             "epochs": epochs, "over": over, "candidates": self._candidates(candidates), "seconds": time_limit,
         }  # fmt: skip
         told = self._calls.ask(calls.suggest, **body)
-        return self.decoder.suggestion(told, lambda _: self.send(told["undo"]))
+        return self.decoder.suggestion(told, lambda _: self.send({**told["undo"], "source": "repair"}))
 
     def _candidates(self, given: Any) -> Any:
         if given is None:

@@ -117,7 +117,8 @@ class Engine:
         require_whole("an epoch to undo is given by its number", number, "give that of one; `db.log()` lists them")
         if not (oldest := past.oldest) < number <= now:
             raise error("E1004.undo" if oldest < now else "E1004.none", epoch=number, oldest=oldest + 1, now=now)
-        update = update or self._session.update(f"undo of epoch {number}")
+        update = update or self._session.update()
+        update.comes_from(f"undo of epoch {number}")
         for of, rules in past.rules(number - 1):
             if of == number:
                 update.take_back(rules)

@@ -143,6 +143,11 @@ class PendingUpdate(DraftUpdate):
         self.add_rules(rules.removed)
         self._asked = asked  # whatever is there by now
 
+    def comes_from(self, origin: str) -> None:
+        """What the log says of its origin, unless a source was given."""
+        if self._facts.batch is None:
+            self._facts.source = self._facts.source or origin
+
     def become(self, program: Program) -> None:
         """Another program: the difference of the two, in rules, declarations and facts of the text. Without any, it is
         an epoch where a store has to learn that it is of this program now."""

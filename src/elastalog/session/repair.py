@@ -351,7 +351,7 @@ def _words(now: Materialisation, fact: Fact) -> np.ndarray:
 
 def undo(suggestion: Suggestion, updates: Updates, history: History) -> Changes:
     """Applies a suggestion. Raises ElastalogError if there have been other epochs since it was made."""
-    with PendingUpdate(updates, "repair") as update:
+    with PendingUpdate(updates) as update:
         fill_undoing(update, suggestion, updates.now.epoch, history.log)
     return update.changes
 
@@ -360,6 +360,7 @@ def fill_undoing(update: PendingUpdate, suggestion: Suggestion, epoch: int, log:
     """Stages the repair of a suggestion in an update. Raises ElastalogError if it was made for another epoch."""
     if suggestion.epochs[1] != epoch:
         raise error("E1007", made=suggestion.epochs[1], now=epoch)
+    update.comes_from("repair")
     for rule in suggestion.rules_to_remove:
         update.remove_rules(_as_written(rule, log))
     for rule in suggestion.rules_to_add:

@@ -736,6 +736,7 @@ def test_advice_about_the_limit_of_an_evaluation_is_in_the_terms_of_http() -> No
 def test_the_last_epoch_is_taken_back_without_a_body(http: httpx.Client) -> None:
     http.post("/updates", json={"inserted": {"edge": [[4, 5]]}})
     assert http.post("/undo").json()["epoch"] == 3
+    assert http.get("/epochs").json()["epochs"][0]["source"] == "undo of epoch 2"
     assert http.get("/relations/edge").json()["total"] == 3
 
 

@@ -114,7 +114,7 @@ def test_what_cannot_be_undone_is_told(running: Running) -> None:
         db.engine.undoing(1).commit()
     db.apply({"edge": [(4, 5)]})
     for epoch in (1, 3):
-        with refused("E1004", match="give the number of one from 2 to 2"):
+        with refused("E1004", match="give an epoch from 2 to 2"):
             db.engine.undoing(epoch).commit()
         with refused("E1004"):
             db.preview(db.engine.undoing(epoch))
@@ -307,6 +307,7 @@ def test_what_broke_it_is_found_and_undone(running: Running) -> None:
     assert [str(one) for one in suggestion.elements] == ["+edge(4, 1)"]
     assert suggestion.minimum
     assert ("path", (1, 1)) not in [("path", row) for row in suggestion.apply()["path"].inserted]
+    assert db.log()[-1].source == "repair"
     assert (1, 1) not in db["path"]
     with pytest.raises(ElastalogError, match="E0938"):
         suggestion.apply()

@@ -139,18 +139,18 @@ def split(piece: Piece, separator: str) -> Iterator[Piece]:
     yield Piece(piece.source, piece.start + start, piece.end)
 
 
-def _without_comment(piece: Piece) -> Piece:
+def without_comment(line: str) -> str:
     """The text up to `//` or `#` outside strings."""
-    for position, character in _outside_strings(piece.text):
-        if character == "#" or piece.text.startswith("//", position):
-            return Piece(piece.source, piece.start, piece.start + position)
-    return piece
+    for position, character in _outside_strings(line):
+        if character == "#" or line.startswith("//", position):
+            return line[:position]
+    return line
 
 
 def statements(line: Piece) -> Iterator[Piece]:
-    """The commands of a line. Within the parentheses of a rule, semicolons are between alternatives."""
+    """The commands of a line, comments left out before. In a rule, semicolons within parentheses part alternatives."""
     started: Piece | None = None
-    for part in split(_without_comment(line), ";"):
+    for part in split(line, ";"):
         piece = part if started is None else Piece(line.source, started.start, part.end)
         trimmed = piece.trimmed()
         is_rule = trimmed.after_word()[0] in _TAKING_RULES

@@ -210,8 +210,7 @@ def show_commit(window: Window, done: Committed) -> None:
     place = box()
 
     async def take_back() -> None:
-        edit, source = undoing(done.epoch), f"undo of epoch {done.epoch}"
-        back = await window.attempt(window.ask(window.bench.service.writing.commit, edit, source=source), place)
+        back = await window.attempt(window.ask(window.bench.service.writing.commit, undoing(done.epoch)), place)
         if back is not None:
             taken.set_visibility(False)
             with place:

@@ -225,9 +225,7 @@ class _Repair:
 
     async def _apply(self, suggestion: Suggestion, place: ui.element) -> None:
         writing = self._window.bench.service.writing
-        done = await self._window.attempt(
-            self._window.ask(writing.commit, repairing(suggestion), source="repair"), place
-        )
+        done = await self._window.attempt(self._window.ask(writing.commit, repairing(suggestion)), place)
         if done is None:
             return
         self._rejected.clear()
