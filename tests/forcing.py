@@ -90,6 +90,7 @@ ELSEWHERE: Mapping[str, str] = {
         ),
         "tests/session/test_repair.py",
     ),
+    "long_work": "tests/analysis/test_strata.py",
     "read_in_threads_from": "tests/pipeline/test_plain_lines.py",
     "rows_of_a_piece": "tests/pipeline/test_limits.py",
     "bytes_of_a_block": "tests/pipeline/test_plain_lines.py",

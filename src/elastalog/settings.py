@@ -49,6 +49,8 @@ class Settings:
     """Spare capacity for counts by level."""
     few_rows_compared: int = 32
     """Rows up to which sets of rows are compared in Python."""
+    long_work: float = 10.0
+    """Seconds after which work is logged that has not come to an end, with the rules that may be the reason."""
 
     # Updates
     work_between_checks: int = 1 << 17

@@ -12,9 +12,9 @@ import elastalog
 from elastalog.analysis.graphs import Uses, components, in_order
 from elastalog.analysis.growth import growing, warnings_of_growth
 from elastalog.analysis.program import Aggregation, Atom
-from elastalog.backends import watch
 from elastalog.diagnostics.diagnostic import LimitReached
 from elastalog.diagnostics.source import Span
+from elastalog.settings import SETTINGS
 from tests.analysis.checking import EDGES, accepted, check_text, codes, labelled, only_error
 
 
@@ -313,7 +313,7 @@ def test_a_best_value_is_bounded_from_the_side_to_which_it_improves() -> None:
 def test_what_makes_a_shortest_path_grow_is_logged_before_a_limit_ends_it(
     ask: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(watch, "LONG", 0.1)
+    monkeypatch.setattr(SETTINGS, "long_work", 0.1)
     text = (
         ".decl road(x: symbol, y: symbol, km: number)\n.input road(IO=updates)\n.decl far(x: symbol, km: min number)\n"
         'far("a", 0).\nfar(y, d + k) :- far(x, d), road(x, y, k).\n'

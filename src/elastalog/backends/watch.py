@@ -12,6 +12,7 @@ from elastalog.diagnostics import quota
 from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
 from elastalog.diagnostics.quota import CURRENT, Quota, within
 from elastalog.late import dataclass
+from elastalog.settings import SETTINGS
 
 ROWS_A_DERIVATION = 6
 """Rows that joins look at, or make, for what a derivation costs."""
@@ -180,7 +181,7 @@ class Watch:
         if self.quota is not None:
             self.quota.look()
         now = time.perf_counter()
-        if now >= self.began + LONG and (tell := self.on_long) is not None:
+        if now >= self.began + SETTINGS.long_work and (tell := self.on_long) is not None:
             self.on_long = None
             tell()
         if now >= self._look_from:  # what is large is asked for before it is made
@@ -197,9 +198,6 @@ _LIMIT = quota.LIMIT
 _UNCHECKED, _CALL = 1 << 17, 1 << 13
 """Derivations and rows after which limits are looked at again, and how many of them a call counts as beside its own: a
 thread may make megabytes of facts in one."""
-
-LONG = 10.0
-"""Seconds after which work takes long."""
 
 _BETWEEN_LOOKS = 0.001
 """Seconds between two looks at the memory of the process: each takes as long as a round of a small program."""

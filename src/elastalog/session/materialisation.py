@@ -18,7 +18,7 @@ from elastalog.analysis.pattern import parse_fact
 from elastalog.backends.annotation import Support
 from elastalog.backends.engines import backend_maker
 from elastalog.backends.protocol import FactFiles
-from elastalog.backends.watch import LONG, Watch
+from elastalog.backends.watch import Watch
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, warn_of
 from elastalog.diagnostics.quota import within
 from elastalog.evaluation import needed_groups
@@ -43,6 +43,7 @@ from elastalog.relations.schema import Schema, schema_named, schemas_of
 from elastalog.relations.tables import as_table, to_words, words_of_few_tuples
 from elastalog.relations.thread_lock import ThreadLock
 from elastalog.relations.words import Dictionary
+from elastalog.settings import SETTINGS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -102,7 +103,7 @@ class Materialisation:
     def tell_of_growth(self) -> None:
         """Says of work that takes long which rules may keep it from ending."""
         for told in growing_rules(self.backend.program.strata, self.program.checked)[:3]:
-            log.warning("still at work after %d seconds; should it not end: %s", LONG, told)
+            log.warning("still at work after %d seconds; should it not end: %s", SETTINGS.long_work, told)
 
     def tell_invalid_dates(self, query: Query | None = None) -> None:
         """Warns of texts that are not dates, where rules, or those of a query, derive nothing for that reason, or
