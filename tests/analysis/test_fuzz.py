@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elastalog.analysis.check import check, flatten
@@ -111,11 +111,17 @@ def run(text: str) -> None:
         assert render_text(diagnostic)
 
 
+# Drawing clauses takes most of the time; a program has several.
+FEWER = settings(max_examples=settings().max_examples // 2)
+
+
+@FEWER
 @given(st.lists(CLAUSES, max_size=6))
 def test_random_clauses(clauses: list[str]) -> None:
     run(DECLARATIONS + "\n".join(clauses))
 
 
+@FEWER
 @given(st.lists(CLAUSES, max_size=3), st.lists(CLAUSES, max_size=3))
 def test_random_clauses_in_a_component(inside: list[str], outside: list[str]) -> None:
     component = f".comp C<N> {{ .decl a(x: N) {' '.join(inside)} }}\n.init k = C<number>\n.init l = C<symbol>\n"

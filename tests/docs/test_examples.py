@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from inspect import signature
@@ -25,6 +24,7 @@ import pytest
 import elastalog
 from elastalog.cli.main import COMMANDS, cli
 from elastalog.session import Session
+from tests import warm
 from tests.closures import REACH
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -51,6 +51,22 @@ _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _NAME = re.compile(r"(?://|#) ([\w.]+\.\w+)\n")
 _LINK = re.compile(r"\[[^\]]*\]\(([^)#]+)(?:#[^)]*)?\)")
 _TARGET = re.compile(r"make ([a-z]+)")
+
+
+ENVIRONMENT = {
+    **os.environ, "PYTHONPATH": str(ROOT / "src"), "PYTHONIOENCODING": "utf-8", "LC_ALL": "C.UTF-8"
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    with warm.programs(tmp_path_factory.mktemp("programs"), ENVIRONMENT) as made:
+        yield made
+
+
+@pytest.fixture
+def reader(tmp_path: Path, programs: Path) -> Reader:
+    return Reader(tmp_path, programs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,16 +105,10 @@ def commands_of(content: str) -> Iterator[tuple[str, str]]:
 class Reader:
     """Tries a page in a folder, with `elastalog` and `python` among the commands."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, programs: Path) -> None:
         self.folder = folder / "page"
         self.folder.mkdir()
-        programs = folder / "bin"
-        programs.mkdir()
-        for name, rest in (("elastalog", " -m elastalog"), ("python", "")):
-            (programs / name).write_text(f'#!/bin/sh\nexec "{sys.executable}"{rest} "$@"\n', encoding="utf-8")
-            (programs / name).chmod(0o755)
-        self.environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "LC_ALL": "C.UTF-8"}
-        self.environment |= {"PYTHONPATH": str(ROOT / "src"), "PYTHONIOENCODING": "utf-8"}
+        self.environment = {**ENVIRONMENT, "PATH": f"{programs}:{os.environ['PATH']}"}
 
     def run(self, *command: str) -> tuple[str, int]:
         done = subprocess.run(
@@ -113,8 +123,7 @@ class Reader:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
-def test_every_example_does_what_the_page_says(page: str, tmp_path: Path) -> None:
-    reader = Reader(tmp_path)
+def test_every_example_does_what_the_page_says(page: str, reader: Reader) -> None:
     tried = 0
     for block in blocks_of(page):
         if block.file is not None:
@@ -152,8 +161,7 @@ def scripts_of(page: str) -> Iterator[tuple[str, str]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", HOW_TO)
-def test_every_example_of_a_how_to_guide_runs(page: str, tmp_path: Path) -> None:
-    reader = Reader(tmp_path)
+def test_every_example_of_a_how_to_guide_runs(page: str, reader: Reader) -> None:
     (reader.folder / "reach.dl").write_text(REACH, encoding="utf-8")
     (reader.folder / "monday.diff").write_text("+edge(7, 8).\n", encoding="utf-8")
     (reader.folder / "facts").mkdir()
@@ -198,19 +206,20 @@ def test_the_reference_has_every_option_of_a_command(name: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_example_of_the_home_runs(tmp_path: Path) -> None:
+def test_the_example_of_the_home_runs(reader: Reader) -> None:
     (block,) = (block for block in blocks_of("docs/README.md") if block.kind == "python")
-    output, code = Reader(tmp_path).run("python", "-c", block.content)
+    output, code = reader.run("python", "-c", block.content)
     assert code == 0, output
     assert 'delete calls("prices", "vault")' in output
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", REFERENCE)
-def test_every_example_of_the_reference_runs(page: str, tmp_path: Path) -> None:
-    reader = Reader(tmp_path)
+def test_every_example_of_the_reference_runs(page: str, reader: Reader) -> None:
     script = "\n".join(block.content for block in blocks_of(f"docs/reference/{page}.md") if block.kind == "python")
-    output, code = reader.run("python", "-W", "error::DeprecationWarning", "-c", script)
+    output, code = reader.run(
+        "python", "-c", f"import warnings\nwarnings.simplefilter('error', DeprecationWarning)\n{script}"
+    )
     assert code == 0, output
 
 

@@ -33,10 +33,19 @@ def test_every_setting_is_covered() -> None:
     assert not EXTREMES.keys() & ELSEWHERE.keys()
 
 
-@pytest.mark.parametrize("name", EXTREMES)
-def test_one_setting_at_its_extremes(name: str) -> None:
-    seed = sorted(EXTREMES).index(name)
-    play(seed, seed % 2 == 0, *({name: value} for value in EXTREMES[name]))
+NAMES = sorted(EXTREMES)
+PAIRS = [NAMES[number :: len(NAMES) // 2] for number in range(len(NAMES) // 2)]
+"""Two settings each, one of them three, which force mechanisms of different places."""
+
+
+@pytest.mark.parametrize("names", PAIRS, ids=" ".join)
+def test_settings_at_their_extremes(names: list[str]) -> None:
+    """Every extreme of each, though not every one of one setting with every one of the other."""
+    seed = PAIRS.index(names)
+    number = max(len(EXTREMES[name]) for name in names)
+    play(
+        seed, seed % 2 == 0, *({name: EXTREMES[name][i % len(EXTREMES[name])] for name in names} for i in range(number))
+    )
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -55,7 +64,7 @@ def play(seed: int, is_large: bool, *settings: dict[str, float]) -> None:
     """A program and its updates, under strategies that keep different things, with each of some settings. They are the
     same in every run, and small enough for brute force: `tests.torture` has others, and larger ones."""
     features = replace(EVERYTHING, subsumptions=False, choices=seed % 3 == 0)
-    program, updates = large_case(seed, 20, 4) if is_large else seeded_case(seed, features, most_updates=4)
+    program, updates = large_case(seed, 20, 3) if is_large else seeded_case(seed, features, most_updates=3)
     explicit = program.explicit
     played: list[tuple[dict[str, float], Comparison]] = []
     for update in [None, *updates]:

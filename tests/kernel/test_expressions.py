@@ -527,7 +527,7 @@ def test_expressions_agree_with_the_model(data: Any, base: Base, depth: int, row
 @pytest.mark.parametrize(
     ("base", "signature"), [(base, signature) for base in BASES for signature in SIGNATURES[base]], ids=str
 )
-@settings(max_examples=settings().max_examples // 4)
+@settings(max_examples=settings().max_examples // 8)
 @given(data=st.data())
 def test_each_functor_agrees_with_the_model(base: Base, signature: tuple[str, int, Overload], data: Any) -> None:
     name, count, overload = signature

@@ -276,6 +276,7 @@ class Rule:  # head :- body.
         self.visible = names((head, body), is_deep=False)
         self.places: dict[Any, Any] = {}
         self.found_ranges: dict[int, Any] = {}
+        self.found_names: dict[int, Any] = {}
         self.reads = {atom.relation for atom in walk((head.arguments, body), syntax.Atom)}
         aggregates = [*walk((body, head), syntax.Aggregate)]
         self.scopes = {a.span: (names(a) - hidden(a), names((a.target, a.body), is_deep=False)) for a in aggregates}
@@ -325,19 +326,19 @@ class Rule:  # head :- body.
                 named, others = self.places_of(literal)
                 for fact, rests_on in self.candidates(literal, named, env, db):
                     new = dict(env)
-                    if all(fact[i] in [new.setdefault(name, fact[i])] for i, name in named):
+                    if all(fact[i] in (new.setdefault(name, fact[i]),) for i, name in named):
                         new.update(rests_on)
                         is_same = all(self.match(term, fact[i], new, db) for i, term, _ in others)
                         if is_same and all(fact[i] in self.values(term, new, db, base) for i, term, base in others):
                             yield new, ()
             case syntax.Negation() | syntax.NegatedGroup():
                 body = (literal.atom,) if isinstance(literal, syntax.Negation) else literal.body
-                if not names(body, is_deep=False) <= env.keys():
+                if not self.names_of(literal) <= env.keys():
                     raise KeyError("its variables get their values elsewhere")
                 if next(self.solve(body, dict(env), db), None) is None:
                     yield env, ()
             case syntax.Comparison(operator=operator) if operator.startswith("not "):  # see `levels.in_force`
-                if not names(literal, is_deep=False) <= env.keys():
+                if not self.names_of(literal) <= env.keys():
                     raise KeyError("its variables get their values elsewhere")
                 new = dict(env)  # it rests on what its aggregates range over
                 if not list(self.compared(replace(literal, operator=operator.removeprefix("not ")), new, db)):
@@ -350,6 +351,13 @@ class Rule:  # head :- body.
                 yield from ((dict(env), alternative) for alternative in literal.alternatives)
             case syntax.Truth() if literal.value:
                 yield env, ()
+
+    def names_of(self, literal: Any) -> set[str]:
+        """The names in a literal, but for those inside of aggregates."""
+        if id(literal) not in self.found_names:
+            self.found_names[id(literal)] = literal, names(literal, is_deep=False)
+        found: set[str] = self.found_names[id(literal)][1]
+        return found
 
     def ranges(self, literal: Any) -> list[Any]:
         """The ranges in an atom or a comparison, but for `x = range(…)`. Each of their values counts, as with `_`."""

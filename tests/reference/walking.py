@@ -3,16 +3,23 @@
 from collections.abc import Iterator
 from typing import Any
 
+from elastalog.diagnostics.source import Span
 from elastalog.syntax import tree as syntax
+
+LEAVES = {str, int, float, bool, type(None), Span}
+"""What has no nodes in it: most of what is in a tree."""
 
 
 def walk(node: Any, kind: Any, is_deep: bool = True) -> Iterator[Any]:
     """The nodes of a kind in a node; those inside of aggregates only if `is_deep`."""
-    if isinstance(node, kind):
-        yield node
-    for child in node if isinstance(node, tuple) else [getattr(node, name) for name in getattr(node, "__slots__", ())]:
-        if is_deep or not isinstance(child, syntax.Aggregate):
-            yield from walk(child, kind, is_deep)
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, kind):
+            yield node
+        children = node if isinstance(node, tuple) else [getattr(node, name) for name in getattr(node, "__slots__", ())]
+        inner = [child for child in reversed(children) if type(child) not in LEAVES]
+        waiting += inner if is_deep else [child for child in inner if not isinstance(child, syntax.Aggregate)]
 
 
 def names(node: Any, is_deep: bool = True) -> set[str]:

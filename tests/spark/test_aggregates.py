@@ -70,7 +70,7 @@ def where_aggregates_are(db: elastalog.Session) -> set[str]:
     }
 
 
-def follow(text: str, options: dict[str, Any], session: Any, seed: int, updates: int = 5) -> None:
+def follow(text: str, options: dict[str, Any], session: Any, seed: int, updates: int = 4) -> None:
     """Random updates, each compared with what is folded by hand; levels with those of the kernel."""
     chance = random.Random(seed)
     sales = {random_sale(chance) for _ in range(40)}
@@ -94,7 +94,7 @@ def test_aggregates_are_folded_and_followed_by_tasks(tmp_path: Path, treatment: 
 
 
 def test_aggregates_on_spark(spark: Any) -> None:
-    follow(TOTALS, {}, spark, 1, updates=2)
+    follow(TOTALS, {}, spark, 1, updates=1)
 
 
 def test_only_shares_with_changed_members_run_and_nothing_comes_to_the_driver(tmp_path: Path) -> None:

@@ -48,8 +48,8 @@ def test_json_rows(spark: Any, tmp_path: Path) -> None:
     good = [json.dumps({"id": number, "name": text}) for number, text in enumerate(HARMFUL)]
     path = tmp_path / "item.jsonl"
     path.write_text("\n".join([*good, *BAD_LINES]) + "\n", encoding="utf-8")
-    options: Any = {"bad_rows": "quarantine", "quarantine": tmp_path / "bad", "max_bad_rows": 100}
-    with elastalog.open(PROGRAM, {"item": elastalog.spark.json(str(path))}, spark=spark, **options) as db:
+    aside = elastalog.BadRows("quarantine", folder=tmp_path / "bad", most=100)
+    with elastalog.open(PROGRAM, {"item": elastalog.spark.json(str(path))}, spark=spark, bad_rows=aside) as db:
         assert set(db["item"]) == set(enumerate(HARMFUL))
         (report,) = db.reports
         assert (report.loaded, report.bad) == (len(HARMFUL), len(BAD_LINES))
@@ -70,8 +70,8 @@ def test_rows_of_a_data_base(spark: Any, tmp_path: Path) -> None:
     source = {"item": elastalog.spark.jdbc(url, "items")}
     with pytest.raises(ElastalogError):
         elastalog.open(PROGRAM, source, spark=spark)
-    options: Any = {"bad_rows": "quarantine", "quarantine": tmp_path / "bad"}
-    with elastalog.open(PROGRAM, source, spark=spark, **options) as db:
+    aside = elastalog.BadRows("quarantine", folder=tmp_path / "bad")
+    with elastalog.open(PROGRAM, source, spark=spark, bad_rows=aside) as db:
         assert set(db["item"]) == {(1, HARMFUL[0]), (8, HARMFUL[3])}
         (report,) = db.reports
         assert report.bad == 2
@@ -80,7 +80,7 @@ def test_rows_of_a_data_base(spark: Any, tmp_path: Path) -> None:
         frame.withColumnRenamed("name", 'n"; drop table items; -- \x1b[2J'),
     ):
         with pytest.raises(ElastalogError) as raised:
-            elastalog.open(PROGRAM, {"item": other}, spark=spark, **options)
+            elastalog.open(PROGRAM, {"item": other}, spark=spark, bad_rows=aside)
         assert raised.value.diagnostics[0].code in ("E0502", "E0518"), raised.value
         assert "\x1b" not in str(raised.value)
 

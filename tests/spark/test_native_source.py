@@ -475,7 +475,7 @@ def test_spark_writes_an_update_and_follows_the_changes(session: Any, store: Pat
         frame = session.createDataFrame(sent, "op string, n bigint, u bigint, f double, s string")
         writer = frame.write.format("elastalog").mode("append").option("relation", "kinds")
         writer.option("source", "job").option("batch", batch).save(str(store))
-        if batch == "1":
+        if not (tmp_path / "told").exists():
             assert told() == {("+", "w", 9, 4), ("-", "z", 7, 4)}
     assert told() == {("+", "w", 9, 4), ("-", "z", 7, 4), ("-", "w", 9, 5)}
     assert session.read.parquet(str(tmp_path / "told")).count() == 3  # each once

@@ -70,7 +70,7 @@ def content_of(path: Path) -> Content:
         store.close()
 
 
-@pytest.mark.parametrize("step", [11, pytest.param(1, marks=pytest.mark.slow)], ids=["some", "all"])
+@pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.long)], ids=["some", "all"])
 def test_every_flipped_bit_is_noticed_or_harmless(folder: Path, step: int) -> None:
     store = small_store(folder / "store")
     content, files = content_of(store), files_of(store)
@@ -119,7 +119,7 @@ def test_a_flipped_bit_never_changes_the_answers_of_a_session(folder: Path) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("step", [3, pytest.param(1, marks=pytest.mark.long)])
+@pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.long)])
 def test_every_truncation_of_the_journal_gives_the_last_whole_epoch(folder: Path, step: int) -> None:
     store = lived(folder / "store", journal_epochs=100)
     expected = EXPECTED

@@ -13,7 +13,6 @@ from elastalog.backends.sets import Mark, SetMaintenance
 from elastalog.evaluation.strategies import dredc
 from elastalog.evaluation.strategies.protocol import Counters
 from elastalog.session import Session
-from tests.reference.backward_forward import Derivation, Fact, Stream
 from tests.refusals import refused
 from tests.strategies.running import backend_of, contents, counters
 
@@ -78,27 +77,6 @@ q(x) :- p3(x).
 r(x) :- q(x).
 s(x) :- q(x), p4(x).
 """
-
-
-def of(*names: str) -> tuple[Fact, ...]:
-    return tuple((name, ("c",)) for name in names)
-
-
-def test_one_rule_application_at_a_time() -> None:
-    ground: list[Derivation] = [
-        (("q", ("c",)), of("p1", "p2")),
-        (("q", ("c",)), of("p3")),
-        (("r", ("c",)), of("q")),
-        (("s", ("c",)), of("q", "p4")),
-    ]
-    stream = Stream(ground, set(of("p1", "p2", "p3")), "eager")
-    first = stream.update(set(of("p1")), set(of("p4")), ahead=set(of("p4")))
-    assert stream.facts == set(of("p2", "p3", "q", "r", "p4", "s"))
-    assert (first.deletions, first.backward, first.forward, first.insertions) == (1, 1, 2, 1)
-    assert stream.waiting == list(of("s"))
-    second = stream.update(set(of("p4")), set(), ahead=set())
-    assert stream.facts == set(of("p2", "p3", "q", "r"))
-    assert second.deletions == 0
 
 
 @pytest.mark.parametrize("strategy", ["bf", "bfc"])

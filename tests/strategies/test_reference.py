@@ -12,13 +12,14 @@ from tests.strategies.running import NO_RECURSION, failure
 
 STRATEGIES = ("dense", "dred", "dredc", "bf", "bfc")
 RECURSIVE = Features(aggregates=False, arithmetic=False, symbols=False)
+POSITIVE = Features(negation=False, aggregates=False)
 COMPUTED = Features(aggregates=False, symbols=False, disjunctions=False)
 FAST = 6
 """Seeds that are the same in every run: few of them do, as `tests.torture` has new ones."""
 
 
 @pytest.mark.parametrize(
-    ("strategy", "features"), [*product(STRATEGIES, (Features(), RECURSIVE)), ("counting", NO_RECURSION)]
+    ("strategy", "features"), [*product(STRATEGIES, (Features(), RECURSIVE, POSITIVE)), ("counting", NO_RECURSION)]
 )
 def test_facts_are_those_of_the_reference(strategy: str, features: Features) -> None:
     for seed in range(FAST):

@@ -18,10 +18,12 @@ FEW = {
     "damage": 2,
     "power cuts": 1,
     "kills": 1,
-    "constructs": 2,
+    "constructs": 1,
     "computed heads": 2,
     "lattices": 10,
-    "tasks": 2,
+    "tasks": 1,
+    "settings": 2,
+    "strata": 2,
     "buckets": 2,
 }
 

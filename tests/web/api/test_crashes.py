@@ -107,9 +107,9 @@ def test_a_key_stands_for_one_update_when_the_service_is_started_again(tmp_path:
     for arguments in ((program, "-F", facts, "--store", store), (store,)):
         server = Server(started, *arguments)
         db = elastalog.connect(server.url, TOKEN)
-        db.apply({"edge": [(2, 3)]}, key="1")
+        db.apply({"edge": [(2, 3)]}, batch="1")
         with pytest.raises(ElastalogError, match="E0932"):
-            db.apply({"edge": [(7, 8)]}, key="1")
+            db.apply({"edge": [(7, 8)]}, batch="1")
         assert sorted(db["edge"]) == [(1, 2), (2, 3)]
         assert server.end(signal.SIGTERM) == 0
 
