@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from elastalog.analysis.program import Apply, Base, Comparison, Constant, Variable
 from elastalog.diagnostics.source import Source
 from elastalog.program import Program
 from elastalog.program.program import examine
@@ -110,6 +109,9 @@ def test_types_do_not_mix(literal: str, code: str) -> None:
         "u = sum x : { all(_, x, _, _) }",
         "f = max x * 2 : { all(_, _, x, _) }",
         "match(cat(s, s), s)",
+        "f > 1, 2 < f + 3",
+        "a = b, b = c, c = f + 1, a < 2.5",
+        "x = 1, y = x + 2, y > n",
     ],
 )
 def test_accepted_types(literal: str) -> None:
@@ -120,35 +122,6 @@ def test_whole_literals_follow_their_context() -> None:
     program = accepted(".decl r(n: number, u: unsigned, f: float)\nr(1, 2, 3).\nr(-1, 0x10, -2).")
     assert [fact.values for fact in program.facts] == [(1, 2, 3.0), (-1, 16, -2.0)]
     assert [type(value) for value in program.facts[0].values] == [int, int, float]
-
-
-def test_literal_beside_a_variable_takes_its_type() -> None:
-    program = accepted(ALL + "out(n) :- all(n, _, f, _), f > 1, 2 < f + 3.")
-    first, second = program.rules[0].body[1:]
-    assert isinstance(first, Comparison)
-    assert isinstance(second, Comparison)
-    assert first.base is second.base is Base.FLOAT
-    assert isinstance(first.right, Constant)
-    assert (first.right.value, first.right.base) == (1.0, Base.FLOAT)
-    assert isinstance(second.right, Apply)
-    assert second.right.arguments[1] == Constant(3.0, Base.FLOAT, second.right.arguments[1].span)
-
-
-def test_types_travel_along_equations_against_their_order() -> None:
-    program = accepted(ALL + "out(1) :- a = b, b = c, c = d + 1, all(_, _, d, _).")
-    types = {
-        v.name: v.base
-        for lit in program.rules[0].body
-        if isinstance(lit, Comparison)
-        for v in (lit.left, lit.right)
-        if isinstance(v, Variable)
-    }
-    assert set(types.values()) == {Base.FLOAT}
-
-
-def test_what_nothing_settles_is_a_number() -> None:
-    program = accepted(".decl r(x: number)\nr(1) :- x = 1, y = x + 2, y > 2.")
-    assert all(lit.base is Base.NUMBER for lit in program.rules[0].body if isinstance(lit, Comparison))
 
 
 def test_all_faults_of_a_rule_are_reported() -> None:

@@ -2,31 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from elastalog.syntax.tree import Clause
 from tests.syntax.reading import advice, findings, printed, read, read_clean, read_item
-
-
-def test_a_fact_has_an_empty_body() -> None:
-    fact = read_item('p(1, "a").')
-    assert isinstance(fact, Clause)
-    assert fact.body == ()
-    assert fact.plan is None
-
-
-def test_several_heads() -> None:
-    rule = read_item("a(x), b(x) :- c(x).")
-    assert [head.relation for head in rule.heads] == ["a", "b"]
-    assert [head.relation for head in read_item("a(1), b(2).").heads] == ["a", "b"]
 
 
 def test_the_span_of_a_clause_ends_with_its_dot() -> None:
     text = "// first\n p(x) :-\n q(x) .\n"
     assert text[slice(*read_item(text).span)] == "p(x) :-\n q(x) ."
-
-
-def test_a_plan_belongs_to_the_rule_before_it() -> None:
-    rule = read_item("p(x) :- q(x), r(x).\n.plan 0:(2,1), 1:(1, 2)")
-    assert rule.plan.versions == ((0, (2, 1)), (1, (1, 2)))
 
 
 def test_a_plan_without_a_rule() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from elastalog.syntax.keywords import FUNCTORS
-from elastalog.syntax.tree import Aggregate, Atom, Call, Float, Integer, String, Wildcard
+from elastalog.syntax.tree import Aggregate, Call, Float, Integer, String
 from tests.syntax.reading import advice, findings, read_item, read_term, shape
 
 
@@ -69,11 +69,6 @@ def test_unknown_escapes_are_reported_each_at_its_place() -> None:
     ]
 
 
-def test_a_lone_underscore_is_a_wildcard() -> None:
-    assert isinstance(read_term("_"), Wildcard)
-    assert shape(read_term("_x")) == "_x"
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -110,6 +105,7 @@ def test_a_lone_underscore_is_a_wildcard() -> None:
         ('strlen(cat(a, "b"))', ("strlen", ("cat", "a", "b"))),
         ("range(1, 10)", ("range", 1, 10)),
         ("unheard_of(x)", ("unheard_of", "x")),
+        ("1 + sum x : { q(x) } * 2", ("+", 1, ("*", "Aggregate", 2))),
     ],
 )
 def test_functors_and_precedence(text: str, expected: Any) -> None:
@@ -132,15 +128,6 @@ def test_spans_of_calls() -> None:
     assert text[slice(*inner.span)] == "f(y)"
 
 
-def test_count_with_braces_and_with_a_single_atom() -> None:
-    braced, single = read_term("count : { q(x) }"), read_term("count : q(x)")
-    assert isinstance(braced, Aggregate)
-    assert isinstance(single, Aggregate)
-    assert braced.operator == single.operator == "count"
-    assert braced.target is single.target is None
-    assert [atom.relation for atom in (*braced.body, *single.body) if isinstance(atom, Atom)] == ["q", "q"]
-
-
 @pytest.mark.parametrize("operator", ["sum", "min", "max", "mean"])
 @pytest.mark.parametrize("target", ["x", "(x)", "(x) * 2", "x + 1", "min(x, y)", "(x, y)"])
 def test_aggregates_with_a_target(operator: str, target: str) -> None:
@@ -154,17 +141,6 @@ def test_aggregates_with_a_target(operator: str, target: str) -> None:
     assert isinstance(aggregate, Aggregate)
     assert aggregate.operator == operator
     assert shape(aggregate.target) == shape(read_term(target))
-
-
-def test_an_aggregate_is_an_operand() -> None:
-    assert shape(read_term("1 + sum x : { q(x) } * 2")) == ("+", 1, ("*", "Aggregate", 2))
-
-
-def test_aggregates_nest() -> None:
-    aggregate = read_term("sum min y : { r(x, y) } : { q(x), z = max w : { s(w) } }")
-    assert isinstance(aggregate, Aggregate)
-    assert isinstance(aggregate.target, Aggregate)
-    assert len(aggregate.body) == 2
 
 
 @pytest.mark.parametrize(
