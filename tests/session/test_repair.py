@@ -412,6 +412,8 @@ def test_a_search_with_tight_bounds_claims_no_more_than_it_knows(name: str, valu
 
 def test_a_change_that_costs_less_than_the_one_found_may_exist() -> None:
     with guarded() as db:
+        found = db.suggest(missing=["path(1, 5)"], candidates=["edge(_, _)", "-closed(_)"])
+        assert (found.verified, len(found.elements), found.minimum) == (True, 2, False)
         found = db.suggest(missing=["path(4, 5)"], weights={"closed(5)": 3}, rejected=["edge(_, _)"])
         assert ([*map(str, found.elements)], found.minimum, found.bound) == (["+closed(5)"], False, 1)
         assert found.why_not_proven == "only candidates that why-not finds were tried"

@@ -216,12 +216,20 @@ class RepairSearch:
         for fact in missing:
             now.encode(fact.relation, [fact.values])  # so that it has words
         asked = replace(asked, missing=missing)
-        if self.given is not None or not missing:
-            return self._among(self._offered(missing), asked)
-        ours, found = self._ours(missing), None
+        is_free = self.given is None and missing
+        found = self._among_ours(asked) if is_free else self._among(self._offered(missing), asked)
+        least = min([1.0, *(asked.weights or {}).values()])  # of a change that is not a candidate
+        if found.minimum and found.bound > least and tuple(missing) in self.known:
+            told = "only candidates that why-not finds were tried"
+            return replace(found, minimum=False, bound=least, why_not_proven=told)
+        return found
+
+    def _among_ours(self, asked: Inquiry) -> Suggestion:
+        """The smallest of what is found among the likeliest candidates, then among all that are related to the missing
+        facts, at last among those, too, that were only deleted lately. Each search has a quarter of the time, the last
+        one what is left."""
+        ours, found = self._ours(asked.missing), None
         clock = Clock(ours.seconds if asked.time_limit is None else asked.time_limit)
-        # The likeliest first, then all that are related, at last those, too, that were only deleted lately. Each search
-        # has a quarter of the time, the last one what is left.
         every, related = list(dict.fromkeys([*ours.related, *ours.lately])), len(ours.related)
         likeliest = related if asked.weights else min(SETTINGS.likeliest_candidates, related)
         for number in (searches := sorted({likeliest, related, len(every)})):
@@ -238,10 +246,6 @@ class RepairSearch:
             if found is None or len(other.elements) < len(found.elements):
                 found = other
         assert found is not None
-        least = min([1.0, *(asked.weights or {}).values()])  # of a change that is not a candidate
-        if found.minimum and found.bound > least:
-            told = "only candidates that why-not finds were tried"
-            return replace(found, minimum=False, bound=least, why_not_proven=told)
         return found
 
     def _among(self, candidates: Sequence[Element], asked: Inquiry) -> Suggestion:
