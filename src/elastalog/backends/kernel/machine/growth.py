@@ -47,10 +47,8 @@ from elastalog.backends.kernel.machine.shares import (
     are_extended,
     extend_again,
     extend_shared,
-    is_last,
-    let_all_pass,
+    gate_of,
     may_pass,
-    passed,
     share_at,
     share_out,
     sharing_at,
@@ -59,6 +57,7 @@ from elastalog.backends.kernel.machine.shares import (
     turns_at,
 )
 from elastalog.backends.kernel.store.inserting import Noted, insert_alone, insert_together
+from elastalog.jit.atomics import PASSED, arrive, atomic_load, let_pass
 from elastalog.jit.operators import view
 
 
@@ -351,15 +350,16 @@ def _go_over(machine, task, sharing):
 @piece
 def _arrive(machine, task, sharing):
     """A machine has done its part of a stage. The last one says what follows for all."""
-    task.passed = passed(task.sharing)
+    gate = gate_of(sharing)
+    task.passed = int64(atomic_load(gate, PASSED))
     machine.stage = layout.WAITING
-    if not is_last(task.sharing):
+    if not arrive(gate, sharing.threads):
         return layout.DONE
     reason = _go_over(machine, task, sharing)
     if machine.stage == layout.REOPENING:
         return reason
     sharing.reason = reason
-    let_all_pass(task.sharing)
+    let_pass(gate)
     return layout.DONE
 
 
@@ -372,7 +372,7 @@ def _grow_together(machine, task):
             # The index that was full has got room, while the others waited.
             extend_again(task.sharing)
             machine.stage = layout.WAITING
-            let_all_pass(task.sharing)
+            let_pass(gate_of(sharing))
         elif machine.stage != layout.WAITING:
             reason = layout.DONE
             if machine.stage == layout.OPENING:
@@ -383,7 +383,7 @@ def _grow_together(machine, task):
                 reason = _arrive(machine, task, sharing)
             if reason != layout.DONE:
                 return reason
-        if not may_pass(machine, task.sharing, task.passed):
+        if not may_pass(machine, sharing, task.passed):
             return layout.CHECK
         if sharing.reason != layout.GO_ON:
             return sharing.reason

@@ -64,17 +64,6 @@ _task_at = record_at(PropagationTask)
 
 
 @piece
-def list_head(machine, relation, fact, entry, stamp):
-    """Lists a head as a node, once a round."""
-    if fact.other != stamp:
-        fact.other = stamp
-        node = node_at(machine.nodes, machine.nodes_used)
-        node.relation = relation
-        node.entry = entry
-        machine.nodes_used += 1
-
-
-@piece
 def enter_delta(relation, touched, entry):
     """A fact is in the next delta."""
     entry_of(touched, entry).marks |= DELTA
@@ -97,7 +86,7 @@ def _sink(machine, variant, frame):
 
 @piece
 def apply_heads(machine, variant, frame, is_new, column, step, stamp):
-    """See `set_operators.apply_heads`."""
+    """See `set_operators.apply_heads`; a head is listed as a node, once a round."""
     used = frame.end
     relation = relation_at(machine.relations, variant.head)
     head = home_of(relation)
@@ -116,7 +105,13 @@ def apply_heads(machine, variant, frame, is_new, column, step, stamp):
         entry = touched_entry(head, facts, row, DERIVED, 0)
         if column >= 0:
             facts.touched[entry, column] += step
-        list_head(machine, variant.head, entry_of(facts.touched, entry), entry, stamp)
+        fact = entry_of(facts.touched, entry)
+        if fact.other != stamp:
+            fact.other = stamp
+            node = node_at(machine.nodes, machine.nodes_used)
+            node.relation = variant.head
+            node.entry = entry
+            machine.nodes_used += 1
     machine.derived += used
     frame.begun = used
     return layout.DONE

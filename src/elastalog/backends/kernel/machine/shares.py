@@ -45,7 +45,7 @@ from elastalog.backends.kernel.store import inserting
 from elastalog.backends.kernel.store.inserting import APART, close_rows, size_of_turns
 from elastalog.backends.kernel.store.memory import Vector
 from elastalog.backends.kernel.store.postings import INDEX_STATE_SIZE
-from elastalog.jit.atomics import GATE, PASSED, add_unordered, arrive, atomic_load, let_pass, look, sleep, wake_all
+from elastalog.jit.atomics import GATE, PASSED, add_unordered, look, sleep, wake_all
 from elastalog.jit.operators import view
 from elastalog.settings import SETTINGS
 
@@ -283,34 +283,15 @@ def extend_again(address):
 
 
 @view
-def _gate_of(address):
+def gate_of(sharing):
     """The barrier where machines wait for each other."""
-    return table_at(sharing_at(address, 0).gate, GATE)
+    return table_at(sharing.gate, GATE)
 
 
 @piece
-def is_last(address):
-    """A machine comes to where all wait for each other: whether the others have come before."""
-    return arrive(_gate_of(address), sharing_at(address, 0).threads)
-
-
-@piece
-def let_all_pass(address):
-    """All have come, and what was to be done then is done."""
-    let_pass(_gate_of(address))
-
-
-@piece
-def passed(address):
-    """How often all have come."""
-    return int64(atomic_load(_gate_of(address), PASSED))
-
-
-@piece
-def may_pass(machine, address, before):
+def may_pass(machine, sharing, before):
     """Waits until all have come once more than before; False if the machine is to leave off."""
-    gate = _gate_of(address)
-    sharing = sharing_at(address, 0)
+    gate = gate_of(sharing)
     if look(gate, uint32(before), _LOOKS * sharing.threads):
         return True
     return machine.work_allowed >= 0 and sleep(gate, uint32(before), sharing.patience)
@@ -319,7 +300,7 @@ def may_pass(machine, address, before):
 @operator(types.void, INT)
 def wake(address):
     """Wakes the threads that sleep, whose machines are called back."""
-    wake_all(_gate_of(address), PASSED)
+    wake_all(gate_of(sharing_at(address, 0)), PASSED)
 
 
 @piece
