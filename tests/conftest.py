@@ -24,14 +24,14 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 HERE = Path(__file__).parent
 TOLD = {
     # What random updates insert and delete, rules derive too.
-    "E0625": "debugging engine gpu kernel provenance rules session/test_verification session/test_special_relations "
-    "session/test_uses spark storage strategies torture",
+    "E0625": "debugging engine gpu kernel provenance rules session spark storage strategies torture",
     # Recursion that only its facts bound.
     "E0414": "analysis cli/test_termination engine gpu kernel provenance spark torture",
     # Relations that a test leaves empty.
     "E0510": "engine examples session/test_queries session/test_repair",
     # Rows and headers that are bad on purpose.
-    "E05": "pipeline rdf relations session/test_bad_rows_of_updates spark torture web/api/test_readers",
+    "E05": "pipeline rdf relations session/test_bad_rows_of_updates session/test_interface spark torture "
+    "web/api/test_readers",
     # Questions about values that no fact mentions, and about texts that are no dates.
     "E0618": "debugging provenance rdf relations session/test_public_names session/test_repair "
     "session/test_shared_programs storage/test_history",

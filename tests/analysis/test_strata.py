@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 import elastalog
 from elastalog.analysis.graphs import Uses, components, in_order
 from elastalog.analysis.growth import growing, warnings_of_growth
-from elastalog.analysis.program import Aggregation, Atom
 from elastalog.diagnostics.diagnostic import LimitReached
 from elastalog.diagnostics.source import Span
 from elastalog.settings import SETTINGS
@@ -75,19 +74,6 @@ def test_numbers_of_rules_and_recursion() -> None:
         (6, "path", 2, True),
     ]
     assert [(fact.relation, fact.values) for fact in program.facts] == [("edge", (1, 2))]
-
-
-def test_facts_and_rules_without_body() -> None:
-    program = accepted(".decl r(x: number)\nr(-1).\nr(1 + 1).\nr(3) :- true.\nr(4) :- false.\nr(5) :- (true ; false).")
-    assert [fact.values for fact in program.facts] == [(-1,)]
-    assert [rule.body for rule in program.rules] == [(), (), ()]
-
-
-def test_alternatives_of_an_aggregate() -> None:
-    rule = accepted(EDGES + "path(0, n) :- n = count : { edge(x, y), (x > 1 ; y > 1 ; false) }.").rules[0]
-    aggregate = rule.body[0]
-    assert isinstance(aggregate, Aggregation)
-    assert [len(body) for body in aggregate.bodies] == [2, 2, 2]
 
 
 def test_plan_is_kept() -> None:
@@ -157,13 +143,6 @@ def test_negation_in_a_component_of_ten_thousand_relations() -> None:
     _, found = check_text("\n".join(lines))
     assert {d.code for d in found} == {"E0412"}
     assert len(found) == 5, "a bound on the cycles shown of one component"
-
-
-def test_positive_atoms_keep_their_order() -> None:
-    rule = accepted(EDGES + "path(x, y) :- edge(y, x), x < y, edge(x, y).").rules[0]
-    assert [lit.span.start for lit in rule.body if isinstance(lit, Atom)] == sorted(
-        lit.span.start for lit in rule.body if isinstance(lit, Atom)
-    )
 
 
 GRAPHS = st.lists(st.tuples(st.integers(0, 7), st.integers(0, 7)), max_size=30)

@@ -256,7 +256,7 @@ def test_an_epoch_is_undone_by_its_number() -> None:
                 db.engine.undoing(wrong)
         for unknown in (1, 7):
             with pytest.raises(
-                elastalog.ElastalogError, match=f"epoch {unknown} cannot be undone: .*\n.* one from 2 to 4"
+                elastalog.ElastalogError, match=f"epoch {unknown} cannot be undone: .*\n.* an epoch from 2 to 4"
             ):
                 db.engine.undoing(unknown)
         with pytest.raises(AttributeError, match=r"db\.engine\.undoing\(db\.epoch\)\.commit\(\)"):

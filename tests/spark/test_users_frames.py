@@ -146,6 +146,7 @@ def test_a_frame_that_cannot_be_evaluated_is_told(spark: Any, column: str, told:
         assert db.epoch == 1
 
 
+@pytest.mark.filterwarnings("ignore:Cannot infer the eval type")
 def test_the_error_of_a_users_function_is_told(spark: Any) -> None:
     from pyspark.sql.functions import udf
 

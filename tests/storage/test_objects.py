@@ -187,6 +187,7 @@ with stop_at(1, "journal.write.before", "exit"):
     assert seen(address) == {"a", "b", "d"}
 
 
+@pytest.mark.filterwarnings("ignore:.*`facts` were not read")
 @pytest.mark.parametrize("point", ["relation.write.after", "manifest.write.before", "pointer.write.before"])
 def test_a_crash_while_a_store_is_made(address: str, monkeypatch: pytest.MonkeyPatch, point: str) -> None:
     monkeypatch.setattr(Lease, "_refuse_if_held", lambda self, found: None)
