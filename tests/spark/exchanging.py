@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
+
+import pytest
 
 from elastalog.backends.spark.placement import EXCHANGE_SETTING
 from tests.engine.judging import follow
@@ -34,22 +36,18 @@ def follow_random_updates(session: Any, seed: int, most_updates: int = 3) -> Non
     )
 
 
-def follow_a_chain(session: Any) -> None:
-    """A closure that does not decompose has the levels and counts of one process, after updates too, and stays in
-    files."""
-    with both(DOUBLING, CHAIN, session, budget=None) as sessions:
+@contextmanager
+def without_room() -> Iterator[None]:
+    """Within the block, the driver has no room for what tasks have exchanged, and they evaluate it anew."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("elastalog.backends.spark.backend.memory_allowed", lambda memory: 0)
+        yield
+
+
+def follow_a_chain(session: Any, *, has_room: bool) -> None:
+    """A closure that does not decompose has the levels and counts of one process, after updates too. It stays in files
+    where the driver has no room for it."""
+    with nullcontext() if has_room else without_room(), both(DOUBLING, CHAIN, session, budget=None) as sessions:
         for inserted, deleted in UPDATES:
             sessions.apply({"edge": inserted}, {"edge": deleted})
-            assert sessions.db._backend.kernel.evicted == {"path"}
-
-
-def derive_as_many(session: Any, length: int = 16) -> None:
-    """An update of a chain enumerates as many derivations on Spark as in one process."""
-    with both(DOUBLING, {"edge": [(i, i + 1) for i in range(length)]}, session, budget=None) as sessions:
-        works = []
-        for db in (sessions.db, sessions.local):
-            with db.update() as update:
-                update.delete("edge", [(5, 6), (11, 12)])
-                update.insert("edge", [(3, 9)])
-            works.append([work.derivations for work in update.stats.work.strata])
-        assert works[0] == works[1]
+            assert sessions.db._backend.kernel.evicted == (set() if has_room else {"path"})

@@ -22,6 +22,7 @@ from elastalog.relations.limits import WIDE
 from elastalog.relations.words import Dictionary
 from elastalog.settings import SETTINGS
 from tests.engine.judging import facts_of
+from tests.spark.exchanging import without_room
 from tests.spark.following import both, follow_edges
 from tests.spark.without_spark import tasks_in_this_process
 
@@ -59,8 +60,9 @@ step(x, cat(y, "0")) :- step(x, y), step(y, _), strlen(y) < 4.
 
 
 def follow(text: str, session: Any, seed: int, updates: int, **options: Any) -> None:
-    """Random updates here and in the kernel."""
-    found = follow_edges(text, session, seed, range(12), first=6, each=2, updates=updates, **options)
+    """Random updates here and in the kernel; tasks evaluate anew."""
+    with without_room():
+        found = follow_edges(text, session, seed, range(12), first=6, each=2, updates=updates, **options)
     assert any(why.endswith("; they agree on the numbers of new values") for why in found.values())
 
 
@@ -291,6 +293,7 @@ def test_new_values_where_tasks_exchange_are_agreed_on_or_made_by_one(tmp_path: 
     facts = {"edge": [(i, i + 1) for i in range(6)]}
     with (
         tasks_in_this_process(tmp_path, **{EXCHANGE_SETTING: way}) as session,
+        without_room(),
         both(EDGES + text, facts, session, budget=None) as sessions,
     ):
         db = sessions.db
@@ -311,7 +314,11 @@ def test_an_update_that_makes_the_first_new_values(tmp_path: Path) -> None:
         "far(x, z) :- far(x, y), far(y, z).\nfar(y * 1000000, x) :- far(x, y), y > 5000, y < 10000.\n"
     )
     facts = {"edge": [(i, i + 1) for i in range(6)]}
-    with tasks_in_this_process(tmp_path) as session, both(text, facts, session, budget=None) as sessions:
+    with (
+        tasks_in_this_process(tmp_path) as session,
+        without_room(),
+        both(text, facts, session, budget=None) as sessions,
+    ):
         assert wheres(sessions.db) == {"exchanging tasks"}
         sessions.apply({"edge": [(6, 7000)]}, {"edge": [(2, 3)]})
         assert sessions.db._backend.placements[1].why.endswith("; they agree on the numbers of new values")

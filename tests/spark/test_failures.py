@@ -14,6 +14,7 @@ import pytest
 import elastalog
 from elastalog.backends.spark import jobs, strata
 from tests.engine.judging import levels_of
+from tests.spark.exchanging import without_room
 
 EDGES = ".decl edge(x: number, y: number)\n.decl path(x: number, y: number)\n"
 PROGRAMS = {
@@ -108,7 +109,10 @@ def test_a_worker_killed_during_an_update(spark: Any, kind: str) -> None:
                 return
 
     facts = {"edge": [(i, i + 1) for i in range(400)]}
-    with elastalog.open(PROGRAMS[kind], facts=facts, budget=None, engine="spark", spark=spark) as db:
+    with (
+        without_room(),
+        elastalog.open(PROGRAMS[kind], facts=facts, budget=None, engine="spark", spark=spark) as db,
+    ):
         thread = threading.Thread(target=kill_one)
         thread.start()
         try:

@@ -13,7 +13,7 @@ import elastalog
 from elastalog.backends.spark import jobs, strata
 from elastalog.settings import SETTINGS
 from tests.refusals import refused
-from tests.spark.exchanging import CHAIN, DOUBLING, UPDATES
+from tests.spark.exchanging import CHAIN, DOUBLING, UPDATES, without_room
 from tests.spark.following import are_same, both, files_in, files_known, follow_edges, placed
 from tests.spark.without_spark import tasks_in_this_process
 
@@ -136,7 +136,7 @@ def test_spark_refuses_the_barrier(
 ) -> None:
     if is_refused_first:
         refusing(monkeypatch)
-    with both(DOUBLING, CHAIN, near, budget=None) as sessions:
+    with without_room(), both(DOUBLING, CHAIN, near, budget=None) as sessions:
         refusing(monkeypatch)
         for inserted, deleted in UPDATES:
             sessions.apply({"edge": inserted}, {"edge": deleted})

@@ -26,6 +26,7 @@ from elastalog.settings import SETTINGS
 from tests.commands import run
 from tests.engine.judging import least_budget, levels_of
 from tests.refusals import refused
+from tests.spark.exchanging import without_room
 from tests.spark.following import both
 from tests.spark.without_spark import Settings, tasks_in_this_process
 
@@ -248,7 +249,7 @@ def test_the_log_says_so(four: Any, caplog: pytest.LogCaptureFixture) -> None:
 
 def test_levels_and_counts_of_a_star_after_updates(four: Any) -> None:
     star = {"edge": [(i, HUB) for i in range(1, 40)] + [(HUB, -i) for i in range(1, 40)]}
-    with both(DOUBLING, star, four, budget=None) as sessions:
+    with without_room(), both(DOUBLING, star, four, budget=None) as sessions:
         sessions.apply({"edge": [(-1, 5), (50, HUB)]}, {"edge": [(3, HUB), (HUB, -7)]})
         assert sessions.db._backend.kernel.evicted == {"path"}
 

@@ -20,7 +20,7 @@ from elastalog.backends.spark.results import Fault, FileWritten, Result, outcome
 from elastalog.backends.spark.routing import Routing
 from elastalog.backends.spark.word_files import WordFile
 from tests.engine.judging import levels_of
-from tests.spark.exchanging import CHAIN, DOUBLING, by_way, follow_a_chain, follow_random_updates
+from tests.spark.exchanging import CHAIN, DOUBLING, by_way, follow_a_chain, follow_random_updates, without_room
 
 WAY = "network"
 HERE = "127.0.0.1"
@@ -52,7 +52,8 @@ def linked_all(folder: Path, tokens: list[str]) -> list[dict[int, transports.Lin
 
 @pytest.mark.parametrize("seed", range(300, 303))
 def test_random_updates(near: Any, seed: int) -> None:
-    follow_random_updates(near, seed)
+    with without_room():
+        follow_random_updates(near, seed)
 
 
 def test_messages_go_over_the_network(near: Any, made: list[bool], tmp_path: Path) -> None:
@@ -117,9 +118,10 @@ def test_a_stranger_does_not_disturb(tmp_path: Path) -> None:
     assert [None if each is None else sorted(each) for each in found] == [[1], [0]]
 
 
-def test_over_the_network_on_spark(spark: Any) -> None:
+@pytest.mark.parametrize("has_room", [True, False])
+def test_over_the_network_on_spark(spark: Any, has_room: bool) -> None:
     with by_way(spark, "network"):
-        follow_a_chain(spark)
+        follow_a_chain(spark, has_room=has_room)
 
 
 @pytest.mark.parametrize("size", [0, 1, 50])

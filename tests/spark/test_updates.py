@@ -11,6 +11,7 @@ import pytest
 import elastalog
 from elastalog.backends.spark import strata, task
 from elastalog.backends.spark.backend import SparkBackend
+from elastalog.backends.spark.relations import SparkRelations
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.settings import SETTINGS
 from tests.engine.judging import Kind, facts_of, follow, judge, least_budget, levels_of
@@ -18,7 +19,7 @@ from tests.forcing import forced
 from tests.generators.seeded import seeded_case
 from tests.reference.cases import parse_accepted
 from tests.refusals import refused
-from tests.spark.exchanging import CHAIN, UPDATES, derive_as_many, follow_random_updates
+from tests.spark.exchanging import CHAIN, UPDATES, follow_a_chain, follow_random_updates, without_room
 from tests.spark.following import both, files_in, files_known
 
 EDGES = ".decl edge(x: number, y: number)\n.decl path(x: number, y: number)\n"
@@ -39,9 +40,8 @@ def backend_of(db: elastalog.Session) -> SparkBackend:
 # --- on Spark itself -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("text", [LINEAR, DOUBLING], ids=["decomposed", "exchanging"])
-def test_an_update_runs_in_tasks_and_the_driver_does_not_hold_the_relation(spark: Any, text: str) -> None:
-    with both(text, CYCLE, spark, budget=None) as sessions:
+def test_an_update_runs_in_tasks_and_the_driver_does_not_hold_the_relation(spark: Any) -> None:
+    with both(LINEAR, CYCLE, spark, budget=None) as sessions:
         evicted = backend_of(sessions.db).kernel.evicted
         for inserted, deleted in (([(5, 6)], []), ([(6, 1)], [(2, 3)]), ([], [(6, 1)])):
             sessions.apply({"edge": inserted}, {"edge": deleted})
@@ -125,13 +125,38 @@ def test_random_updates_by_other_strategies(near: Any, seed: int, strategy: str)
 
 @pytest.mark.parametrize("seed", range(90, 93))
 def test_random_updates_where_every_value_is_heavy(near: Any, seed: int) -> None:
-    with forced(spark_skew_from=1):
+    with forced(spark_skew_from=1), without_room():
         follow(*seeded_case(seed, most_updates=4), budget=None, engine="spark", spark=near, is_judged_often=False)
 
 
-def test_exchanging_tasks_enumerate_the_derivations_of_the_kernel(near: Any) -> None:
-    derive_as_many(near, 40)
-    assert len(near.ran) == 2
+@pytest.mark.parametrize("has_room", [True, False])
+def test_what_tasks_have_exchanged_is_maintained_in_the_driver_or_evaluated_anew(near: Any, has_room: bool) -> None:
+    follow_a_chain(near, has_room=has_room)
+    assert near.ran == [(0, 1, 2)] * (1 if has_room else 1 + len(UPDATES))
+
+
+def test_the_reason_why_it_is_evaluated_anew_is_told(near: Any) -> None:
+    with without_room(), elastalog.open(DOUBLING, CYCLE, engine="spark", spark=near) as db:
+        with db.update() as update:
+            update.insert("edge", [(5, 6)])
+        (work,) = [work for work in update.stats.work.strata if work.relations == ("path",)]
+        assert work.how == "switch"
+        assert work.reason.startswith("the driver has no room for what tasks have exchanged")
+
+
+def test_the_driver_maintains_what_it_reads_of_tasks(near: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a relation that tasks maintain, and the driver reads, it keeps up with the changes."""
+    text = EDGES + (
+        "path(x, y) :- edge(x, y).\npath(x, z) :- path(x, y), edge(y, z).\n.decl meet(x: number, y: number)\n"
+        "meet(x, y) :- path(x, y), path(y, x).\nmeet(x, z) :- meet(x, y), meet(y, z), path(z, x).\n"
+    )
+    fetched: list[str] = []
+    fetch = SparkRelations.fetch
+    monkeypatch.setattr(SparkRelations, "fetch", lambda self, name: fetched.append(name) or fetch(self, name))
+    with both(text, CYCLE, near, budget=None) as sessions:
+        for inserted, deleted in (([(5, 6)], []), ([(6, 1)], [(2, 3)]), ([], [(6, 1)]), ([(2, 3)], [])):
+            sessions.apply({"edge": inserted}, {"edge": deleted})
+        assert sorted(fetched) == ["meet", "path"]
 
 
 def test_rules_that_change_are_followed_by_tasks(near: Any) -> None:
@@ -253,7 +278,7 @@ def test_tasks_that_spark_runs_twice(
         return [whole(*arguments, **options) for _ in range(2)][taken]
 
     monkeypatch.setattr(strata, "run_tasks", twice)
-    with both(text, CHAIN, near, budget=None) as sessions:
+    with without_room(), both(text, CHAIN, near, budget=None) as sessions:
         for inserted, deleted in UPDATES:
             sessions.apply({"edge": inserted}, {"edge": deleted})
         assert files_in(tmp_path) == files_known(sessions.db)

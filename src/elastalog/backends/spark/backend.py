@@ -1,9 +1,10 @@
 """The backend on Spark: strata are evaluated and maintained by tasks where that is possible and pays, and by a kernel
 in the driver otherwise.
 
-An update of a stratum runs in tasks too: if it decomposes, as the kernel's own maintenance, in those whose shares it
-concerns; otherwise with an exchange after every step. Results are identical, levels and counts included. Where the
-facts are meanwhile is the business of `relations`.
+An update of a stratum that decomposes runs in tasks too, as the kernel's own maintenance, in those whose shares it
+concerns. What tasks have exchanged is maintained by the kernel in the driver, if there is room, and evaluated anew by
+exchanging tasks otherwise. Results are identical, levels and counts included. Where the facts are meanwhile is the
+business of `relations`.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from elastalog.backends.protocol import (
     Vector,
 )
 from elastalog.backends.spark.cluster import Cluster
-from elastalog.backends.spark.placement import FALLEN_BACK, Placement, choose, memory_allowed, spared
+from elastalog.backends.spark.placement import FALLEN_BACK, Placement, bytes_of, choose, memory_allowed, spared
 from elastalog.backends.spark.relations import FilesOfTasks, SparkRelations
 from elastalog.backends.spark.results import Outcome
 from elastalog.backends.spark.strata import Explicit, StratumJobs
@@ -156,12 +157,14 @@ class SparkBackend:
         return self.placement(stratum) if self._jobs.is_hindered else FALLEN_BACK
 
     def _is_read_here(self, name: str) -> bool:
-        """Whether strata that read a relation are evaluated in the driver."""
-        return any(
-            name in stratum.reads
-            for stratum in self.program.strata
-            if (placement := self.placements.get(stratum.number)) is None or placement.plan is None
-        )
+        """Whether strata that read a relation are evaluated, or maintained, in the driver."""
+        return any(name in stratum.reads and self._is_here(stratum) for stratum in self.program.strata)
+
+    def _is_here(self, stratum: LogicalStratum) -> bool:
+        placement = self.placements.get(stratum.number)
+        if placement is None or placement.plan is None:
+            return True
+        return not placement.plan.decomposes and self.kernel.evicted.isdisjoint(stratum.relations)
 
     # --- evaluation ------------------------------------------------------------------------------------------------
 
@@ -210,7 +213,7 @@ class SparkBackend:
             self.kernel.prepare(stratum)
 
     def maintain(self, stratum: LogicalStratum, procedure: Procedure[T], *, is_portable: bool) -> list[T]:
-        """Maintains the stratum in tasks, if it was last evaluated there."""
+        """Maintains the stratum in tasks, if it was last evaluated there and decomposes."""
         if self._is_given(stratum):
             self._take_given(stratum)
             return []
@@ -244,13 +247,18 @@ class SparkBackend:
         return self._place(stratum, self.placement(stratum)) if known is None else known
 
     def _maintained_by_tasks(self, stratum: LogicalStratum, procedure: Procedure[T]) -> list[T] | None:
-        """What the procedure returned for every share; None if nothing has been done."""
+        """What the procedure returned for every share; None if nothing has been done, and the driver is to do it.
+        Raises BudgetExceeded if the driver has no room for what tasks have exchanged."""
         placement = self._known_placement(stratum)
-        while placement.plan is not None:
+        while placement.plan is not None and placement.plan.decomposes:
             returned = self._maintained_by(placement.plan, procedure)
             if returned is not None:
                 return returned
             placement = self._place(stratum, self._after_failure(stratum))
+        if placement.plan is not None and not self._is_here(stratum):
+            sizes = {name: self.size(name) for name in (*stratum.reads, *stratum.relations)}
+            if bytes_of(self.program, sizes) > memory_allowed(self.watch.memory):
+                raise BudgetExceeded("the driver has no room for what tasks have exchanged")
         return None
 
     def _maintained_by(self, plan: SharePlan, procedure: Procedure[T]) -> list[T] | None:

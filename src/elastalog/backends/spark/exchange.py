@@ -10,9 +10,8 @@ files of an earlier attempt lie in another folder.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -20,11 +19,10 @@ from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants
 from elastalog.backends.kernel.bootstrap.rounds import MachineRounds, Progress, Workers
 from elastalog.backends.kernel.execution.bound_variant import Binder
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.protocol import Matrix, Vector
+from elastalog.backends.protocol import Matrix
 from elastalog.backends.spark.consensus import IdConsensus
-from elastalog.backends.spark.messages import Message, Messages, Outgoing, TaskFailed, add_counts
+from elastalog.backends.spark.messages import Messages, Outgoing, TaskFailed, add_counts
 from elastalog.backends.spark.results import Fault, FileWritten, Result
-from elastalog.backends.spark.routing import EVERYWHERE, Routing
 from elastalog.backends.spark.task import StratumSpec, written_facts
 from elastalog.backends.spark.transports import LinkedMessages, linked
 from elastalog.backends.watch import Watch
@@ -39,15 +37,10 @@ _MUCH_ROOM, _FEW_HEADS = 8, 64
 
 
 def evaluate_together(spec: StratumSpec, share: int) -> Result:
-    """The part of one task in the fixpoint of a stratum."""
-    return together(spec, share, lambda messages: ExchangingEvaluation(spec, share, messages).run())
-
-
-def together(spec: StratumSpec, share: int, work: Callable[[Messages], Result]) -> Result:
-    """Does work that needs all tasks; if this one cannot do its part, the others are told."""
+    """The part of one task in the fixpoint of a stratum; if it cannot do its part, the others are told."""
     messages = _messages(spec, share)
     try:
-        result = work(messages)
+        result = ExchangingTask(spec, share, messages).run()
     except TaskFailed:
         return Result(share, fault=Fault.NEW_VALUES)
     except ElastalogError:
@@ -89,9 +82,9 @@ def attempt_folder(spec: StratumSpec) -> str:
 
 
 class ExchangingTask:
-    """One of the tasks that work on a stratum together. `program`: the clauses that are the task's, their heads in
-    relations of their own. `own`: the relations of the stratum; `owner_copies`: of each, the copy in which facts are
-    owned."""
+    """One of the tasks that evaluate a stratum together: its copies, and the heads that it derives in an iteration.
+    `program`: the clauses that are the task's, their heads in relations of their own. `own`: the relations of the
+    stratum."""
 
     def __init__(self, spec: StratumSpec, share: int, messages: Messages) -> None:
         self.spec = spec
@@ -100,84 +93,30 @@ class ExchangingTask:
         self.watch = Watch()
         self.dictionary = spec.values.dictionary()
         self.own = spec.plan.stratum.relations
-        self.owner_copies = {name: spec.plan.owner(name).name for name in self.own}
         self.own_copies = [copy for copy in spec.plan.copies if copy.relation in self.own]
         clauses = tuple(
             replace(clause, head=head_name(clause.head)) for clause in spec.clauses_of(share, self.dictionary)
         )
-        self.program = with_copies(spec.program, spec.plan, clauses)
-        self.widths = {name: spec.program.relations[name].width for name in self.own}
-        self.relations: dict[str, KernelRelation] = {}
+        program = with_copies(spec.program, spec.plan, clauses)
         self.consensus = IdConsensus(spec.values, self.dictionary)
-        self._relation_at = {copy.name: copy.relation for copy in spec.plan.copies} | {name: name for name in self.own}
-
-    def make_heads(self, name: str) -> None:
-        """Makes an empty relation for the derived heads of a relation."""
-        self.relations[head_name(name)] = KernelRelation(head_name(name), self.widths[name], is_annotated=True)
-
-    # --- facts, as tasks give them to each other ---------------------------------------------------------------------
-
-    def agree(self) -> None:
-        """Tasks agree on the numbers of new values, before they give the heads that were just derived to each other."""
-        if self.spec.agrees:
-            self.messages.exchange({}, self.consensus.news())
-            self.consensus.agree(self.messages.notes)
-
-    def outward(self, name: str, rows: Matrix) -> Matrix:
-        """Rows that begin with a fact of a relation, in words that all tasks know."""
-        return self.consensus.outward(rows, self.spec.program.relations[name].bases)
-
-    def given(self, name: str, rows: Matrix, routing: Routing | None, count: Vector | None = None) -> Outgoing:
-        """Rows that begin with a fact of a relation, addressed to the tasks that want such facts; without a routing, to
-        all."""
-        told = self.outward(name, rows)
-        if routing is None:
-            return Outgoing(told, np.full(len(rows), EVERYWHERE, np.int32), count)
-        return Outgoing(told, routing.shares_of(told[:, : self.widths[name]]), count)
-
-    def exchange(self, outgoing: Mapping[str, Outgoing], note: Any = None) -> list[Message]:
-        """See `Messages.exchange`; what arrives is in the words of this task."""
-        messages = self.messages.exchange(outgoing, note)
-        if self.consensus.is_empty:
-            return messages
-        relations = self.spec.program.relations
-        bases = {address: relations[name].bases for address, name in self._relation_at.items()}
-        return [replace(m, rows=self.consensus.inward(m.rows, bases[m.address])) for m in messages]
-
-    def are_mine(self, name: str, words: Matrix) -> Vector:
-        """Which facts of a relation this task owns."""
-        found: Vector = self.spec.owners(name).shares_of(self.outward(name, words)) == self.share
-        return found
-
-    def note_values(self, result: Result) -> bool:
-        """Notes the values that all tasks have made in the result of the first one."""
-        if not self.consensus.is_empty and not self.share:
-            result.made = self.consensus.values
-        return True
-
-
-class ExchangingEvaluation(ExchangingTask):
-    """The fixpoint of a stratum: the copies of one task, and the heads it derives in an iteration."""
-
-    def __init__(self, spec: StratumSpec, share: int, messages: Messages) -> None:
-        super().__init__(spec, share, messages)
-        owned = frozenset(self.owner_copies.values())
-        for name, stored in self.program.relations.items():
-            self.relations[name] = KernelRelation(name, stored.width, name in owned)
+        owned = {spec.plan.owner(name).name for name in self.own}
+        self.relations = {n: KernelRelation(n, stored.width, n in owned) for n, stored in program.relations.items()}
         for copy in spec.plan.copies:
             facts = spec.start if copy.relation in self.own else spec.present
             self.relations[copy.name].load(facts(copy, share))
         self.empty_heads()
-        binder = Binder(self.relations, self.dictionary, self.program.checked.source)
-        self.variants = StratumVariants(self.program.strata[0], binder)
+        binder = Binder(self.relations, self.dictionary, program.checked.source)
+        self.variants = StratumVariants(program.strata[0], binder)
         self.workers = Workers(self.relations, self.watch)
         self.rounds: MachineRounds | None = None
 
     def empty_heads(self) -> None:
         for name in self.own:
-            heads = self.relations.get(head_name(name))
+            head = head_name(name)
+            heads = self.relations.get(head)
             if heads is None or len(heads.table) > _MUCH_ROOM * max(heads.used, _FEW_HEADS):
-                self.make_heads(name)
+                width = self.spec.program.relations[name].width
+                self.relations[head] = KernelRelation(head, width, is_annotated=True)
             elif heads.used:
                 heads.table.fill(0)
                 heads.used = 0
@@ -192,28 +131,32 @@ class ExchangingEvaluation(ExchangingTask):
             if not self.spec.agrees and self.spec.values.is_outgrown_by(self.dictionary):
                 self.messages.give_up()
                 return Result(self.share, fault=Fault.NEW_VALUES)
-            self.agree()
-            messages = self.exchange(self.outgoing())
+            if self.spec.agrees:  # on the numbers of new values, before the heads just derived are given away
+                self.messages.exchange({}, self.consensus.news())
+                self.consensus.agree(self.messages.notes)
+            messages = self.messages.exchange(self.outgoing())
             if not messages:
                 break
             start = stop
             for copy in self.own_copies:
                 blocks = [message.rows for message in messages if message.address == copy.name and len(message.rows)]
-                self.receive(copy, blocks, iteration)
+                bases = self.spec.program.relations[copy.relation].bases
+                self.receive(copy, [self.consensus.inward(block, bases) for block in blocks], iteration)
             stop = {name: self.relations[name].used for name in names}
             self.variants.adapt()
             for name in names:
                 self.relations[name].extend_indexes()
             iteration += 1
         result = Result(self.share, list(self.files()), self.watch.derivations)
-        self.note_values(result)
+        if not self.consensus.is_empty and not self.share:
+            result.made = self.consensus.values
         return result
 
     def derive(self, iteration: int, start: dict[str, int], stop: dict[str, int]) -> None:
         """Runs every version of the clauses over the delta; heads are collected, each once, with the number of
         derivations."""
         self.empty_heads()
-        heads = dict.fromkeys(map(head_name, self.widths), 0)
+        heads = dict.fromkeys(map(head_name, self.own), 0)
         progress = Progress(start | heads, stop | heads, iteration, is_first=iteration == 1)
         laid_out = replace(self.variants.laid_out, number=-1, own=tuple(progress.stop))
         self.rounds = self.workers.rounds(laid_out, progress, self.rounds)
@@ -225,9 +168,13 @@ class ExchangingEvaluation(ExchangingTask):
         for copy in self.own_copies:
             heads = self.relations[head_name(copy.relation)]
             count = heads.count[: heads.used] if self.relations[copy.name].is_annotated else None
-            routing = self.spec.routings[copy.name]
-            found[copy.name] = self.given(copy.relation, heads.rows[: heads.used], routing, count)
+            rows = self.outward(copy.relation, heads.rows[: heads.used])
+            found[copy.name] = Outgoing(rows, self.spec.routings[copy.name].shares_of(rows), count)
         return found
+
+    def outward(self, name: str, facts: Matrix) -> Matrix:
+        """Facts of a relation in words that all tasks know."""
+        return self.consensus.outward(facts, self.spec.program.relations[name].bases)
 
     def receive(self, copy: Copy, blocks: list[np.ndarray], level: int) -> None:
         """Adds facts to a copy. Those that are new are at this level, with all their derivations."""
@@ -248,13 +195,14 @@ class ExchangingEvaluation(ExchangingTask):
             owner = self.spec.plan.owner(name)
             relation = self.relations[owner.name]
             rows, level, count = (array[: relation.used] for array in (relation.rows, relation.level, relation.count))
+            rows = self.outward(name, rows)
             # What several tasks hold, one of them owns.
-            is_mine = self.are_mine(name, rows)
+            is_mine = self.spec.owners(name).shares_of(rows) == self.share
             if not is_mine.all():
                 rows, level, count = rows[is_mine], level[is_mine], count[is_mine]
             if not self.spec.annotation.is_kept:
                 level, count = np.minimum(level, 1), np.ones(len(rows), np.int32)
-            yield from written_facts(self.spec, self.share, name, FactWords(self.outward(name, rows), level, count))
+            yield from written_facts(self.spec, self.share, name, FactWords(rows, level, count))
 
 
 def head_name(relation: str) -> str:

@@ -62,11 +62,10 @@ class Outgoing:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """The rows that one task gives this one for an address, if any. `note`: what the sender says about them."""
+    """The rows that one task gives this one for an address, if any."""
 
     address: str
     rows: np.ndarray
-    note: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +108,7 @@ class Messages:
                 began = time.perf_counter()
                 own = self._given_by(share)
                 self.waited += time.perf_counter() - began
-            messages += [Message(address, rows, self.notes[-1]) for address, rows in own.items()]
+            messages += [Message(address, rows) for address, rows in own.items()]
         self._forget()
         return messages
 

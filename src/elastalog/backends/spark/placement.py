@@ -136,8 +136,12 @@ def spared(placement: Placement, stratum: LogicalStratum, part: float, shares: i
 def working_set(program: LogicalProgram, stratum: LogicalStratum, sizes: Mapping[str, int]) -> int:
     """An estimate of the bytes that evaluating a stratum takes: what it reads, and as much again for what it derives,
     eight times as much under recursion. This is a rule of thumb: the size of the result is not known before."""
-    read = sum(size * (_BYTES_A_FACT + 4 * program.relations[name].width) for name, size in sizes.items())
-    return read * (1 + (_GROWTH_OF_RECURSION if stratum.is_recursive else 1))
+    return bytes_of(program, sizes) * (1 + (_GROWTH_OF_RECURSION if stratum.is_recursive else 1))
+
+
+def bytes_of(program: LogicalProgram, sizes: Mapping[str, int]) -> int:
+    """An estimate of the bytes that relations of these sizes take."""
+    return sum(size * (_BYTES_A_FACT + 4 * program.relations[name].width) for name, size in sizes.items())
 
 
 def memory_allowed(memory: int | None) -> int:

@@ -17,7 +17,6 @@ from elastalog.backends.annotation import Annotation
 from elastalog.backends.protocol import Matrix, Procedure, StratumElsewhere
 from elastalog.backends.spark.consensus import with_numbers_of_driver
 from elastalog.backends.spark.exchange import evaluate_together
-from elastalog.backends.spark.exchange_update import update_together
 from elastalog.backends.spark.jobs import NoBarrier, StratumNews, run_tasks
 from elastalog.backends.spark.placement import Heavy, heavy_words, routings, shares_for, uses_network, why_apart
 from elastalog.backends.spark.results import Fault, Outcome, Result, outcome_of
@@ -86,14 +85,10 @@ class StratumJobs:
         self.is_hindered = False
 
     def routings(self, plan: SharePlan) -> Mapping[str, Routing]:
-        """How tasks share every copy: as in the last evaluation of the stratum, if there was one. There must not be
-        more exchanging tasks than there are slots now."""
+        """How tasks share every copy: as in the last evaluation of the stratum, if there was one."""
         known = self._routings.get(plan.stratum.number)
         if known is None or known.keys() != {copy.name for copy in plan.copies}:
             return routings(plan, self.shares(plan), ())
-        one = next((routing for routing in known.values() if routing.heavy), next(iter(known.values())))
-        if not plan.decomposes and one.shares > self.shares(plan):
-            return routings(plan, self.shares(plan), one.heavy)
         return known
 
     def share_as(self, plan: SharePlan, name: str, filed: FiledRelation | None) -> None:
@@ -152,16 +147,14 @@ class StratumJobs:
         explicit: Explicit,
         procedure: Procedure[Any],
     ) -> Outcome | None:
-        """Maintains a stratum in tasks: if it decomposes, in those whose shares are concerned. None if they could
-        not."""
+        """Maintains a stratum that decomposes, in the tasks whose shares are concerned. None if they could not."""
         files = {name: pending.changes for name, pending in below.items()}
         spec = replace(
             self._spec(plan, before, explicit, is_rebuilt=False),
             below=files, procedure=procedure, budget=self._watch.derivations_left,
         )  # fmt: skip
-        shares = self._concerned(spec, below, explicit) if plan.decomposes else tuple(range(spec.shares))
-        function = update_share if plan.decomposes else update_together
-        return self._run(spec, function, shares, UPDATE, _Budget(spec.folder).check)
+        shares = self._concerned(spec, below, explicit)
+        return self._run(spec, update_share, shares, UPDATE, _Budget(spec.folder).check)
 
     def _concerned(self, spec: StratumSpec, below: Mapping[str, Pending], explicit: Explicit) -> tuple[int, ...]:
         """The shares that changed facts fall into."""

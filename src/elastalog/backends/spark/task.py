@@ -17,7 +17,6 @@ import pickle
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -267,37 +266,18 @@ def update_share(spec: StratumSpec, share: int) -> Result:
         kernel.receive(name, changes)
     watch.allow(spec.budget)
 
-    def written() -> Iterator[FileWritten]:
-        for name, changes in kernel.states.changed().items():
-            if name in own:
-                yield from written_changes(spec, share, name, changes)
-
-    return maintained(
-        spec, share, watch, partial(note_values, spec, dictionary), lambda: _perform(kernel, spec.procedure), written
-    )
-
-
-def maintained(
-    spec: StratumSpec,
-    share: int,
-    watch: Watch,
-    note_made: Callable[[Result], bool],
-    perform: Callable[[], Any],
-    written: Callable[[], Iterator[FileWritten]],
-    give_up: Callable[[], None] = lambda: None,
-) -> Result:
-    """Has the procedure of a strategy maintain the stratum, and tells what it returned and what has changed, or why it
-    could not."""
     result = Result(share)
     try:
-        returned = perform()
+        returned = _perform(kernel, spec.procedure)
     except BudgetExceeded:
         put(inside(spec.folder, OVER_BUDGET))
-        give_up()
         result.fault = Fault.OVER_BUDGET
         return result
-    if note_made(result):
-        result.derivations, result.returned, result.files = watch.derivations, pickle.dumps(returned), list(written())
+    if note_values(spec, dictionary, result):
+        result.derivations, result.returned = watch.derivations, pickle.dumps(returned)
+        for name, changes in kernel.states.changed().items():
+            if name in own:
+                result.files += written_changes(spec, share, name, changes)
     return result
 
 

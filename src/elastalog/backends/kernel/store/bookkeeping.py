@@ -184,24 +184,6 @@ def lose_fact(fact):
     fact.count = 0
 
 
-@operator(types.void, WORDS, MATRIX)
-def lose(entries, touched):
-    """`lose_fact` for some entries."""
-    for i in range(entries.shape[0]):
-        lose_fact(entry_of(touched, entries[i]))
-
-
-@operator(INT, WORDS, MATRIX, INT, WORDS)
-def settle(pending, touched, at, settled):
-    """The pending entries whose best level is `at` get that level and become the delta; lists them."""
-    listed = 0
-    for i in range(pending.shape[0]):
-        if settle_at(entry_of(touched, pending[i]), at):
-            settled[listed] = pending[i]
-            listed += 1
-    return listed
-
-
 @inlined
 def insert_explicit(fact):
     """An inserted explicit fact: level 0, count 1, in the delta of gains."""
@@ -209,13 +191,6 @@ def insert_explicit(fact):
     fact.new = 0
     fact.count = 1
     fact.marks = (fact.marks & ~PENDING) | IS | DELTA | FIXED
-
-
-@operator(types.void, WORDS, MATRIX)
-def make_explicit(entries, touched):
-    """`insert_explicit` for some entries."""
-    for i in range(entries.shape[0]):
-        insert_explicit(entry_of(touched, entries[i]))
 
 
 @inlined
