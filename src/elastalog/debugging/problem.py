@@ -137,9 +137,10 @@ LEAST_SECONDS = 1.0
 
 def seconds_a_trial(allowed: float, backend: Backend) -> float:
     """The time for a state in a search that may take some seconds: several states may have no end, and with few facts
-    one that ends takes no longer."""
+    one that ends takes no longer, but for strata in other places, where a job costs what it costs."""
     facts = sum(map(backend.stored, backend.program.relations))
-    return max(min(_SHARE_OF_A_TRIAL * allowed, _SECONDS_A_FACT * facts), LEAST_SECONDS)
+    jobs = sum(part.seconds for part in backend.profile().elsewhere)
+    return max(min(_SHARE_OF_A_TRIAL * allowed, _SECONDS_A_FACT * facts), LEAST_SECONDS + jobs)
 
 
 @dataclass(kw_only=True)
