@@ -75,7 +75,7 @@ def repair(seed: int, features: Features, strategy: str = "elastic") -> str | No
     with elastalog.open(program.text, facts=program.facts, strategy=strategy) as db:
         state = facts_of(db), levels_of(db) if strategy == "elastic" else None
         try:
-            found = db.suggest(faults.unwanted, faults.missing, over="facts", candidates=candidates, time_limit=10)
+            found = db.suggest(faults.unwanted, faults.missing, over="facts", candidates=candidates, time_limit=60)
         except ElastalogError as error:
             (diagnostic,) = error.diagnostics
             assert diagnostic.code in {"E0712", "E0713", "E0714"}
