@@ -486,13 +486,62 @@ def test_weights_count_among_all_candidates() -> None:
         assert found.insert == (("b11", (1,)),)
 
 
-def test_a_pattern_that_still_fits_in_the_end_is_not_called_verified(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("seconds", [0, 0.5])
+def test_nothing_fits_a_pattern_however_little_time_there_is(seconds: float) -> None:
     program = ".decl a(x: number)\n.decl top(x: number)\ntop(n) :- n = max x : { a(x) }.\n.input a\n"
-    monkeypatch.setattr("elastalog.session.repair.TIME_LIMIT", -1.0)
     with elastalog.open(program, facts={"a": [(i,) for i in range(40)]}) as db:
-        found = db.suggest(unwanted=["top(_)"], over="facts")
-        assert not found.verified
-        assert not found.minimum
+        found = db.suggest(unwanted=["top(_)"], over="facts", time_limit=seconds)
+        assert len(found.delete) == 40
+
+
+ROADS = """
+.decl road(from: number, to: number, km: number)
+.decl distance(to: number, km: min number)
+distance(0, 0).
+distance(y, d + k) :- distance(x, d), road(x, y, k).
+"""
+NEAR = ROADS + ".decl near(x: number)\nnear(x) :- distance(x, d), d < 100.\n"
+
+
+def roads_without(facts: list[tuple[int, int, int]], found: elastalog.Suggestion) -> set[tuple[int, int]]:
+    """What the roads that a repair leaves lead to, evaluated anew."""
+    gone = {fact.values for fact in found.delete}
+    assert gone <= {*facts}
+    with elastalog.open(ROADS, {"road": [fact for fact in facts if fact not in gone]}) as db:
+        return set(db["distance"])
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("comes_later", [False, True])
+def test_no_value_fits_a_pattern_over_least_values(seed: int, comes_later: bool) -> None:
+    """Not even one that is only uncovered where the least is gone."""
+    choice = Random(seed)
+    pairs = {(choice.randrange(9), choice.randrange(9)) for _ in range(60)}
+    facts = [(x, y, choice.randint(1, 9)) for x, y in sorted(pairs) if x != y]
+    ways = disjoint_ways({(x, y) for x, y, _ in facts}, 0, 8)
+    assert ways > 2
+    with elastalog.open(ROADS, {"road": [] if comes_later else facts}) as db:
+        if comes_later:
+            db.apply({"road": facts})
+        found = db.suggest(unwanted=["distance(8, _)"], time_limit=20)
+        assert (len(found.elements), found.minimum) == (ways, True)
+        assert 8 not in {to for to, _ in roads_without(facts, found)}
+        found.apply()
+        assert not db.query("distance(8, X)")
+
+
+@pytest.mark.parametrize("unwanted", [["distance(9, _)", "distance(1, 1)"], ["near(9)"], ["distance(9, _)", "near(9)"]])
+def test_where_values_are_looked_at_nothing_fits_either(unwanted: list[str]) -> None:
+    """What is left over of the time is no reason to suggest less."""
+    facts = [fact for n in range(1, 6) for fact in ((0, n, n), (n, 9, n))]
+    for seconds in (0.5, 3.0):
+        with elastalog.open(NEAR, {"road": facts}) as db:
+            began = time.monotonic()
+            found = db.suggest(unwanted=unwanted, over="facts", time_limit=seconds)
+            assert time.monotonic() - began < 1.2 * seconds + 3
+            left = roads_without(facts, found)
+            assert 9 not in {to for to, _ in left}
+            assert (1, 1) not in left or "distance(1, 1)" not in unwanted
 
 
 def as_table(rows: Any) -> pa.Table:

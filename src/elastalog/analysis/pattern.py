@@ -35,6 +35,11 @@ class Pattern:
     def is_fact(self) -> bool:
         return not any(isinstance(term, Free) for term in self.terms)
 
+    def is_open_at(self, column: int) -> bool:
+        """Whether any value fits in a column, whatever is in the others."""
+        term = self.terms[column]
+        return isinstance(term, Free) and (term.name is None or self.terms.count(term) == 1)
+
     def fits(self, values: tuple[Value, ...]) -> bool:
         """Whether a fact of its relation with these values fits it."""
         known: dict[str, Value] = {}

@@ -196,7 +196,6 @@ class Decoder:
     def _answer(self, told: Mapping[str, Any]) -> dict[str, Any]:
         return {
             "elements": self._elements(told["elements"]),
-            "verified": told["verified"],
             "minimum": told["minimum"],
             "bound": told["bound"],
             "why_not_proven": told["why_not_proven"],

@@ -78,13 +78,12 @@ class Told:
 class Answer(Told):
     """Part of the update that leads from the first of two epochs to the second.
 
-    `verified`: it was tried, and does what it should. `minimum`: no part that does weighs less (without weights: is
-    smaller); otherwise none weighs less than `bound`, and `why_not_proven` says why no more is known. `proofs` connect
-    the elements with the faults. `seconds` says where the time went.
+    `minimum`: no part that does the same weighs less (without weights: is smaller); otherwise none weighs less than
+    `bound`, and `why_not_proven` says why no more is known. `proofs` connect the elements with the faults. `seconds`
+    says where the time went.
     """
 
     elements: list[Element]
-    verified: bool
     minimum: bool
     bound: float
     why_not_proven: str | None
@@ -96,6 +95,11 @@ class Answer(Told):
     seconds: Seconds = field(repr=False, compare=False)
 
     @property
+    def verified(self) -> bool:
+        """That it was tried, and does what it should: true of every answer, or it would not be one."""
+        return True
+
+    @property
     def size_in_words(self) -> str:
         """What is known about its size."""
         if self.minimum:
@@ -104,8 +108,8 @@ class Answer(Told):
         return f"not proven minimum because {self.why_not_proven}{bound}"
 
     def _headed(self, heading: str, lines: Iterable[str]) -> str:
-        tried, separator = "verified" if self.verified else "not verified", ", " if self.minimum else "; "
-        return "\n".join((f"{heading} ({tried}{separator}{self.size_in_words}):", *(f"  {line}" for line in lines)))
+        separator = ", " if self.minimum else "; "
+        return "\n".join((f"{heading} (verified{separator}{self.size_in_words}):", *(f"  {line}" for line in lines)))
 
     def _part(self) -> str:
         first, last = self.epochs

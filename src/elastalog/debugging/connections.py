@@ -97,5 +97,5 @@ def proofs_in(model: Model, goals: Goals, flipped: Iterable[int], case: Case) ->
 
         return _proved(facts, case, GraphSteps(state, other), is_gained)
 
-    wrong = [fact for fact in goals.absent if (node := graph.node_of(fact)) < 0 or base.holds(node)]
+    wrong = [fact for fact in goals.absent if (node := graph.node_of(fact)) >= 0 and base.holds(node)]
     return (*proved(wrong, base, solved), *proved(goals.present, solved, base))

@@ -140,8 +140,8 @@ class Debugger:
             self._require_change(question)
             kept = self._asking.rejected(asked.rejected, question.elements)
             weight_of = self._asking.weights(asked.weights or {}, question.elements)
-            unwanted = (*question.unwanted, *asked.absent)
-            goals = Goals(self._asking.words(unwanted), self._asking.words(question.missing))
+            unwanted, missing = self._asking.words(question.unwanted), self._asking.words(question.missing)
+            goals = Goals(unwanted, missing, tuple(asked.patterns))
             plan = Plan(goals, frozenset(kept), weight_of, is_baseline=asked.is_baseline)
             outcome = self._search(question, plan, asked)
         shown_kept = tuple(self._shown(question, kept))
@@ -150,7 +150,7 @@ class Debugger:
             if why is not None:
                 less = ", or reject less" if kept else ""
                 raise error("E1006.open", rejected=told, why=why, more=WHAT_MAY_HELP[why], less=less)
-            if asked.absent and not kept:
+            if asked.patterns and not kept:
                 raise error("E1006.pattern")
             if not kept:
                 raise self._unrepeatable(question, "undoing the whole update does not remove its faults")
@@ -170,7 +170,7 @@ class Debugger:
         elements = self._over_facts(candidates, bool(sides[0]))
         kept = self._asking.rejected(asked.rejected, elements)
         weight_of = self._asking.weights(asked.weights or {}, elements)
-        goals = Goals(self._asking.words((*sides[0], *asked.absent)), self._asking.words(sides[1]))
+        goals = Goals(self._asking.words(sides[0]), self._asking.words(sides[1]), tuple(asked.patterns))
         news, seconds = asked.on_progress or (lambda _: None), _limit(asked.time_limit)
         outcome = repair(self._case(), self._ground, Plan(goals, frozenset(kept), weight_of), candidates, seconds, news)
         if outcome.flipped is None:
@@ -321,7 +321,7 @@ def _told(
     """What every answer tells."""
     found = outcome.found
     return {
-        "elements": elements, "verified": True, "minimum": found.why_not_proven is None, "bound": found.bound,
+        "elements": elements, "minimum": found.why_not_proven is None, "bound": found.bound,
         "why_not_proven": found.why_not_proven, "proofs": outcome.proofs, "unwanted": sides[0], "missing": sides[1],
         "epochs": epochs, "update_size": size, "seconds": outcome.seconds,
     }  # fmt: skip

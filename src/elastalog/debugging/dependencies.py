@@ -7,13 +7,15 @@ negatively can only lose them. Aggregates, subsumption and choices may go either
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 
-from elastalog.analysis.program import Apply
+from elastalog.analysis.program import Apply, Constant, Variable
 from elastalog.debugging.sandbox import Switch
 from elastalog.planning.logical import Absent, LogicalProgram, LogicalStratum, Scan, Test
 from elastalog.syntax.keywords import COMPARISONS
+from elastalog.syntax.tree import nodes_of
 
 POSITIVE = 1
 NEGATIVE = 2
@@ -85,6 +87,38 @@ def useful(switches: Sequence[Switch], signs: Dependencies, absent: Iterable[str
         for number, switch in enumerate(switches)
         if any(turned(signs[name].get(switch.fact[0], 0), has_come=switch.adds) & way for name, way in sought)
     ]
+
+
+def indifferent(strata: Sequence[LogicalStratum], exact: Collection[str]) -> frozenset[str]:
+    """The relations that keep the best value of each key, evaluated in the order of values, of which no other stratum
+    looks at the value, nor asks anyone for the `exact` facts. Whatever is derived for a key, the key has a value."""
+    found = set[str]()
+    for stratum in strata:
+        columns = {} if stratum.ranked is None else stratum.ranked.columns
+        if columns.keys().isdisjoint(exact) and not any(
+            _reads_values(other, columns) for other in strata if other is not stratum
+        ):
+            found |= columns.keys()
+    return frozenset(found)
+
+
+def _reads_values(stratum: LogicalStratum, columns: Mapping[str, int]) -> bool:
+    """Whether a stratum looks at values of relations, given by their columns."""
+    if stratum.aggregate is not None and not columns.keys().isdisjoint(stratum.aggregate.reads):
+        return True
+    for clause in (*stratum.clauses, *stratum.dominance):
+        terms = Counter[object](clause.head_terms)
+        for goal in clause.goals:
+            if isinstance(goal, Test):
+                terms.update(variable.name for variable in nodes_of(Variable, goal))
+            else:
+                terms.update(goal.terms)
+                if isinstance(goal, Absent) and goal.relation in columns:
+                    return True
+        values = (scan.terms[columns[scan.relation]] for scan in clause.scans if scan.relation in columns)
+        if any(isinstance(value, Constant) or (value is not None and terms[value] > 1) for value in values):
+            return True
+    return False
 
 
 class Parts:

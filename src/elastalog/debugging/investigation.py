@@ -20,11 +20,12 @@ from elastalog.debugging.collection import CollectedDerivations, TooLarge
 from elastalog.debugging.dependencies import Dependencies, Parts, dependencies
 from elastalog.debugging.graph import DerivationGraph
 from elastalog.debugging.sandbox import Seconds, Switch, are_present, words_by_relation
+from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.evaluation.changes import Update
 from elastalog.evaluation.epochs import Epochs, Trial, TrialLimits, can_limit
 from elastalog.provenance.explain import Setting
 from elastalog.provenance.metrics import HEIGHT
-from elastalog.provenance.ranks import ComputedSteps
+from elastalog.provenance.ranks import ComputedSteps, Scope
 from elastalog.provenance.reading import Reading, WordFact
 from elastalog.provenance.steps import AnnotatedSteps, Steps
 
@@ -52,12 +53,28 @@ class Case:
         """Steps of proofs in the present state; with `is_any` those that are found fastest."""
         setting = self.setting
         if setting.is_annotated:
-            kind = AnySteps if is_any else AnnotatedSteps
-            return kind(self.reading, setting.is_global)
+            return (AnySteps if is_any else TrialSteps)(self.reading, setting.is_global)
         return ComputedSteps(self.reading, HEIGHT, "all" if setting.is_global else "stratum")
 
 
-class AnySteps(AnnotatedSteps):
+class TrialSteps(AnnotatedSteps):
+    """Where levels are of no help, since subsumption has taken away what they say a fact came from, steps are computed
+    from all derivations."""
+
+    def find(self, facts: Iterable[WordFact]) -> None:
+        wanted = list(facts)
+        try:
+            super().find(wanted)
+        except ElastalogError as failed:
+            if failed.diagnostics[0].code != "E0740":
+                raise
+            scope: Scope = "all" if self._is_global else "stratum"
+            computed = ComputedSteps(self.reading, HEIGHT, scope, self.superseded)
+            computed.find(wanted)
+            self.known |= computed.known  # all of a neighbourhood, so that no proof runs in a circle
+
+
+class AnySteps(TrialSteps):
     """Takes whichever derivation comes first: reasons need no particular proof."""
 
     def _smallest(self, found: ClauseDerivations, usable: Any) -> Any:

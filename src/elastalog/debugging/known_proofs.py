@@ -207,7 +207,8 @@ class ProofGrowth:
 
     def _guard(self, clause: Clause, head: WordFact, bodies: Sequence[WordFact]) -> Concern:
         found = NOTHING
-        if head[0] in self._case.reading.rivalled:  # to be derived is not enough
+        rivalled = self._case.reading.rivalled
+        if head[0] in rivalled and head[0] not in self._problem.indifferent:  # to be derived is not enough
             found = self._concern(head[0], BOTH)
         for goal in clause.goals:
             if isinstance(goal, Absent) and self._signs[goal.relation]:

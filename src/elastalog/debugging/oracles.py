@@ -20,7 +20,7 @@ from elastalog.debugging.dependencies import BOTH, POSITIVE
 from elastalog.debugging.graph import Model
 from elastalog.debugging.known_proofs import Corners, KnownProofs, NeedsCorner, ProofGrowth
 from elastalog.debugging.problem import Concern, Condition, Problem
-from elastalog.debugging.sandbox import NoState
+from elastalog.debugging.sandbox import Goals, NoState
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.evaluation.epochs import TrialLimits
 from elastalog.provenance.reading import WordFact
@@ -74,6 +74,14 @@ class Oracle(ABC):
         return [Condition(Concern(frozenset(range(len(switches.known))), frozenset(switches.explicit)), flipped)]
 
 
+class OthersFit(Exception):
+    """Facts that are not in the derivation graph come to fit a pattern."""
+
+    def __init__(self, goals: Goals) -> None:
+        super().__init__(goals)
+        self.goals = goals
+
+
 class GraphOracle(Oracle):
     """Asks the derivation graph, which is exact for the facts in it."""
 
@@ -87,6 +95,8 @@ class GraphOracle(Oracle):
             wrong, lacking = self._sandbox.look(flipped, self._problem.limits, lambda _: self._problem.unmet())
         except NoState:
             return self._without_state(flipped)
+        if not self._nodes.keys() >= {*wrong}:
+            raise OthersFit(self._problem.goals)
         if wrong or lacking:
             raise InternalError("debugging", f"the derivation graph and the engine disagree about {[*wrong, *lacking]}")
         return []

@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from elastalog.backends.protocol import Backend, Matrix
 from elastalog.debugging.connections import ConnectingProofs
-from elastalog.debugging.dependencies import Dependencies, turned
+from elastalog.debugging.dependencies import Dependencies, indifferent, turned
 from elastalog.debugging.investigation import Case, limits_for
 from elastalog.debugging.sandbox import Goals, Sandbox, Seconds, Switch, WordSet
 from elastalog.provenance.reading import WordFact
@@ -170,7 +170,32 @@ class Problem:
         self.sandbox = Sandbox(epochs, self.switches.known, self.seconds, longest)
 
         self.connecting = ConnectingProofs(self.case, self.goals)
+        self.indifferent = self._indifferent()
+
+    def _indifferent(self) -> frozenset[str]:
+        """The relations of which only the keys matter here: a pattern asks for any value."""
+        case, goals = self.case, self.goals
+        below = case.parts.below(name for name, _ in goals.all)
+        strata = [stratum for stratum in case.parts.program.strata if stratum.number in below]
+        columns = {name: at for stratum in strata if stratum.ranked for name, at in stratum.ranked.columns.items()}
+        open_patterns = [
+            one for one in goals.patterns if one.relation in columns and one.is_open_at(columns[one.relation])
+        ]
+        exact = {name for name, _ in goals.present}
+        for fact in goals.absent:
+            if fact[0] in columns and fact[0] not in exact:
+                values = case.reading.fact(fact).values
+                if not any(one.relation == fact[0] and one.fits(values) for one in open_patterns):
+                    exact.add(fact[0])
+        return indifferent(strata, exact)
 
     def unmet(self) -> tuple[list[WordFact], list[WordFact]]:
-        """The goals that the state which is being tried misses."""
-        return self.goals.unmet(self.sandbox.are_present(self.goals.all))
+        """The goals that the state which is being tried misses. Other facts that fit a pattern there are goals from now
+        on."""
+        goals, reading = self.goals, self.case.reading
+        if goals.patterns:
+            fitting = (
+                (one.relation, tuple(row)) for one in goals.patterns for row in reading.words_fitting(one).tolist()
+            )
+            goals = self.goals = replace(goals, absent=tuple(dict.fromkeys((*goals.absent, *fitting))))
+        return goals.unmet(self.sandbox.are_present(goals.all))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from elastalog.analysis.pattern import parse_selection
+from elastalog.analysis.pattern import Pattern, parse_selection
 from elastalog.backends.protocol import Backend
 from elastalog.debugging.history import RuleElements
 from elastalog.debugging.sandbox import are_present
@@ -34,8 +34,9 @@ Sides: TypeAlias = tuple[tuple[Fact, ...], tuple[Fact, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Inquiry:
-    """What is to be explained or mended, and how to search for it; see `Session.suggest`. Facts that are `absent` stay
-    so. `is_baseline`: by delta debugging, for comparison in benchmarks."""
+    """What is to be explained or mended, and how to search for it; see `Session.suggest`. Nothing may fit `patterns`
+    afterwards; what fits now is among the unwanted facts. `is_baseline`: by delta debugging, for comparison in
+    benchmarks."""
 
     unwanted: Sequence[Any]
     missing: Sequence[Any]
@@ -44,7 +45,7 @@ class Inquiry:
     time_limit: float | None = None
     on_progress: Callable[[str], None] | None = None
     epochs: tuple[int, int] | None = None
-    absent: Sequence[Fact] = ()
+    patterns: Sequence[Pattern] = ()
     is_baseline: bool = False
 
 

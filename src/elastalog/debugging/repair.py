@@ -19,6 +19,7 @@ from elastalog.backends.protocol import Backend, Matrix
 from elastalog.debugging.dependencies import Dependencies, dependencies, useful
 from elastalog.debugging.graph import DerivationGraph, Model
 from elastalog.debugging.investigation import FEW_ELEMENTS, Case, Investigation
+from elastalog.debugging.oracles import OthersFit
 from elastalog.debugging.problem import Problem, Switches, seconds_a_trial
 from elastalog.debugging.sandbox import Goals, Seconds, Switch, WordSet
 from elastalog.debugging.search import NO_SOLUTION, News, Outcome, Search, WantsModel
@@ -86,6 +87,9 @@ def search_update(known: Investigation, plan: Plan, seconds_allowed: float, news
                 found = Search(problem, news, model, may_want_model=not is_modelled).outcome(plan.is_baseline)
             except WantsModel:
                 is_modelled = True
+                continue
+            except OthersFit as others:
+                goals = others.goals
                 continue
             if problem.sandbox.has_met_no_state and len(chosen) < len(allowed) and time.monotonic() < end:
                 is_all_chosen = True  # what seemed useless may lead past a state without a result

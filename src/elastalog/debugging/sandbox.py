@@ -15,6 +15,7 @@ from typing import Literal, TypeVar
 
 import numpy as np
 
+from elastalog.analysis.pattern import Pattern
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.protocol import Backend, ChangedWords, Matrix, Vector
 from elastalog.backends.watch import BudgetExceeded
@@ -144,10 +145,12 @@ class Sandbox:
 
 @dataclass(frozen=True, slots=True)
 class Goals:
-    """Facts that must not hold, and facts that must."""
+    """Facts that must not hold, nor any fact that fits one of the `patterns`, and facts that must. Whatever fits in the
+    base is among those that are `absent`."""
 
     absent: tuple[WordFact, ...]
     present: tuple[WordFact, ...]
+    patterns: tuple[Pattern, ...] = ()
 
     @property
     def all(self) -> tuple[WordFact, ...]:

@@ -25,7 +25,7 @@ from elastalog.debugging import zero_one
 from elastalog.debugging.connections import proofs_in
 from elastalog.debugging.graph import Model
 from elastalog.debugging.oracles import GraphOracle, Oracle, ProofOracle
-from elastalog.debugging.problem import Condition, Problem
+from elastalog.debugging.problem import LEAST_SECONDS, Condition, Problem
 from elastalog.debugging.sandbox import NoState, Seconds
 from elastalog.debugging.zero_one import TOLERANCE, Choice, OutOfTime, is_solver_installed
 from elastalog.diagnostics.messages import counted
@@ -282,8 +282,10 @@ class Search:
         if not self._switches.explicit:
             every = frozenset(range(len(self._switches.known)))
             return every if self._is_solution(every) else None
-        chosen = self._last
+        chosen, end = self._last, max(self.problem.end, time.monotonic() + LEAST_SECONDS)
         while new := self._oracle.conditions(chosen):
+            if time.monotonic() > end:
+                return None
             turned = frozenset(i for condition in new for i in condition.concern.switches) - chosen
             if not turned:
                 return None

@@ -15,7 +15,7 @@ import numpy as np
 from elastalog.analysis.pattern import Free, Pattern
 from elastalog.analysis.program import Aggregation, Apply, Atom, Base, Comparison, Negation, Rule, Value, Variable
 from elastalog.analysis.values import sort_key
-from elastalog.backends.protocol import Backend
+from elastalog.backends.protocol import Backend, Matrix
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.diagnostics.source import Span
 from elastalog.late import dataclass
@@ -132,21 +132,20 @@ class Reading:
 
     def count(self, pattern: Pattern) -> int:
         """How many facts fit a pattern."""
+        is_any = all(map(pattern.is_open_at, range(len(pattern.terms))))
+        return self.backend.size(pattern.relation) if is_any else len(self.words_fitting(pattern))
+
+    def words_fitting(self, pattern: Pattern) -> Matrix:
+        """The facts that fit a pattern, as the backend holds them."""
         relation, known = pattern.relation, self._known(pattern.relation, _known_terms(pattern))
         if known is None:
-            return 0
-        places: dict[str, list[int]] = {}
-        for column, term in enumerate(pattern.terms):
-            if isinstance(term, Free) and term.name is not None:
-                places.setdefault(term.name, []).append(column)
-        if not known and all(len(columns) == 1 for columns in places.values()):
-            return self.backend.size(relation)
+            return np.empty((0, len(self._bases[relation])), np.int32)
         words = self.backend.select(relation, tuple(known), np.array(list(known.values()), np.int32)).words
-        fits = np.ones(len(words), np.bool_)
-        for first, *others in places.values():
-            for other in others:
-                fits &= words[:, first] == words[:, other]
-        return int(fits.sum())
+        fits, first = np.ones(len(words), np.bool_), dict[str, int]()
+        for column, term in enumerate(pattern.terms):
+            if isinstance(term, Free) and term.name is not None and first.setdefault(term.name, column) != column:
+                fits &= words[:, first[term.name]] == words[:, column]
+        return words[fits]
 
     def _known(self, relation: str, values: Sequence[Value | None]) -> dict[int, int] | None:
         """The words of the values that are given, by column; None if no fact has one of them."""

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from elastalog.analysis.pattern import Pattern
     from elastalog.debugging.answers import Sign, Suggestion
     from elastalog.diagnostics.diagnostic import Diagnostic
     from elastalog.evaluation.changes import Changes
@@ -93,13 +92,13 @@ class RepairSearch:
         """A smallest repair; of several, the one with the fewest side effects that is found in time."""
         require_number("time_limit", asked.time_limit, 0)
         unwanted, patterns = faults_named(asked.unwanted, asked.missing, self.now)
-        asked = replace(asked, unwanted=unwanted)
+        asked = replace(asked, unwanted=unwanted, patterns=patterns)
         weighed = asked.weights if isinstance(asked.weights, Mapping) else ()
         warn_of_named((*(named(asked.rejected) or ()), *weighed), self.now)
         clock = _clock(asked)
-        found = self._leaving_nothing(asked, patterns)
+        found = self._with_side_effects(asked)
         comparing = Clock(min(max(SETTINGS.search_seconds, clock.spent), clock.left))
-        return self._with_replaced(self._with_fewest_side_effects(found, asked, patterns, comparing))
+        return self._with_replaced(self._with_fewest_side_effects(found, asked, comparing))
 
     def _with_replaced(self, found: Suggestion) -> Suggestion:
         """Where a rule is to go, those that its epoch removed are told too: often it stood for one of them."""
@@ -109,9 +108,7 @@ class RepairSearch:
         gone = map(shown_rule, self.history.changed_rules(first, last).removed)
         return replace(found, replaced=tuple(rule for rule in gone if rule not in found.rules_to_add))
 
-    def _with_fewest_side_effects(
-        self, found: Suggestion, asked: Inquiry, patterns: Sequence[Pattern], clock: Clock
-    ) -> Suggestion:
+    def _with_fewest_side_effects(self, found: Suggestion, asked: Inquiry, clock: Clock) -> Suggestion:
         """Compares repairs of the same size: first one with the most candidates that the user offered or that were
         deleted lately, then others that avoid an element of those found. Ties are decided in favour of such
         candidates."""
@@ -140,7 +137,7 @@ class RepairSearch:
             wanted = preferring if element is None else replace(asked, rejected=[*rejected, element])
             assert wanted is not None
             try:
-                other = self._leaving_nothing(replace(wanted, time_limit=clock.left, on_progress=None), patterns)
+                other = self._with_side_effects(replace(wanted, time_limit=clock.left, on_progress=None))
             except ElastalogError:
                 self.now.watch.check()  # raises if it is a limit of the user
                 continue
@@ -163,39 +160,21 @@ class RepairSearch:
             ),
         )
 
-    def _leaving_nothing(self, asked: Inquiry, patterns: Sequence[Pattern]) -> Suggestion:
-        """A suggestion with its side effects, after which nothing matches the unwanted patterns: as long as one creates
-        other facts that match, these are to stay absent as well. If time runs out, the suggestion is not called
-        verified."""
-        now = self.now
-        absent: list[Fact] = []
+    def _with_side_effects(self, asked: Inquiry) -> Suggestion:
+        """A smallest repair, with its side effects unless these take longer to find than there is time."""
         clock = _clock(asked)
-        while True:
-            found = self._smallest(replace(asked, absent=absent))
-            if found.epochs[1] != now.epoch:
-                return found
-            update = PendingUpdate(self.updates)
-            fill_undoing(update, found, now.epoch, self.history.log)
-            try:
-                with now.within(None if patterns else max(SETTINGS.search_seconds, clock.spent), None):
-                    changes = self.updates.preview(update)
-            except LimitReached:
-                now.watch.check()  # raises if it is a limit of the user
-                return found
-            came = [
-                Fact(one.relation, values)
-                for one in patterns
-                for values in changes[one.relation].inserted
-                if one.fits(values)
-            ]
-            if not came:
-                return replace(found, side_effects=self._side_effects(found, changes))
-            if not clock.left:
-                told = "other facts come to fit the pattern"
-                return replace(found, verified=False, minimum=False, why_not_proven=told)
-            for fact in came:
-                now.encode(fact.relation, [fact.values])  # so that it has words
-            absent += came
+        found = self._smallest(asked)
+        if found.epochs[1] != self.now.epoch:
+            return found
+        update = PendingUpdate(self.updates)
+        fill_undoing(update, found, self.now.epoch, self.history.log)
+        try:
+            with self.now.within(max(SETTINGS.search_seconds, min(clock.spent, clock.left)), None):
+                changes = self.updates.preview(update)
+        except LimitReached:
+            self.now.watch.check()  # raises if it is a limit of the user
+            return found
+        return replace(found, side_effects=self._side_effects(found, changes))
 
     def _smallest(self, asked: Inquiry) -> Suggestion:
         is_new = asked.epochs is None and self.history.oldest == self.now.epoch

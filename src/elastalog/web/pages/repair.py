@@ -191,8 +191,7 @@ class _Repair:
             await self._proofs(found)
 
     def _known(self, found: Answer) -> None:
-        tried = tag("verified", "plus") if found.verified else tag("not verified", "amber")
-        raw(f"{tried} {tag(found.size_in_words, 'plus' if found.minimum else 'amber')}", "wb-row")
+        raw(f"{tag('verified', 'plus')} {tag(found.size_in_words, 'plus' if found.minimum else 'amber')}", "wb-row")
 
     def _element(self, element: Element, suggestion: Suggestion | None) -> None:
         with box("wb-list wb-element"), box("wb-row"):
