@@ -556,3 +556,53 @@ def test_candidates_are_given_as_facts_are(form: Any) -> None:
         assert [str(fact) for fact in found.insert] == ["edge(2, 3)"]
         with refused("E0606"):
             db.suggest(missing=["path(1, 3)"], candidates={"egde": form([(2, 3)])}, over="facts")
+
+
+LEAST = """
+.decl road(from: symbol, to: symbol, km: number)
+.decl distance(to: symbol, km: min number)
+distance("Aachen", 0).
+distance(y, d + k) :- distance(x, d), road(x, y, k).
+"""
+LEAST_OF_ALL = """
+.decl road(from: symbol, to: symbol, km: number)
+.decl distance(from: symbol, to: symbol, km: min number)
+.decl start(p: symbol)
+start(x) :- road(x, _, _).
+distance(x, x, 0) :- start(x).
+distance(x, z, d + k) :- distance(x, y, d), road(y, z, k).
+"""
+TOWNS = [("Aachen", "Bonn", 90), ("Bonn", "Celle", 380), ("Aachen", "Celle", 400)]
+
+
+@pytest.mark.parametrize(
+    ("program", "roads", "missing", "expected"),
+    [
+        (LEAST, TOWNS, ("Bonn", 20), ["-road(Aachen, Bonn, 20)"]),
+        (LEAST, TOWNS, ("Bonn", 50), ["-road(Aachen, Bonn, 50)"]),
+        (LEAST, TOWNS, ("Celle", 20), ["-road(Aachen, Celle, 20)"]),
+        (LEAST, TOWNS, ("Bonn", 100), ["+road(Aachen, Bonn, 90)", "-road(Aachen, Bonn, 100)"]),
+        (LEAST_OF_ALL, [*TOWNS, ("Celle", "Aachen", 50)], ("Aachen", "Celle", 60), ["-road(Aachen, Celle, 60)"]),
+    ],
+)
+@pytest.mark.parametrize("over", [None, "facts"])
+def test_a_missing_least_value_is_brought_about(
+    program: str, roads: list[tuple[str, str, int]], missing: tuple[Any, ...], expected: list[str], over: str | None
+) -> None:
+    """By a plain road, not by one of less than no length, with which other distances have no end."""
+    with elastalog.open(program, {"road": roads}) as db:
+        found = db.suggest(missing=[("distance", missing)], over=over)
+        assert sorted(f"{element}".replace('"', "") for element in found.elements) == expected
+        assert found.minimum == (len(expected) == 1)
+    left = {*roads, *(fact.values for fact in found.insert)} - {fact.values for fact in found.delete}
+    with elastalog.open(program, {"road": sorted(left)}) as anew:
+        assert missing in anew["distance"]
+
+
+def test_proofs_over_steps_that_lessen_least_values_are_found() -> None:
+    """Levels are of no help there: what a fact comes from has a worse value than it has."""
+    with elastalog.open(LEAST, {"road": TOWNS}) as db:
+        found = db.suggest(missing=['distance("Bonn", 20)'], candidates=['road("Celle", "Bonn", -380)'])
+        assert found.minimum
+        (proof,) = found.proofs
+        assert str(proof.fact) == 'distance("Bonn", 20)'

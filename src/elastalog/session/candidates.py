@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, Any
 
@@ -85,49 +86,77 @@ def deleted_lately(missing: Sequence[Fact], now: Materialisation, past: Past) ->
     return list(islice(found, SETTINGS.facts_examined))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class Candidates:
-    """The candidates for missing facts where the user gives none. `related`: to the missing facts, by why-not, the
-    likeliest first. `lately`: what recent epochs deleted. `left_open`: the atoms that lack a fact with values to be
-    chosen, each with an example. `seconds`: the time that a search may take unless the user says otherwise."""
+    """The candidates for missing facts where the user gives none."""
 
-    related: list[Element]
-    lately: list[Element]
-    left_open: list[tuple[str, Fact]]
-    seconds: float
+    missing: Sequence[Fact]
+    now: Materialisation
+    answerers: Answerers
+    likely: Likely
+    past: Past
 
+    @cached_property
+    def lately(self) -> list[Element]:
+        """What recent epochs deleted."""
+        return deleted_lately(self.missing, self.now, self.past)
 
-def candidates_for(
-    missing: Sequence[Fact], now: Materialisation, answerers: Answerers, likely: Likely, past: Past
-) -> Candidates:
-    """Asks why not, in the present state; then in states where all that was found is inserted, and at last also all
-    that was deleted lately: only there rules lack further facts, or negate them."""
-    lately = deleted_lately(missing, now, past)
-    first, left_open = candidates_by_why_not(missing, now, answerers.explanations)
-    found, offered = dict.fromkeys(first), _facts_of(lately)
-    sandbox = Sandbox(now.epochs, (), seconds_a_trial=SETTINGS.search_seconds)
-    # Of merged relations, only what is evaluated anew can be explained.
-    rounds = [] if now.backend.program.merged else [*[dict[Fact, None]()] * SETTINGS.rounds_of_why_not, offered]
-    before: dict[Fact, None] = {}
-    for others in rounds:
-        inserted = others | _facts_of(one for one in found if one.sign == "+")
-        if inserted == before:
-            continue
-        before = inserted
-        words = [(fact.relation, tuple(now.encode(fact.relation, [fact.values])[0].tolist())) for fact in inserted]
-        explainer = answerers.in_a_trial()
-        try:
-            with sandbox.tried(Update({}, words_by_relation(words))):
-                there, open_there = candidates_by_why_not(missing, now, explainer.now(), others)
-        except NoState:
-            continue
-        found.update({one: None for one in there if one.sign == "+" or one.fact not in inserted})
-        left_open = open_there or left_open
-    again = [element for element in lately if element in found][: SETTINGS.likeliest_candidates // 2]
-    usual = {fact for fact in _facts_of(found) if likely.is_one(fact)}
-    rest = sorted(found, key=lambda one: one.sign == "+" and one.fact not in usual)
-    seconds = max(SETTINGS.search_seconds, SETTINGS.search_trials * (sandbox.seconds.trials or LEAST_SECONDS))
-    return Candidates(list(dict.fromkeys([*again, *rest])), lately, left_open, min(seconds, TIME_LIMIT))
+    @cached_property
+    def _nearest(self) -> tuple[list[Element], list[tuple[str, Fact]]]:
+        return candidates_by_why_not(self.missing, self.now, self.answerers.explanations)
+
+    @property
+    def plain(self) -> list[Element]:
+        """Those of the present state that resemble its facts."""
+        return [one for one in self._nearest[0] if self._is_plain(one)][: SETTINGS.likeliest_candidates]
+
+    def _is_plain(self, one: Element) -> bool:
+        return one.sign == "-" or (isinstance(one.fact, Fact) and self.likely.is_one(one.fact))
+
+    @property
+    def related(self) -> list[Element]:
+        """To the missing facts, by why-not, the likeliest first."""
+        return self._related[0]
+
+    @property
+    def left_open(self) -> list[tuple[str, Fact]]:
+        """The atoms that lack a fact with values to be chosen, each with an example."""
+        return self._related[1]
+
+    @property
+    def seconds(self) -> float:
+        """The time that a search may take unless the user says otherwise."""
+        return self._related[2]
+
+    @cached_property
+    def _related(self) -> tuple[list[Element], list[tuple[str, Fact]], float]:
+        """Asks why not, in the present state; then in states where all that was found is inserted, and at last also all
+        that was deleted lately: only there rules lack further facts, or negate them."""
+        first, left_open = self._nearest
+        now, found, offered = self.now, dict.fromkeys(first), _facts_of(self.lately)
+        sandbox = Sandbox(now.epochs, (), seconds_a_trial=SETTINGS.search_seconds)
+        # Of merged relations, only what is evaluated anew can be explained.
+        rounds = [] if now.backend.program.merged else [*[dict[Fact, None]()] * SETTINGS.rounds_of_why_not, offered]
+        before: dict[Fact, None] = {}
+        for others in rounds:
+            new = _facts_of(one for one in found if one.sign == "+")
+            inserted = others | {fact: None for fact in new if not self.likely.is_below(fact)}
+            if inserted == before:
+                continue
+            before = inserted
+            words = [(fact.relation, tuple(now.encode(fact.relation, [fact.values])[0].tolist())) for fact in inserted]
+            explainer = self.answerers.in_a_trial()
+            try:
+                with sandbox.tried(Update({}, words_by_relation(words))):
+                    there, open_there = candidates_by_why_not(self.missing, now, explainer.now(), others)
+            except NoState:
+                continue
+            found.update({one: None for one in there if one.sign == "+" or one.fact not in inserted})
+            left_open = open_there or left_open
+        again = [element for element in self.lately if element in found][: SETTINGS.likeliest_candidates // 2]
+        rest = sorted(found, key=lambda one: not self._is_plain(one))
+        seconds = max(SETTINGS.search_seconds, SETTINGS.search_trials * (sandbox.seconds.trials or LEAST_SECONDS))
+        return list(dict.fromkeys([*again, *rest])), left_open, min(seconds, TIME_LIMIT)
 
 
 def _facts_of(elements: Iterable[Element]) -> dict[Fact, None]:
@@ -161,6 +190,8 @@ def candidates_by_why_not(
                 found[Element("+", one)] = None
             if one.relation not in derived:
                 continue
+            for better in _better(one, reading):
+                found.update({Element("-", leaf): None for leaf in known.leaves(better, SETTINGS.leaves_examined)})
             absence = known.absence(one, SETTINGS.derivations_examined)
         if not left_open and absence.instantiations:
             left_open += _left_open(absence.instantiations[0], program)
@@ -179,6 +210,16 @@ def candidates_by_why_not(
     return list(found), left_open
 
 
+def _better(missing: Fact, reading: Reading) -> Iterator[Fact]:
+    """The fact with a better value for the key of a missing one, of a relation that keeps the best."""
+    if (ranked := reading.ranked.get(missing.relation)) is not None:
+        column = ranked.columns[missing.relation]
+        value: Any = missing.values[column]
+        for values in reading.select(missing.relation, (*missing.values[:column], None, *missing.values[column + 1 :])):
+            if (values[column] < value) == ranked.is_least:
+                yield Fact(missing.relation, values)
+
+
 class Likely:
     """Whether a fact to be inserted resembles the present ones: no number is negative, or more than twice those of its
     column, where these are not, and no text is new to its column and to all columns that share texts with it."""
@@ -190,6 +231,15 @@ class Likely:
 
     def is_one(self, fact: Fact) -> bool:
         return all(map(self._fits, self._columns_of(fact.relation), fact.values))
+
+    def is_below(self, fact: Fact) -> bool:
+        """Whether a number is negative in a column where none is: with steps below zero, rules may have no end."""
+
+        def is_negative(value: Value) -> bool:
+            return isinstance(value, int | float) and value < 0
+
+        columns = zip(fact.values, self._columns_of(fact.relation), strict=False)
+        return any(is_negative(value) and not any(map(is_negative, column)) for value, column in columns)
 
     def _columns_of(self, name: str) -> list[tuple[Value, ...]]:
         known = self._columns.get(name)

@@ -24,7 +24,6 @@ from elastalog.session.candidates import (
     MISSING,
     Candidates,
     Likely,
-    candidates_for,
     faults_named,
     given_candidates,
     named,
@@ -35,7 +34,7 @@ from elastalog.session.questions import is_mentioned
 from elastalog.settings import SETTINGS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import TypeAlias
 
     import numpy as np
@@ -204,28 +203,40 @@ class RepairSearch:
         return found
 
     def _among_ours(self, asked: Inquiry) -> Suggestion:
-        """The smallest of what is found among the likeliest candidates, then among all that are related to the missing
-        facts, at last among those, too, that were only deleted lately. Each search has a quarter of the time, the last
-        one what is left."""
-        ours, found = self._ours(asked.missing), None
-        clock = Clock(ours.seconds if asked.time_limit is None else asked.time_limit)
-        every, related = list(dict.fromkeys([*ours.related, *ours.lately])), len(ours.related)
-        likeliest = related if asked.weights else min(SETTINGS.likeliest_candidates, related)
-        for number in (searches := sorted({likeliest, related, len(every)})):
-            if found is not None and (len(found.elements) == 1 or number > related):
+        """The smallest of what is found in several searches, at last also among what was only deleted lately."""
+        ours, found, failed = self._ours(asked.missing), None, None
+        for candidates, seconds in self._searches(ours, asked):
+            if found is not None and len(candidates) > len(ours.related):
                 break
-            is_last = number == searches[-1]
             try:
-                part = clock.left if is_last else clock.allowed / 4
-                other = self._among(every[:number], replace(asked, time_limit=part))
-            except ElastalogError as failed:
-                if isinstance(failed, LimitReached) or (found is None and is_last):
+                other = self._among(candidates, replace(asked, time_limit=seconds))
+            except ElastalogError as error:
+                if isinstance(error, LimitReached):
                     raise
+                failed = error
                 continue
             if found is None or len(other.elements) < len(found.elements):
                 found = other
-        assert found is not None
+            if len(found.elements) == 1:
+                break
+        if found is None:
+            assert failed is not None
+            raise failed
         return found
+
+    def _searches(self, ours: Candidates, asked: Inquiry) -> Iterator[tuple[list[Element], float]]:
+        """The candidates of one search after the other, with the seconds that it may take. First those that resemble
+        the present facts: with others rules may not terminate. Then the likeliest, all that are related, and at last
+        those, too, that were only deleted lately. Each search has a quarter of the time, the last one what is left."""
+        clock, is_free = Clock(asked.time_limit or 0.0), asked.time_limit is None
+        if ours.plain and not asked.weights:
+            yield ours.plain, SETTINGS.search_seconds if is_free else clock.allowed / 4
+        if is_free:
+            clock = Clock(ours.seconds)
+        every, related = list(dict.fromkeys([*ours.related, *ours.lately])), len(ours.related)
+        likeliest = related if asked.weights else min(SETTINGS.likeliest_candidates, related)
+        for number in (searches := sorted({likeliest, related, len(every)})):
+            yield every[:number], clock.left if number == searches[-1] else clock.allowed / 4
 
     def _among(self, candidates: Sequence[Element], asked: Inquiry) -> Suggestion:
         try:
@@ -251,7 +262,7 @@ class RepairSearch:
         """The changes that may bring about missing facts."""
         key = tuple(missing)
         if key not in self.known:
-            self.known[key] = candidates_for(missing, self.now, self.answerers, self.likely, self.history.past)
+            self.known[key] = Candidates(missing, self.now, self.answerers, self.likely, self.history.past)
         return self.known[key]
 
     def _none_does(
@@ -263,13 +274,14 @@ class RepairSearch:
         relations = now.backend.program.relations
         left_open = self._ours(missing).left_open if self.given is None else []
         chosen = [*(fact for _, fact in left_open), *candidates]
+        tried = {value for one in candidates if isinstance(one.fact, Fact) for value in one.fact.values}
         unknown = (
             show_value(value)
             for fact in missing
             for base, word, value in zip(
                 relations[fact.relation].bases, _words(now, fact)[0], fact.values, strict=False
             )
-            if not is_mentioned(word, base, relations, now.backend)
+            if value not in tried and not is_mentioned(word, base, relations, now.backend)
         )
         return error(
             "E1006.candidates" if not is_proven else "E0712.found" if self.given is None else "E0712.given",
