@@ -342,8 +342,10 @@ class TypedBuilder:
             arguments.append(argument)
         if call.functor == "capture":
             self.check_pattern(arguments[0])
-        if call.functor in DATED:
-            self.check_dates(call.functor, arguments)
+        for argument in arguments if call.functor in DATED else ():
+            if type(argument) is Constant and isinstance(argument.value, str) and moment_of(argument.value) is None:
+                text = show_value(argument.value[:60])
+                self.reports.findings.warning("E0621.constant", argument.span, text=text, functor=call.functor)
         apply = Apply(applied_name(call.functor, result), tuple(arguments), base_of(result), call.span)
         if isinstance(result, StructuredType):
             self.constructed[id(apply)] = apply, result
@@ -392,12 +394,6 @@ class TypedBuilder:
         fields = [structure.branches.get("[]", ()) for structure in (one, other)]
         bases = [[base_of(self.types.kind(field.type_name)) for field in own] for own in fields]
         return one.is_record and other.is_record and bases[0] == bases[1]
-
-    def check_dates(self, functor: str, arguments: Sequence[Expression]) -> None:
-        for argument in arguments:
-            if type(argument) is Constant and isinstance(argument.value, str) and moment_of(argument.value) is None:
-                text = show_value(argument.value[:60])
-                self.reports.findings.warning("E0621.constant", argument.span, text=text, functor=functor)
 
     def check_pattern(self, pattern: Expression) -> None:
         try:

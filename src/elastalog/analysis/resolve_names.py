@@ -91,31 +91,25 @@ class _ClauseResolver:
                 self.report_once(variable, clause.body)
         return is_nested if is_sound else None
 
-    def use_atom(self, atom: tree.Atom, pending: _Pending) -> None:
-        """Visits an atom that gives no variable a value: a head or a negated atom."""
+    def use_atom(self, atom: tree.Atom, pending: _Pending, gives: bool = False) -> None:
+        """Visits an atom. A head or a negated atom `gives` no variable a value."""
         if self.arities.get(atom.relation) != len(atom.arguments):
             self.report_atom(atom)
+        variables = self.variables
         for term in atom.arguments:
             if type(term) is tree.Variable:
-                self.variables[term.name] = None
+                variables[term.name] = term if gives and term.name not in variables else None
             elif type(term) in _NESTING:
                 pending.append(term)
 
     def walk(self, pending: _Pending) -> bool:
         """Visits the nodes and everything below them. Returns whether there are aggregates or ranges."""
         is_nested = False
-        variables = self.variables
         while pending:
             node = pending.pop()
             match node:
                 case tree.Atom():
-                    if self.arities.get(node.relation) != len(node.arguments):
-                        self.report_atom(node)
-                    for term in node.arguments:
-                        if type(term) is tree.Variable:
-                            variables[term.name] = None if term.name in variables else term
-                        elif type(term) in _NESTING:
-                            pending.append(term)
+                    self.use_atom(node, pending, gives=True)
                 case tree.Negation():
                     self.use_atom(node.atom, pending)
                 case tree.Variable():

@@ -114,7 +114,9 @@ class InvalidDates:
 def _loss(rule: Rule, text: str, look_up: LookUp, ordinal: Ordinal) -> Fact | bool:
     """Whether a rule would derive more if a text were a date: the fact of its body that has the text, if there is one.
     True also if this cannot be asked, since the text is computed or stands in an aggregate."""
-    names = set(_dated_variables(rule))
+    calls = _functions_in((*rule.head.arguments, *(one for one in rule.body if isinstance(one, Comparison))))
+    given = (one for call in calls for one in call.arguments)
+    names = {one.name for one in given if isinstance(one, Variable) and one.base is Base.SYMBOL}
     if not names:
         return True
     pattern = Pattern(rule.head.relation, (Free(None),) * len(rule.head.arguments))
@@ -146,12 +148,6 @@ def invalid_dates_in(literals: Iterable[str]) -> list[str]:
 def _is_dated(literal: Literal) -> bool:
     """Whether functions of dates are in a literal, or in an aggregate that it is."""
     return any(True for _ in _functions_in(literal))
-
-
-def _dated_variables(rule: Rule) -> Iterator[str]:
-    """The variables whose values functions of dates are given."""
-    for call in _functions_in((*rule.head.arguments, *(one for one in rule.body if isinstance(one, Comparison)))):
-        yield from (one.name for one in call.arguments if isinstance(one, Variable) and one.base is Base.SYMBOL)
 
 
 def _compared_columns(rule: Rule) -> Iterator[tuple[str, int]]:

@@ -72,12 +72,9 @@ def turns(records: Iterable[JournalRecord], relation: str, words: np.ndarray) ->
         for row in np.flatnonzero((changes.words == words).all(axis=1)):
             was, level = int(changes.was[row]), int(changes.level[row])
             if was != level:
-                found.append(Turn(record.entry, _what(was, level), was, level))
+                what: What = "appeared" if was == GONE else "disappeared" if level == GONE else "moved"
+                found.append(Turn(record.entry, what, was, level))
     return tuple(found)
-
-
-def _what(was: int, level: int) -> What:
-    return "appeared" if was == GONE else "disappeared" if level == GONE else "moved"
 
 
 def visible(changes: Mapping[str, StateChanges], declared: Iterable[str]) -> dict[str, StateChanges]:

@@ -24,7 +24,7 @@ from elastalog.diagnostics.interrupts import uninterrupted
 from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
 from elastalog.storage import errors, snapshots
-from elastalog.storage.entries import Batches, BatchNote, JournalRecord, LogEntry, ProgramChange
+from elastalog.storage.entries import Batches, BatchNote, JournalRecord, LogEntry
 from elastalog.storage.filesystem import FileEntry, FileSystem, read_checked, write_checked
 from elastalog.storage.journal import JournalWriter, write_empty
 from elastalog.storage.lock import WriterLock, is_held
@@ -283,15 +283,12 @@ class Store(RecordedEpochs):
             read_checked(self.root, file)
 
     def _moment(self, dictionary: Dictionary) -> Moment:
+        since, changed = self._program or (0, None)
         return Moment(
             self._entry, self.batches.written(), dict(self._learnt), frozenset(self._changed),
-            len(dictionary.symbols), len(dictionary.wide), self._writer().size, self._program_since_snapshot(),
+            len(dictionary.symbols), len(dictionary.wide), self._writer().size,
+            changed if since > self.manifest.snapshots[-1].epoch else None,
         )  # fmt: skip
-
-    def _program_since_snapshot(self) -> ProgramChange | None:
-        if self._program is None or self._program[0] <= self.manifest.snapshots[-1].epoch:
-            return None
-        return self._program[1]
 
     def _put_in_force(self, written: Written) -> None:
         """Makes a snapshot part of the store, starts a new journal, and gives up history beyond the retention."""

@@ -168,7 +168,8 @@ class DeclarationParser(ClauseParser):
                 self.position += 1
                 (directives if word in IO_QUALIFIERS else qualifiers).append((word, self.span_of(index)))
             elif word == "choice" and self.texts[index + 1 : index + 3] == ["-", "domain"]:
-                self.keys_chosen = (*self.keys_chosen, *self.choice_domain(index))
+                self.position = index + 3
+                self.keys_chosen = (*self.keys_chosen, *self.separated(",", self.choice_key))
             elif self.is_first_on_line(index):
                 break
             elif word.startswith("choice"):
@@ -181,12 +182,8 @@ class DeclarationParser(ClauseParser):
                 )  # fmt: skip
         return tuple(qualifiers), directives
 
-    def choice_domain(self, index: int) -> list[tuple[tuple[str, Span], ...]]:
-        """`choice-domain x, (x, y)`: the keys."""
-        self.position = index + 3
-        return self.separated(",", self.choice_key)
-
     def choice_key(self) -> tuple[tuple[str, Span], ...]:
+        """A key of `choice-domain x, (x, y)`."""
         opened = self.position
         if not self.skip_if("("):
             return (self.choice_attribute(),)

@@ -62,8 +62,9 @@ class Guard:
         host = headers.get("host", "")
         if _address(host)[0] not in self._hosts and "*" not in self._hosts:
             return problem((finding("E0928", host=host[:100]),))
-        if not self._is_own_origin(headers, host):
-            return problem((_other_site(headers.get("origin", "")),))
+        origin = headers.get("origin")
+        if origin is not None and origin.lower().partition("://")[1:] != ("://", host.lower()):
+            return problem((_other_site(origin),))
         state = scope.setdefault("state", {})
         if self._settings.is_open or scope["path"] in FREE:
             state["role"] = Role.WRITE if self._settings.is_open else Role.READ
@@ -90,10 +91,6 @@ class Guard:
             if known is not None and hmac.compare_digest(token.encode(), known.encode()):
                 return role
         return None
-
-    def _is_own_origin(self, headers: Headers, host: str) -> bool:
-        origin = headers.get("origin")
-        return origin is None or origin.lower().partition("://")[1:] == ("://", host.lower())
 
     def _unknown(self, scope: Scope) -> Response:
         told = finding("E0923")
@@ -190,7 +187,8 @@ class Bounds:
             await send(message)
 
         try:
-            if self._is_too_large(Headers(scope=scope)):
+            length = Headers(scope=scope).get("content-length", "0")
+            if length.isdecimal() and int(length[:30]) > self._most:
                 await problem((self._too_large(),))(scope, receive, sending)
             else:
                 await self._app(scope, self._counted(receive), sending)
@@ -212,10 +210,6 @@ class Bounds:
             return message
 
         return receiving
-
-    def _is_too_large(self, headers: Headers) -> bool:
-        length = headers.get("content-length", "0")
-        return length.isdecimal() and int(length[:30]) > self._most
 
     def _too_large(self) -> Diagnostic:
         return finding("E0925", most=self._most)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import AsyncIterator, Collection, Iterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import asdict
 from functools import lru_cache
 from typing import Any, Final
@@ -152,13 +152,9 @@ class _Sink(io.BytesIO):
         return found
 
 
-def event_as_json(event: Event, most: int, only: Collection[str] | None = None) -> dict[str, Any]:
-    """An event of the change feed."""
-    told = {name: getattr(event, name) for name in ("since", "epoch", "time", "source", "batch")}
-    return {**told, "rules": asdict(event.rules), **changes_as_json(event.changes, most, only)}
-
-
 @lru_cache(4 * AT_ONCE)
 def event_text(event: Event, most: int, only: frozenset[str] | None) -> str:
     """An event as one line of JSON, cached because many listeners receive the same one."""
-    return json.dumps(event_as_json(event, most, only), ensure_ascii=False, separators=(",", ":"))
+    told = {name: getattr(event, name) for name in ("since", "epoch", "time", "source", "batch")}
+    told |= {"rules": asdict(event.rules), **changes_as_json(event.changes, most, only)}
+    return json.dumps(told, ensure_ascii=False, separators=(",", ":"))

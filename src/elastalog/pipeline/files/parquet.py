@@ -174,14 +174,11 @@ def parts_of(folder: Path) -> list[Path]:
     """The Parquet files in a folder and below it, in natural order; names that begin with `_` or `.` are hidden. No
     link may lead out. Raises ElastalogError if there is none."""
     below = (path.relative_to(folder) for path in folder.rglob("*.parquet") if path.is_file())
-    found = [resolve_under(folder, str(part)) for part in below if not any(map(_is_hidden, part.parts))]
+    shown = (p for p in below if not any(name.startswith((".", "_")) and "=" not in name for name in p.parts))
+    found = [resolve_under(folder, str(part)) for part in shown]
     if not found:
         raise error("E0515.empty", location=folder, folder=folder)
     return sorted(found, key=lambda path: [natural_order(Path(name)) for name in path.parts])
-
-
-def _is_hidden(name: str) -> bool:
-    return name.startswith((".", "_")) and "=" not in name
 
 
 def with_columns_of_folders(schema: Schema, table: pa.Table, folder: Path, part: Path) -> pa.Table:

@@ -298,13 +298,9 @@ def _few_lines(schema: Schema, block: pa.Table, form: Format) -> bytes | None:
 
 def _join(*parts: pa.ChunkedArray | str) -> pa.ChunkedArray:
     """The texts of columns and constants, row by row."""
-    large = [_constant(part) if isinstance(part, str) else part for part in (*parts, "")]
-    return pc.binary_join_element_wise(*large)
-
-
-def _constant(text: str) -> pa.Scalar:
     # Not by `pa.scalar`, which imports pandas to see whether the text is one of its values.
-    return array_of_texts([text])[0]
+    large = [array_of_texts([part])[0] if isinstance(part, str) else part for part in (*parts, "")]
+    return pc.binary_join_element_wise(*large)
 
 
 def _bytes_of(texts: pa.LargeStringArray) -> pa.Buffer:

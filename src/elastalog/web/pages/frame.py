@@ -20,6 +20,7 @@ from fastapi import FastAPI, Request
 from fastapi.responses import HTMLResponse
 from fastapi.staticfiles import StaticFiles
 from nicegui import PageArguments, ui
+from nicegui import app as ui_app
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -88,9 +89,9 @@ def build(window: Window, is_dark: bool | None) -> None:
             around()
             await window.tell()
 
-    key = id(window)
-    window.client.on_connect(lambda: window.bench.live.join(key, committed))
-    window.client.on_delete(lambda: window.bench.live.leave(key))
+    windows = window.bench.windows
+    window.client.on_connect(lambda: windows.update({id(window): committed}))
+    window.client.on_delete(lambda: windows.pop(id(window), None))
 
 
 def _in_window(page: Page, window: Window, around: Callable[[], None]) -> Callable[..., Any]:
@@ -279,6 +280,7 @@ def mount_pages(app: FastAPI, service: Service, *, title: str, is_demo: bool = F
         f'<script src="/workbench-assets/workbench.js?{mark}" defer></script>',
         shared=True,
     )
+    ui_app.on_startup(bench.listen)
     ui.run_with(
         app, root=root, title=f"{title} · Elastalog", favicon=(_ASSETS / "icon.svg").read_text(), tailwind=False,
         gzip_middleware_factory=None, show_welcome_message=False,

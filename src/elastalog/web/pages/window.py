@@ -55,61 +55,7 @@ class Faults:
         return Faults(tuple(f for f in self.wrong if f != fact), tuple(f for f in self.missing if f != fact))
 
 
-Listener = Callable[[], Awaitable[None] | None]
-
-
-class Live:
-    """The open windows. While there are any, one task listens to the service for all of them; commits that arrive while
-    windows are being updated are shown together."""
-
-    def __init__(self, service: Service) -> None:
-        self._service = service
-        self._listeners: dict[int, Listener] = {}
-        self._task: asyncio.Task[None] | None = None
-
-    def join(self, key: int, listener: Listener) -> None:
-        """Registers a window, in the loop of the caller."""
-        self._listeners[key] = listener
-        if self._task is None or self._task.done():
-            self._task = asyncio.get_running_loop().create_task(self._listen())
-
-    def leave(self, key: int) -> None:
-        """Removes a window."""
-        self._listeners.pop(key, None)
-        if not self._listeners and self._task is not None:
-            self._task.cancel()
-            self._task = None
-
-    def __len__(self) -> int:
-        return len(self._listeners)
-
-    def tell(self) -> None:
-        """Notifies all windows of a change other than a commit. To be called in their loop."""
-        if self._listeners:
-            asyncio.get_running_loop().create_task(self._tell())
-
-    async def _listen(self) -> None:
-        known = self._service.epoch
-        while not self._service.feed.is_closed:
-            try:
-                event = await self._service.feed.after(known)
-            except ElastalogError:
-                # What happened since an epoch that is no longer kept: the present is shown all the same.
-                known = self._service.epoch
-            else:
-                if event is None:
-                    continue
-                known = event.epoch
-            await self._tell()
-
-    async def _tell(self) -> None:
-        for listener in list(self._listeners.values()):
-            try:
-                told = listener()
-                if told is not None:
-                    await told
-            except Exception:
-                log.exception("a window could not be brought up to date")
+Listener = Callable[[], Awaitable[None]]
 
 
 LONGEST = 1_500
@@ -127,7 +73,8 @@ class Bench:
         self.service = service
         self.title = title
         self.is_demo = is_demo
-        self.live = Live(service)
+        self.windows: dict[int, Listener] = {}
+        """What is called of each open window when something has changed."""
         self._faults = Faults()
         self._long: OrderedDict[str, Fact] = OrderedDict()
 
@@ -140,7 +87,30 @@ class Bench:
     def faults(self, faults: Faults) -> None:
         if faults != self._faults:
             self._faults = faults
-            self.live.tell()
+            asyncio.get_running_loop().create_task(self._tell())
+
+    async def listen(self) -> None:
+        """Tells the windows of commits as long as there is a service; those that arrive while windows are being updated
+        are shown together."""
+        known = self.service.epoch
+        while not self.service.feed.is_closed:
+            try:
+                event = await self.service.feed.after(known)
+            except ElastalogError:
+                # What happened since an epoch that is no longer kept: the present is shown all the same.
+                known = self.service.epoch
+            else:
+                if event is None:
+                    continue
+                known = event.epoch
+            await self._tell()
+
+    async def _tell(self) -> None:
+        for committed in list(self.windows.values()):
+            try:
+                await committed()
+            except Exception:
+                log.exception("a window could not be brought up to date")
 
     def prepare(self) -> None:
         """Proves one fact, so that the first proof a user requests does not wait for one-time preparations."""
@@ -246,9 +216,7 @@ class Window:
         if self.client.is_deleted or self.epoch is not None:
             return
         for listener in list(self._page_listeners):
-            told = listener()
-            if told is not None:
-                await told
+            await listener()
 
     def to(self, path: str, **parameters: object) -> Address:
         """An address, at the epoch that is shown."""
