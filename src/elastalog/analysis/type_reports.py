@@ -229,7 +229,8 @@ class Proposals:
 
     def __init__(self, draft: Draft) -> None:
         self._declarations = draft.declarations
-        self._parents: dict[_Place, _Place | str] = {}
+        self._parents: dict[_Place, _Place] = {}
+        self._types: dict[_Place, str] = {}
         self._names: dict[_Place, str] = {}
         for number, item in enumerate(draft.tree.items):
             if type(item) is tree.Clause:
@@ -248,8 +249,7 @@ class Proposals:
             name = self._names.get((atom.relation, place), "")
             name = name if name and name not in used else f"x{place + 1}"
             used.append(name)
-            kind = self._root((atom.relation, place))
-            attributes.append(f"{name}: {kind if isinstance(kind, str) else 'number'}")
+            attributes.append(f"{name}: {self._types.get(self._root((atom.relation, place)), 'number')}")
         return f".decl {atom.relation[:60]}({', '.join(attributes)})"
 
     def _read_atom(self, number: int, atom: tree.Atom) -> None:
@@ -291,14 +291,15 @@ class Proposals:
 
     def _unite(self, *places: _Place | str | None) -> None:
         """Records that places share one type; the first known type wins."""
-        roots = [self._root(place) for place in places if place is not None]
-        for root in roots:
-            shared = next((one for one in roots if isinstance(one, str)), roots[0])
-            if root != shared and isinstance(root, tuple):
-                self._parents[root] = shared
+        roots = list(dict.fromkeys(self._root(place) for place in places if isinstance(place, tuple)))
+        known = [self._types[root] for root in roots if root in self._types]
+        known += [place for place in places if isinstance(place, str)]
+        for root in roots[1:]:
+            self._parents[root] = roots[0]
+        if roots and known:
+            self._types[roots[0]] = known[0]
 
-    def _root(self, place: _Place | str) -> _Place | str:
-        """The type of a place, or a place that stands for all that are known to have its type."""
-        while isinstance(place, tuple) and place in self._parents:
+    def _root(self, place: _Place) -> _Place:
+        while place in self._parents:
             place = self._parents[place]
         return place
