@@ -249,11 +249,11 @@ def suggest(
     candidates: Annotated[Facts | dict[str, Rows] | None, Within(["edge(1, 2)"])] = None,
 ) -> Any:
     """A smallest repair: elements of the last update, or explicit facts, whose undoing removes all faults, which are as
-    for `/localise`. Their `sign` is that of the update, `undoing` says what becomes of them. `undo` is the update that
-    does it, to be sent to `/updates`. What is `rejected` stays as it is: facts, patterns (`edge(1, _)`), rules;
-    `weights` say how dear it is to change each of them; `over`: parts of an `update`, or explicit `facts`, whenever
-    they came. `candidates` bring missing facts about: facts to insert, or to delete (`-edge(1, 2)`), or lists of values
-    by relation; unless given, what is found by asking why not."""
+    for `/localise`. `sign` says how an element came (`+`: it was inserted), `undoing` what the repair does with it.
+    `undo` is the update that does it, to be sent to `/updates`. What is `rejected` stays as it is: facts, patterns
+    (`edge(1, _)`), rules; `weights` say how dear it is to change each of them; `over`: parts of an `update`, or
+    explicit `facts`, whenever they came. `candidates` bring missing facts about: facts to insert, or to delete
+    (`-edge(1, 2)`), or lists of values by relation; unless given, what is found by asking why not."""
     given: Any = candidates
     if isinstance(given, dict):
         schemas = context.session.schemas
@@ -384,9 +384,9 @@ async def changes(
     relations: Annotated[str, Within("path,edge", max_length=10_000)] = "",
     rows: Count | None = None,
 ) -> Any:
-    """What changed after an epoch; without `since`, what the next one will change. With `Accept: text/event-stream`, an
-    event for every epoch from then on, whose id is its number; otherwise one object, waited for up to `wait` seconds.
-    `relations`: only these; `rows`: how many facts an event names at most."""
+    """What changed after an epoch; without `since`, what the next epoch changes, once it comes. With `Accept:
+    text/event-stream`, an event for every epoch from then on, whose id is its number; otherwise one object, waited for
+    up to `wait` seconds. `relations`: only these; `rows`: how many facts an event names at most."""
     only = frozenset(name.strip() for name in relations.split(",") if name.strip()) or None
     return await context.listened(since, wait, only, rows)
 
