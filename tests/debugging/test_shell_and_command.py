@@ -174,3 +174,18 @@ def test_debug_a_store(program: Path) -> None:
     result = run("debug", store, "--blame", "path(1, 2)")
     assert result.stdout == "path(1, 2) disappeared in epoch 2, because of\n  -edge(1, 2)\n"
     assert run("debug", store, "--update", program.parent / "u.diff", "--unwanted", "path(2, 3)").exit_code == 2
+
+
+def test_what_is_applied_leaves_nothing_that_fits(tmp_path: Path) -> None:
+    """Though with less time than a search among values would need."""
+    roads = "".join(f'road("a", "m{n}", {n}). road("m{n}", "z", {n}).\n' for n in range(1, 6))
+    (tmp_path / "roads.dl").write_text(
+        ".decl road(from: symbol, to: symbol, km: number)\n.decl distance(to: symbol, km: min number)\n"
+        'distance("a", 0).\ndistance(y, d + k) :- distance(x, d), road(x, y, k).\n' + roads
+    )
+    store = tmp_path / "store"
+    assert run("-q", "init", store, tmp_path / "roads.dl").exit_code == 0
+    mended = run("debug", store, "--unwanted", 'distance("z", _)', "--time-limit", "5s", "--apply")
+    assert mended.exit_code == 0
+    assert mended.stdout.count("  delete road(") == 5
+    assert run("query", store, 'distance("z", _)').stdout.strip() == "no"

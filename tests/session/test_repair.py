@@ -204,7 +204,7 @@ def test_why_no_repair_is_found_is_told() -> None:
 
         assert told(missing=["path(4, 5)"], rejected=["closed(_)"], over="facts") == [
             "E0712",
-            "none of the changes that why-not finds makes path(4, 5) hold",
+            "none of the changes that why-not finds or that undo recent deletions makes path(4, 5) hold",
             "tried: -closed(5), +edge(5, 5), +edge(6, 5), +edge(2, 5), +edge(3, 5)",
             "these must stay: closed(_)",
         ]

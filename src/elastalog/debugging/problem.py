@@ -178,15 +178,15 @@ class Problem:
         below = case.parts.below(name for name, _ in goals.all)
         strata = [stratum for stratum in case.parts.program.strata if stratum.number in below]
         columns = {name: at for stratum in strata if stratum.ranked for name, at in stratum.ranked.columns.items()}
-        open_patterns = [
-            one for one in goals.patterns if one.relation in columns and one.is_open_at(columns[one.relation])
-        ]
-        exact = {name for name, _ in goals.present}
-        for fact in goals.absent:
-            if fact[0] in columns and fact[0] not in exact:
-                values = case.reading.fact(fact).values
-                if not any(one.relation == fact[0] and one.fits(values) for one in open_patterns):
-                    exact.add(fact[0])
+        patterns = [one for one in goals.patterns if one.relation in columns and one.is_open_at(columns[one.relation])]
+
+        def is_exact(fact: WordFact) -> bool:
+            values = case.reading.fact(fact).values
+            return not any(one.relation == fact[0] and one.fits(values) for one in patterns)
+
+        exact = {name for name, _ in goals.present} | {
+            fact[0] for fact in goals.absent if fact[0] in columns and is_exact(fact)
+        }
         return indifferent(strata, exact)
 
     def unmet(self) -> tuple[list[WordFact], list[WordFact]]:

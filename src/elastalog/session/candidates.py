@@ -105,7 +105,7 @@ class Candidates:
     def _nearest(self) -> tuple[list[Element], list[tuple[str, Fact]]]:
         return candidates_by_why_not(self.missing, self.now, self.answerers.explanations)
 
-    @property
+    @cached_property
     def plain(self) -> list[Element]:
         """Those of the present state that resemble its facts."""
         return [one for one in self._nearest[0] if self._is_plain(one)][: SETTINGS.likeliest_candidates]
