@@ -16,6 +16,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -101,7 +102,7 @@ DRIVEN: Final = 6
 """Numbers that a backend notes of each stratum that it has driven through."""
 
 
-Driven: TypeAlias = "tuple[Sequence[LogicalStratum], bytes, int, float]"
+Driven: TypeAlias = "tuple[Sequence[LogicalStratum], array[int], int, float]"
 """What the backend has done to bring strata to their new fixpoints (see `Small`): all strata, what was counted of
 those, which `costs_of` takes apart, and the effort and the seconds that it took. To take it apart at once, or to make
 more than a tuple, would be a large part of a small update."""
@@ -458,48 +459,42 @@ ChangedWords: TypeAlias = Mapping[str, tuple[Rows, Rows]]
 """By relation: the facts inserted, and the facts deleted."""
 
 
-LISTING: Final = 4
-LISTED: Final = 5
-"""Words that a listing begins with, and those that are listed of each relation."""
+LISTED: Final = 6
+"""Words that are listed of each relation."""
 
 
 class ListedChanges(Mapping[str, tuple[Rows, Rows]]):
     """The changes of several relations in a row of words, split by relation when they are looked at, which is seldom.
-    First the number of relations and the impact, in two words each; then, for each relation, its place among `names`,
-    its width, and how many of its facts changed in some way, were inserted, and deleted; then facts, inserted ones of a
-    relation first, deleted ones last. `impact`: how many facts were inserted or deleted."""
+    First where what is listed of relations ends; then, for each, its place among `names`, how many words a fact has,
+    where those inserted begin and how many they are, and the same of those deleted; then facts. `impact`: how many
+    facts were inserted or deleted."""
 
-    __slots__ = ("_names", "_placed", "impact", "words")
-
-    def __init__(self, words: array[int], names: Sequence[str]) -> None:
+    def __init__(self, words: array[int], names: Sequence[str], impact: int) -> None:
         self.words = words
-        self._names = names
-        self._placed: dict[str, tuple[int, ...]] | None = None
-        self.impact = (words[3] << 32) + (words[2] & 0xFFFFFFFF) if words[3] else words[2]
+        self.names = names
+        self.impact = impact
 
-    def placed(self) -> dict[str, tuple[int, ...]]:
-        """By relation, how many words a fact has, where those inserted begin and how many they are, and the same of
-        those deleted."""
-        if self._placed is None:
-            words, names, first = self.words, self._names, LISTING + LISTED * self.words[0]
-            found: dict[str, tuple[int, ...]] = {}
-            head = iter(words[LISTING:first])
-            for number, width, size, came, went in zip(head, head, head, head, head):  # noqa: B905  # fives
-                if came or went:
-                    found[names[number]] = width, first, came, first + (size - went) * width, went
-                first += size * width
-            self._placed = found
-        return self._placed
+    def placed(self) -> Iterator[tuple[int, ...]]:
+        """What is listed of each relation."""
+        words = self.words
+        return zip(*[iter(words[1 : words[0]])] * LISTED)  # noqa: B905  # as many of each
+
+    @cached_property
+    def _sides(self) -> dict[str, tuple[Rows, Rows]]:
+        words, names = self.words, self.names
+        return {
+            names[number]: (listed_rows(words, first, came, width), listed_rows(words, later, went, width))
+            for number, width, first, came, later, went in self.placed()
+        }
 
     def __getitem__(self, relation: str) -> tuple[Rows, Rows]:
-        width, first, came, later, went = self.placed()[relation]
-        return listed_rows(self.words, first, came, width), listed_rows(self.words, later, went, width)
+        return self._sides[relation]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.placed())
+        return iter(self._sides)
 
     def __len__(self) -> int:
-        return len(self.placed())
+        return len(self._sides)
 
 
 def impact_of(changes: ChangedWords) -> int:

@@ -22,7 +22,7 @@ from elastalog.program.rule_change import RuleEdits, change_rules
 from elastalog.provenance.absence import Absence, AbsenceSource, Instantiation, LiteralStatus, PatternAbsence
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.proof import AggregatePremise, Condition, Member, Node, Premise, Proof, ProofSource
-from elastalog.relations.facts import Relation
+from elastalog.relations.facts import Decodings, Relation
 from elastalog.relations.rows import row_from_json, values_of_fact
 from elastalog.relations.schema import Schema, schema_named, schemas_of
 from elastalog.relations.tables import to_words
@@ -70,7 +70,7 @@ class Decoder:
             words[name] = tuple(self.rows(schema, sides[side]).fact_words().words for side in ("inserted", "deleted"))  # type: ignore[assignment]
             if _is_cut(sides):
                 cut.add(name)
-        changes = ReportedChanges(words, self.schemas, self.dictionary, told["impact"], frozenset(cut))
+        changes = ReportedChanges(words, Decodings(self.schemas, self.dictionary), told["impact"], frozenset(cut))
         changes.is_repeated = told.get("is_repeated", False)
         return changes
 
@@ -227,12 +227,11 @@ class ReportedChanges(Changes):
     def __init__(
         self,
         words: ChangedWords,
-        schemas: Mapping[str, Schema],
-        dictionary: Dictionary,
+        decodings: Decodings,
         impact: int,
         cut: frozenset[str],
     ) -> None:
-        super().__init__(words, schemas, dictionary)
+        super().__init__(words, decodings)
         self._impact = impact
         self._cut = cut
 

@@ -17,10 +17,9 @@ from elastalog.diagnostics.display import html_table
 from elastalog.diagnostics.messages import counted
 from elastalog.late import dataclass
 from elastalog.program import RuleChange
-from elastalog.relations.facts import FrameMaker, GivenRelation, ListedRelation, Relation
+from elastalog.relations.facts import Decodings, ListedRelation, Relation
 from elastalog.relations.pairs import Rows, written_out
 from elastalog.relations.schema import Schema, schema_named
-from elastalog.relations.words import Dictionary
 
 if TYPE_CHECKING:
     import pandas
@@ -90,48 +89,39 @@ class Changes(Renamed, Mapping[str, RelationChanges]):
     ignored = 0
     """How many facts of the update changed nothing: they were there already, or not there to be deleted."""
 
-    def __init__(
-        self,
-        words: ChangedWords,
-        schemas: Mapping[str, Schema],
-        dictionary: Dictionary,
-        make_frame: FrameMaker | None = None,
-        empty: dict[str, Relation] | None = None,
-    ) -> None:
-        """`empty`: relations without facts, of the same schemas, by name; those that are lacking are added."""
+    def __init__(self, words: ChangedWords, decodings: Decodings) -> None:
         self._listed = words
-        self._empty = {} if empty is None else empty
-        self.schemas = schemas
-        self._dictionary = dictionary
-        self._make_frame = make_frame
+        self._decodings = decodings
         self._made: dict[str, RelationChanges] | None = None
 
     __reduce__ = stays_here("what an update changed", "hand on `changes.to_pandas()`, or rows of its relations")
 
+    @property
+    def schemas(self) -> Mapping[str, Schema]:
+        return self._decodings.schemas
+
     def __getitem__(self, relation: str) -> RelationChanges:
         schema = schema_named(self.schemas, relation)
-        nothing = np.empty((0, max(1, schema.arity)), np.int32)
-        return self._all().get(relation) or self._given(schema, nothing, nothing)
-
-    def _given(self, schema: Schema, *sides: Rows) -> RelationChanges:
-        return RelationChanges(*(GivenRelation(schema, self._dictionary, side, self._make_frame) for side in sides))
+        nothing = self._decodings[schema.name].nothing
+        return self._all().get(relation) or RelationChanges(nothing, nothing)
 
     def _all(self) -> dict[str, RelationChanges]:
-        made, listed = self._made, self._listed
-        if made is None and type(listed) is ListedChanges:
-            made, schemas, told, frame = {}, self.schemas, self._dictionary, self._make_frame
-            words, empty = listed.words, self._empty
-            for name, (_, first, came, later, went) in listed.placed().items():
-                schema = schemas.get(name) or schema_named(schemas, name)
-                if name not in empty:
-                    empty[name] = ListedRelation((schema, told, words[:0], 0, 0, frame))
-                made[name] = RelationChanges(
-                    ListedRelation((schema, told, words, first, came, frame)) if came else empty[name],
-                    ListedRelation((schema, told, words, later, went, frame)) if went else empty[name],
-                )
-        elif made is None:
-            made = {name: self._given(schema_named(self.schemas, name), *sides) for name, sides in listed.items()}
-        self._made = made
+        made = self._made
+        if made is None:
+            made, listed, decodings = {}, self._listed, self._decodings
+            if type(listed) is ListedChanges:
+                words, names = listed.words, listed.names
+                for number, _, first, came, later, went in listed.placed():
+                    name = names[number]
+                    decoding = decodings[name]
+                    made[name] = RelationChanges(
+                        ListedRelation((decoding, words, first, came)) if came else decoding.nothing,
+                        ListedRelation((decoding, words, later, went)) if went else decoding.nothing,
+                    )
+            else:
+                for name, sides in listed.items():
+                    made[name] = RelationChanges(*map(decodings[name].relation_of, sides))
+            self._made = made
         return made
 
     def items(self) -> ItemsView[str, RelationChanges]:

@@ -15,7 +15,7 @@ from elastalog.diagnostics.messages import counted
 from elastalog.evaluation.changes import Changes, RelationChanges
 from elastalog.late import dataclass
 from elastalog.pipeline.spark.for_sessions import make_frame
-from elastalog.relations.facts import Relation
+from elastalog.relations.facts import Decodings, Relation
 from elastalog.relations.pairs import Rows
 from elastalog.relations.schema import Schema
 from elastalog.relations.tables import to_table, to_words
@@ -56,14 +56,16 @@ class Differences(Changes):
     def __init__(
         self, words: ChangedWords, schemas: Mapping[str, Schema], dictionary: Dictionary, moved: Moved = NOTHING
     ) -> None:
-        super().__init__(words, schemas, dictionary, make_frame)
+        super().__init__(words, Decodings(schemas, dictionary, make_frame))
         self._moved = moved
 
     def __getitem__(self, relation: str) -> Difference:
         changed = super().__getitem__(relation)
         schema = changed.inserted.schema
         words, levels = self._moved.get(schema.name, (np.empty((0, schema.arity), np.int32), NOTHING))
-        return Difference(changed.inserted, changed.deleted, to_table(schema, words, self._dictionary, levels))
+        return Difference(
+            changed.inserted, changed.deleted, to_table(schema, words, self._decodings.dictionary, levels)
+        )
 
     def __contains__(self, relation: object) -> bool:
         return relation in self._listed
@@ -73,7 +75,7 @@ class Differences(Changes):
 
     def among(self, changes: Changes) -> Differences:
         """With other changes of facts, and none of levels."""
-        found = Differences(dict(changes._listed), self.schemas, self._dictionary)
+        found = Differences(dict(changes._listed), self.schemas, self._decodings.dictionary)
         found.added_rules, found.removed_rules = self.added_rules, self.removed_rules
         found.added_declarations = self.added_declarations
         return found

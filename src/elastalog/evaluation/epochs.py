@@ -132,7 +132,7 @@ class Epochs:
                     found.append(self.strategy.forecast(backend, stratum, size, is_loss=is_loss))
             return tuple(found if rewriting is None else rewriting.in_new_program(found))
 
-    def apply(self, update: Update, *, heartbeats: bool = True) -> EpochRecord:
+    def apply(self, update: Update, heartbeats: bool = True) -> EpochRecord:
         """Applies an update and commits it as the next epoch. Without `heartbeats`, there is no epoch if no explicit
         fact and no rule changes."""
         backend, strategy, change = self.backend, self.strategy, update.rules
@@ -158,9 +158,7 @@ class Epochs:
             if not is_plain:
                 guards = () if rewriting is None else (*rewriting.deleted, *rewriting.inserted)
                 own = {*backend.program.needed, *guards}
-                deleted, inserted = (
-                    {name: side[name] for name in side if name not in own} for side in (deleted, inserted)
-                )
+                deleted, inserted = _without(deleted, own), _without(inserted, own)
             if may_be_idle and not deleted and not inserted:
                 return self._without_effect(update, began)
             went = sum(map(len, deleted.values())) if deleted else 0
@@ -176,11 +174,10 @@ class Epochs:
                 NO_RULES if change is None else RuleTexts(change.removed, change.added),
                 time.time(), facts.impact if type(facts) is ListedChanges else impact_of(facts),
             )  # fmt: skip
-            shifts, shift = backend.capabilities.shifts, None
+            shifts = backend.capabilities.shifts if rewriting is None else None
             reused, self._way_back = self._way_back if self._recent is None else None, None
-            if shifts is not None and rewriting is None:
-                shift = shifts.back(MOST_KEPT, reused)
-            if shifts is not None and rewriting is None and self.make_durable is None:
+            shift = None if shifts is None else shifts.back(MOST_KEPT, reused)
+            if shifts is not None and self.make_durable is None:
                 coming = record, shift
                 backend.commit()
                 self.number, self.last, self._way_back = record.epoch, record, shift  # nothing comes in between
@@ -289,6 +286,10 @@ class Epochs:
         if shift is None or shifts is None or not shifts.can_make(shift):
             return None
         return Trial.of_past(self.backend, self.strategy, last.update, shift)
+
+
+def _without(side: Mapping[str, Matrix], names: Collection[str]) -> dict[str, Matrix]:
+    return {name: side[name] for name in side if name not in names}
 
 
 # --- trials ----------------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from elastalog.late import dataclass
 from elastalog.relations.limits import WORD, Words
 from elastalog.relations.pairs import Pairs, Rows, written_out
 from elastalog.relations.records import NotOfType
-from elastalog.relations.schema import Schema
+from elastalog.relations.schema import Schema, schema_named
 from elastalog.relations.words import Dictionary
 
 if TYPE_CHECKING:
@@ -340,39 +340,78 @@ class GivenRelation(Relation):
         return super().__iter__() if isinstance(rows, Pairs) else _facts(rows, self.schema, self._dictionary)
 
 
-class ListedRelation(GivenRelation):
-    """One of facts whose words are listed among others. `listed`: its schema, the dictionary and the list, the place of
-    the first word and how many facts there are, and what makes frames."""
+class NoFacts(GivenRelation):
+    """One without facts, as most sides of what changed are: it answers without a function of Python."""
 
-    def __init__(self, listed: tuple[Schema, Dictionary, array[int], int, int, FrameMaker | None]) -> None:
+    __len__ = ().__len__
+    __iter__ = ().__iter__
+
+
+class Decoding:
+    """How the words of a relation, `width` for each, become facts. `row`: the type of the first of them (see `_named`);
+    `nothing`: the relation when it has none."""
+
+    __slots__ = ("dictionary", "make_frame", "nothing", "row", "schema", "width")
+
+    def __init__(self, schema: Schema, dictionary: Dictionary, make_frame: FrameMaker | None) -> None:
+        self.schema = schema
+        self.dictionary = dictionary
+        self.make_frame = make_frame
+        self.row = _row_type(schema.names)
+        self.width = len(schema.names) or 1
+        self.nothing = NoFacts(schema, dictionary, np.empty((0, self.width), WORD), make_frame)
+
+    def relation_of(self, words: Rows) -> Relation:
+        return GivenRelation(self.schema, self.dictionary, words, self.make_frame)
+
+
+class Decodings(dict[str, Decoding]):
+    """Those of some schemas, each made when it is first asked for."""
+
+    def __init__(
+        self, schemas: Mapping[str, Schema], dictionary: Dictionary, make_frame: FrameMaker | None = None
+    ) -> None:
+        self.schemas = schemas
+        self.dictionary = dictionary
+        self.make_frame = make_frame
+
+    def __missing__(self, relation: str) -> Decoding:
+        self[relation] = made = Decoding(schema_named(self.schemas, relation), self.dictionary, self.make_frame)
+        return made
+
+
+class ListedRelation(GivenRelation):
+    """One of facts whose words are listed among others. `listed`: how they are decoded, the list, the place of the
+    first word, and how many facts there are."""
+
+    def __init__(self, listed: tuple[Decoding, array[int], int, int]) -> None:
         self._listed = listed  # one attribute, since each takes long to be found
 
-    schema = property(lambda self: self._listed[0])
-    _dictionary = property(lambda self: self._listed[1])
-    _make_frame = property(lambda self: self._listed[5])
+    schema = property(lambda self: self._listed[0].schema)
+    _dictionary = property(lambda self: self._listed[0].dictionary)
+    _make_frame = property(lambda self: self._listed[0].make_frame)
 
     @cached_property
     def _rows(self) -> Words:  # type: ignore[override]  # nobody writes to it
-        schema, _, words, first, number, _ = self._listed
-        return listed_rows(words, first, number, len(schema.columns) or 1)
+        decoding, words, first, number = self._listed
+        return listed_rows(words, first, number, decoding.width)
 
     def __len__(self) -> int:
-        return self._listed[4]
+        return self._listed[3]
 
     def __iter__(self) -> Iterator[tuple[Value, ...]]:
-        schema, dictionary, words, first, number, _ = self._listed
-        if not number:
-            return iter(())
-        few, names = dictionary.symbols.few, schema.names
-        if few is None or not schema.is_of_texts or number > _BLOCK:
-            return _facts(self._rows, schema, dictionary)
-        width = len(names)
+        decoding, words, first, number = self._listed
+        few, row, width = decoding.dictionary.symbols.few, decoding.row, decoding.width
+        if few is None or not decoding.schema.is_of_texts or number > _BLOCK:
+            return _facts(self._rows, decoding.schema, decoding.dictionary)
         texts = map(few.__getitem__, words[first : first + number * width])
         if number == 1:
-            return iter((_row_type(names)(texts),))
-        return _named(zip(*[texts] * width), schema)  # noqa: B905  # as many for each column
+            return iter((row(texts),))
+        facts = [*zip(*[texts] * width)]  # noqa: B905  # as many for each column
+        facts[0] = row(facts[0])
+        return iter(facts)
 
 
 def listed_rows(listed: array[int], first: int, number: int, width: int) -> Words:
-    """Facts whose words stand in a row, from the place `first` on."""
-    return np.frombuffer(listed[first : first + number * width], WORD).reshape(number, width)
+    """Facts whose words stand in a row, from the place `first` on: not to be written to."""
+    return np.frombuffer(listed, WORD, number * width, first * listed.itemsize).reshape(number, width)

@@ -47,32 +47,29 @@ class PendingUpdate(DraftUpdate):
         bad_rows: Mode | None = None,
     ) -> None:
         """Bad rows are treated as the session says, unless it is said otherwise."""
+        self._facts = Update({}, {}, source, batch)
         if source is not None or batch is not None:
-            batch = batch_id(source, batch)
+            self._facts.batch = batch_id(source, batch)
         self._updates = updates
         self._now = updates.now
         self._end = None
-        self._facts = Update({}, {}, source, batch)
         self._further: list[tuple[Any, str, np.ndarray]] | None = None
         """Rows of relations that have some on the same side already."""
         self._change: RuleChange | None = None
         self.keeps_bad = False
         """Whether bad rows are kept apart, and are no errors."""
+        self._policy = updates.policy
         if bad_rows is not None or updates.policy is not FAIL:
-            policy = updates.policy
             if bad_rows is not None:
                 require_one_of("value of `bad_rows`", bad_rows, MODES)
-                policy = replace(policy, policy=bad_rows)
-            self._policy = policy
-            self.keeps_bad = policy.lets_pass
+                self._policy = replace(self._policy, policy=bad_rows)
+            self.keeps_bad = self._policy.lets_pass
 
     # What few updates have.
     stands_for: object = None
     """What was asked for, if its facts and rules follow from that and from the epoch: a program, an epoch to undo."""
     is_compared = True
     """Whether another update could come under its batch."""
-    _facts = _NOTHING
-    _policy = FAIL
     _edits = _NO_EDITS
     _asked: tuple[tuple[str, str], ...] = ()
     """The rules to add and to remove, as they were given."""

@@ -26,7 +26,7 @@ from elastalog.late import dataclass
 from elastalog.pipeline.spark.for_sessions import make_frame
 from elastalog.planning.logical import HIDDEN, Clause
 from elastalog.provenance.fact import Fact
-from elastalog.relations.facts import Relation
+from elastalog.relations.facts import Decodings, Relation
 from elastalog.relations.functions import functions_for
 from elastalog.relations.pairs import Rows
 from elastalog.relations.records import NotOfType
@@ -180,7 +180,7 @@ class Reader:
         now = self._materialisation
         net = net_of((done.deleted, done.inserted) for done in past.updates(min(first, last), max(first, last)))
         words = {name: (went, came) for name, (came, went) in net.items()} if last < first else net
-        return Changes(words, now.schemas, now.dictionary, make_frame)
+        return Changes(words, Decodings(now.schemas, now.dictionary, make_frame))
 
     def only(self, written: Written, if_none: str = "E0608.none") -> Fact:
         """A fact given by the user, or the only one that matches a pattern. `if_none`: the error if none does. Called

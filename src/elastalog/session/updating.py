@@ -6,6 +6,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
+from operator import methodcaller
 from typing import TypeVar
 
 from elastalog.analysis.functor_values import INVALID_DATES
@@ -24,7 +25,7 @@ from elastalog.evaluation.strategies.protocol import Work
 from elastalog.pipeline.files.policy import FAIL, BadRows, Mode
 from elastalog.pipeline.spark.for_sessions import make_frame
 from elastalog.provenance.fact import Fact
-from elastalog.relations.facts import Relation
+from elastalog.relations.facts import Decodings, Relation
 from elastalog.relations.schema import Schema
 from elastalog.session.history import History
 from elastalog.session.materialisation import Materialisation, Rows
@@ -57,8 +58,7 @@ class Updates:
         self._inserted_into: set[str] = set()
         """Relations of which it is known, or was told, that rules derive their facts beside those inserted."""
         self.listeners = Listeners()
-        self._empty: tuple[Mapping[str, Schema], dict[str, Relation]] = _NOTHING_YET
-        """Relations without facts, for changes of the schemas beside them."""
+        self._decodings = Decodings({}, now.dictionary, make_frame)
 
     def close(self) -> None:
         """There will be no further epoch."""
@@ -165,9 +165,9 @@ class Updates:
                 now.watch.on_long = self._on_long
                 if self._is_limited or CURRENT.get() is not None:
                     with now.watch.within(now.timeout):
-                        record = epochs.apply(update, heartbeats=self._heartbeats)
+                        record = epochs.apply(update, self._heartbeats)
                 else:
-                    record = epochs.apply(update, heartbeats=self._heartbeats)
+                    record = epochs.apply(update, self._heartbeats)
                 if record.is_unchanged:
                     history.note_batch(update)
                     if committed is not None:
@@ -192,8 +192,7 @@ class Updates:
             if self.listeners.functions or log.isEnabledFor(_INFO):
                 self.listeners.tell(record, self.changes_of)
             if now.observers:
-                ended = time.time_ns()
-                now.tell(lambda observer: observer.committed(record, ended))
+                now.tell(methodcaller("committed", record, time.time_ns()))
             if INVALID_DATES:
                 now.tell_invalid_dates()
             if record.ignored and update.deleted:
@@ -243,9 +242,9 @@ class Updates:
         return changes
 
     def _changes(self, words: ChangedWords, schemas: Mapping[str, Schema]) -> Changes:
-        if self._empty[0] is not schemas:
-            self._empty = schemas, {}
-        return Changes(words, schemas, self.now.dictionary, make_frame, self._empty[1])
+        if self._decodings.schemas is not schemas:
+            self._decodings = Decodings(schemas, self.now.dictionary, make_frame)
+        return Changes(words, self._decodings)
 
     def changes_since(self, epoch: int) -> Changes:
         """What the epochs after one have changed together."""
@@ -285,7 +284,6 @@ class Listeners:
                 log.exception("%r failed when it was told of epoch %d", function, record.epoch)
 
 
-_NOTHING_YET: tuple[Mapping[str, Schema], dict[str, Relation]] = {}, {}
 _LOOKED, _FEW = 100, 3
 """Facts of a relation that are looked at to be named, and that are."""
 _INFO = logging.INFO

@@ -23,7 +23,6 @@ from elastalog.backends.kernel.store.transaction import Shift
 from elastalog.backends.kernel.strata import Ranked
 from elastalog.backends.protocol import ClauseDerivations
 from elastalog.planning.logical import LogicalStratum
-from elastalog.settings import SETTINGS
 
 if TYPE_CHECKING:
     from elastalog.backends.kernel.relations import KernelFacts
@@ -60,7 +59,7 @@ class KernelShifts:
         done = self._updates.transaction
         if done.replaced:
             return None
-        if instead_of is None or instead_of.noted.shape[1] > SETTINGS.few_shifted:
+        if instead_of is None or instead_of.is_long:
             instead_of = Shift(sys.maxsize if most is None else most)
         done.shift = instead_of
         return instead_of

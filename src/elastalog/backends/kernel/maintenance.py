@@ -9,7 +9,7 @@ from heapq import heappop, heappush
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
-import numpy as np
+from numpy import ascontiguousarray  # found more quickly than in its module
 
 from elastalog.backends.annotation import Support
 from elastalog.backends.kernel.evaluation import KernelEvaluation
@@ -75,9 +75,8 @@ class KernelMaintenance:
         scheduler.set_out(changed, small.derivations, 0, done.is_asked)
         if done.is_asked:
             self.normalise(_NONE_DRIVEN if done.anew else self._explicit)
-        if reach.given:
-            for place in sorted(reach.given):
-                self._give(place, small)
+        for place in sorted(done.given) if done.given else ():
+            self._give(place, small)
         if small.asked:
             for number in small.asked:
                 if number in reach.place:
@@ -181,14 +180,14 @@ class KernelMaintenance:
         if inserted:
             done.inserted = self._effective(inserted, _NONE, driven, True)
         if done.anew:
-            reach.given.update(reach.owner[name] for name in done.anew if name in reach.owner)
+            done.given.update(map(reach.owner.__getitem__, done.anew & reach.owner.keys()))
 
     def _effective(self, side: Sides, others: Sides, driven: Mapping[str, tuple[int, int]], is_present: bool) -> Sides:
         """Those facts of a side that do not come, or go, in vain: the side itself where these are all. Strata that are
         not `driven` will be told."""
         found = side
         for name, asked in side.items():
-            facts = np.ascontiguousarray(asked if len(asked) == 1 else distinct(asked), WORD)
+            facts = ascontiguousarray(asked if len(asked) == 1 else distinct(asked), WORD)
             if name in others:
                 facts = facts[~are_in(facts, others[name])]
             if name in driven and len(facts):
@@ -200,10 +199,11 @@ class KernelMaintenance:
                 if not is_other.all():
                     facts = facts[is_other]
                 if len(facts) and name in reach.owner:
-                    reach.given.add(reach.owner[name])
+                    reach.done.given.add(reach.owner[name])
             if facts is not asked or not len(facts):
-                rest = {other: rows for other, rows in found.items() if other != name}
-                found = {**rest, name: facts} if len(facts) else rest
+                found = {**found, name: facts}
+                if not len(facts):
+                    del found[name]
         return found
 
     def _change_explicit(self, stratum: LogicalStratum, place: int) -> None:
@@ -216,8 +216,8 @@ class KernelMaintenance:
 
 
 class KernelReach:
-    """Strata by what they hold and read. `done`: the update under way. `given`: the places of strata whose explicit
-    facts it changes, or that it has evaluated anew; `owner`: those of relations."""
+    """Strata by what they hold and read. `done`: the update under way; `owner`: the places of the strata of
+    relations."""
 
     def __init__(self, evaluation: KernelEvaluation) -> None:
         self._evaluation = evaluation
@@ -232,11 +232,10 @@ class KernelReach:
         for place, stratum in enumerate(program.strata):
             for name in stratum.reads:
                 self._readers.setdefault(name, []).append(place)
-        self.given: set[int] = set()
 
     def reached(self, stratum: LogicalStratum) -> Reach | None:
         """How the update under way reaches a stratum: see `UpdateChanges.reached`."""
-        if self.place[stratum.number] not in self.given and self.done.changed.keys().isdisjoint(stratum.reads):
+        if self.place[stratum.number] not in self.done.given and self.done.changed.keys().isdisjoint(stratum.reads):
             return None
         return Reach(self.size_of(stratum), self.must_rebuild(stratum))
 
@@ -253,7 +252,7 @@ class KernelReach:
         """The strata that the update under way reaches: see `UpdateChanges.affected`. Its time depends on their number,
         not on that of all strata."""
         strata = self._evaluation.program.strata
-        places = sorted(self.given)
+        places = sorted(self.done.given)
         known = set(places)
         followed = 0
         while places:

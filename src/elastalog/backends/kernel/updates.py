@@ -56,9 +56,9 @@ class KernelUpdates:
         is_explicit: Callable[[str, Matrix], Vector] | None = None,
     ) -> None:
         """Starts an update: see `Backend.begin`. `is_explicit`: says which facts are explicit, if not all are here."""
-        done, given = self.transaction, self.evaluation.program.given
-        if given:
-            deleted, inserted = ({given.get(name, name): side[name] for name in side} for side in (deleted, inserted))
+        done, program = self.transaction, self.evaluation.program
+        if program.given:
+            deleted, inserted = _renamed(deleted, program.given), _renamed(inserted, program.given)
         self._was_complete = self.evaluation.is_complete
         done.is_under_way = done.is_asked = True
         done.deleted, done.inserted, done.is_explicit = deleted, inserted, is_explicit
@@ -165,27 +165,22 @@ class KernelUpdates:
                 if held.annotation.is_kept:
                     sparse = held.homes.commit(done.replaced, done.shift)
                 else:
-                    held.explicit.update({name: self.explicit_after(name) for name in done.replaced})
-                self._end()
+                    held.explicit.update(zip(done.replaced, map(self.explicit_after, done.replaced), strict=True))
+                done.end()
         else:
+            homes = held.homes
             try:
-                sparse = held.homes.commit((), done.shift)
-                self._end()
+                sparse = homes.commit((), done.shift)
+                done.end()
             except BaseException:
                 with uninterrupted():
-                    if done.is_under_way and not held.homes.touched():
-                        self._end()
+                    if done.is_under_way and not homes.touched():
+                        done.end()
                 raise
         if sparse:
             with uninterrupted():
                 for relation in sparse:
                     self._compact(relation)
-
-    def _end(self) -> None:
-        """There is no update under way."""
-        if self.reach.given:
-            self.reach.given.clear()
-        self.transaction.end()
 
     def explicit_after(self, name: str) -> int:
         """The number of explicit facts of a relation after the update under way."""
@@ -214,13 +209,17 @@ class KernelUpdates:
                 transaction.rollback(relation)
                 if relation.is_sparse:
                     self._compact(relation)
-        self._end()
+        done.end()
 
     def _compact(self, relation: KernelRelation) -> None:
         # Other supports keep row numbers from epoch to epoch.
         if self.held.annotation.has_levels_only and not self.departures:
             with lifted(), contextlib.suppress(MemoryError):  # it is worth doing, not worth losing an epoch for
                 relation.compact()
+
+
+def _renamed(side: Mapping[str, Matrix], names: Mapping[str, str]) -> dict[str, Matrix]:
+    return {names.get(name, name): side[name] for name in side}
 
 
 class KernelChanges:

@@ -66,7 +66,7 @@ class Elastic(Strategy):
                 costs.small_updates += 1
                 if costs.small_updates >= costs.next_to_learn or part[2] >= LEAST_TO_WEIGH:
                     costs.driven(part, is_mostly_loss(backend))
-        return Work(done, write=self._write)
+        return Work(done, None, self._write)
 
     def forecast(self, backend: Backend, stratum: LogicalStratum, changes: int, *, is_loss: bool) -> Forecast:
         return self.costs.forecast(stratum, features_of(backend, stratum, changes, is_loss))

@@ -9,6 +9,7 @@ caller that hands out an address keeps the array or the table alive for as long 
 
 from __future__ import annotations
 
+import array as arrays
 import ctypes
 from collections.abc import Iterator
 from typing import Any, Generic, TypeVar, cast
@@ -82,12 +83,12 @@ def hash_columns(rows, row, columns):
 _addressof, _first_byte = ctypes.addressof, ctypes.c_char.from_buffer
 
 
-def address_of(array: npt.NDArray[Any]) -> int:
+def address_of(array: npt.NDArray[Any] | arrays.array[int]) -> int:
     """Where the elements of a contiguous array begin."""
     try:
         return _addressof(_first_byte(array))  # type: ignore[arg-type]  # quicker
     except (TypeError, ValueError):  # it may not be written to, or is empty
-        return int(array.__array_interface__["data"][0])
+        return int(np.asarray(array).__array_interface__["data"][0])
 
 
 matrix_at = array_at(types.int32, 2)

@@ -105,14 +105,13 @@ class UpdateScheduler:
         begins = np.cumsum([len(names) + 1, *map(len, self._readers.values())])
         self._reader_table: Vector = np.array([*begins, *chain.from_iterable(self._readers.values())], np.int64)
         # Explicit facts of a relation may go and come, here and below.
-        driven: Vector = np.zeros((2 * size, DRIVEN), np.int64)
-        self._driven = driven.data
+        self._driven = array("q", bytes(_NUMBER * DRIVEN * (2 * size + 1)))
         self._moved: Vector = np.zeros((2 * len(names), machine_drive.MOVED), np.int64)
         self._record = record = machine_drive.Drive(
             stamp=-1, strata=self._table.address, strata_number=size, reached=address_of(self._reached),
             barred=address_of(self._barred), never=address_of(self._never), readers=address_of(self._reader_table),
             readers_size=len(self._reader_table),
-            homes=address_of(self._homes.addresses), homes_number=len(names), driven=address_of(driven),
+            homes=address_of(self._homes.addresses), homes_number=len(names), driven=address_of(self._driven),
             moved=address_of(self._moved), work_allowed=SETTINGS.work_between_checks,
             large=_NEVER if self._shared is None else SETTINGS.share_update_from // FANOUT,
             most_started=self._most_started,
@@ -284,7 +283,7 @@ class UpdateScheduler:
             watch.rows += rows
             watch.effort += effort
             watch.touched += touched
-            done.append((strata, self._driven[:number].tobytes(), effort, time.perf_counter() - began))
+            done.append((strata, self._driven[: number * DRIVEN], effort, time.perf_counter() - began))
             if at is not None:
                 self._counted[: len(_NOTHING)] = _NOTHING
         return at

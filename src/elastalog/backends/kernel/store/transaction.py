@@ -24,7 +24,6 @@ from elastalog.backends.kernel.compile.signatures import (
     int64,
     matrix_at,
     np_int32,
-    numbers_at,
     operator,
     piece,
     prefetch,
@@ -36,7 +35,7 @@ from elastalog.backends.kernel.store.bookkeeping import AHEAD
 from elastalog.backends.kernel.store.count_vectors import Vectors
 from elastalog.backends.kernel.store.memory import STAMPS, Matrix, Vector, relation_descriptor_at
 from elastalog.backends.kernel.store.relation import IN_UPDATES, KernelRelation
-from elastalog.backends.protocol import LISTED, LISTING, ListedChanges, StateChanges
+from elastalog.backends.protocol import LISTED, ListedChanges, StateChanges
 from elastalog.backends.watch import Watch
 from elastalog.late import dataclass
 from elastalog.planning.logical import LogicalStratum
@@ -54,19 +53,21 @@ class Transaction:
     that are to. `is_explicit`: says which facts are explicit, None where all are here. `changed`: entries of finished
     relations that strata above must hear of; `known`: those of them that have been collected. `replaced`: relations
     that were evaluated anew, as they were, and `vectors` what was counted for them. `anew`: relations that must be.
-    `shift`: what leads back, to be filled by the commit. `is_told`: the descriptors of all `changed` relations say
+    `given`: the places of strata whose explicit facts it changes, or that it has evaluated anew. `shift`: what leads
+    back, to be filled by the commit. `is_told`: the descriptors of all `changed` relations say
     which entries these are; `collect`, if there is one, adds those that compiled code has noted since, which most
     updates never ask for."""
 
     __slots__ = (
-        "anew", "collect", "deleted", "inserted", "is_asked", "is_explicit", "is_told", "is_under_way", "known",
-        "replaced", "shift", "vectors",
+        "anew", "collect", "deleted", "given", "inserted", "is_asked", "is_explicit", "is_told", "is_under_way",
+        "known", "replaced", "shift", "vectors",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.replaced: dict[str, KernelRelation] = {}
         self.vectors: dict[str, Vectors] = {}
         self.known: dict[str, Vector] = {}
+        self.given: set[int] = set()
         self.end()
 
     def end(self) -> None:
@@ -79,6 +80,8 @@ class Transaction:
         self.anew = _NONE_ANEW
         if self.known:
             self.known = {}
+        if self.given:
+            self.given = set()
         if self.replaced:
             self.replaced, self.vectors = {}, {}
 
@@ -270,43 +273,44 @@ def commit_all(homes, fates, most, before, compact_from):
 
 @operator(INT, STATE, STATE, INT, INT)
 def _list_changes(homes, hidden, place, room):
-    """Lists the facts that came and went of all relations that changed and are not `hidden`, as `ListedChanges` has
-    them, at the address `place`, where there is room for `room` words. Returns how many words that takes; nothing is
-    done if there is no room for them. First their number, and how many facts these are, in 64 bits each."""
-    words = LISTING
-    number = 0
+    """Lists the facts that came and went of all relations that are not `hidden`, as `ListedChanges` has them, at the
+    address `place`, where there is room for `room` words. Returns how many words that takes, plus 2³² times the number
+    of facts; if there is no room for them, nothing is done, and their number is returned less than 0."""
+    first = 1
+    words = 0
     for r in range(homes.shape[0]):
         home = relation_descriptor_at(homes[r], 0)
         if home.changed_number > 0 and hidden[r] == 0:
-            words += LISTED + home.changed_number * home.width
-            number += 1
-    if words > room:
-        return words
-    head = numbers_at(place, 2)
-    listed = words_at(place, LISTING + LISTED * number)
-    facts_at = place + 4 * (LISTING + LISTED * number)
+            first += LISTED
+            words += home.changed_number * home.width
+    if first + words > room:
+        return -(first + words)
+    listed = words_at(place, first)
     impact = 0
-    next_one = LISTING
+    next_one = 1
     for r in range(homes.shape[0]):
         home = relation_descriptor_at(homes[r], 0)
         if home.changed_number > 0 and hidden[r] == 0:
             numbers = _came_and_went(
                 words_at(home.changed, home.changed_number), matrix_at(home.touched, home.touched_room, TOUCHED_WIDTH),
-                matrix_at(home.rows, home.room, home.width), matrix_at(facts_at, home.changed_number, home.width),
+                matrix_at(home.rows, home.room, home.width),
+                matrix_at(place + 4 * first, home.changed_number, home.width),
             )  # fmt: skip
             came = numbers & 0xFFFFFFFF
             went = numbers >> 32
-            listed[next_one] = np_int32(r)
-            listed[next_one + 1] = np_int32(home.width)
-            listed[next_one + 2] = np_int32(home.changed_number)
-            listed[next_one + 3] = np_int32(came)
-            listed[next_one + 4] = np_int32(went)
-            next_one += LISTED
+            last = first + home.changed_number * home.width
+            if numbers != 0:
+                listed[next_one] = np_int32(r)
+                listed[next_one + 1] = np_int32(home.width)
+                listed[next_one + 2] = np_int32(first)
+                listed[next_one + 3] = np_int32(came)
+                listed[next_one + 4] = np_int32(last - went * home.width)
+                listed[next_one + 5] = np_int32(went)
+                next_one += LISTED
             impact += came + went
-            facts_at += 4 * home.changed_number * home.width
-    head[0] = number
-    head[1] = impact
-    return words
+            first = last
+    listed[0] = np_int32(next_one)
+    return first + (impact << 32)
 
 
 class Homes:
@@ -321,14 +325,14 @@ class Homes:
         self._hidden: Vector = np.array([name in hidden for name in self.names], np.int64)
         self._none_hidden: Vector = np.zeros(len(self.names), np.int64)
         self.addresses: Vector = np.zeros(len(self.names), np.int64)
-        self._fates: Matrix = np.zeros((len(self.names), _FATES), np.int64)
-        self._fates_said = self._fates.data
+        self._fates_said = array("q", bytes(8 * _FATES * (len(self.names) + 1)))
+        self._fates = np.frombuffer(self._fates_said, np.int64).reshape(-1, _FATES)  # the same memory
         self._make_room(SETTINGS.first_changed_words)
 
     def _make_room(self, words: int) -> None:
         made = array("i", bytes(4 * words))
         # Together: Ctrl-C may come before.
-        self._listing, self._words_at, self._room = made, address_of(made), words  # type: ignore[arg-type]
+        self._listing, self._words_at, self._room = made, address_of(made), words
 
     def look_again(self) -> int:
         """Ensures that addresses are those of the present relations, and that these are laid out. Returns a number
@@ -354,15 +358,18 @@ class Homes:
         if STAMPS.last != self._stamp:
             self.look_again()
         hidden = self._none_hidden if with_hidden else self._hidden
-        used = _list_changes(self.addresses, hidden, self._words_at, self._room)
-        if used > self._room:
-            self._make_room(2 * used)
+        told = _list_changes(self.addresses, hidden, self._words_at, self._room)
+        if told < 0:
+            self._make_room(-2 * told)
             return self.changes(with_hidden)
-        return ListedChanges(self._listing[:used], self.names)
+        return ListedChanges(self._listing[: told & 0xFFFFFFFF], self.names, told >> 32)
 
     def touched(self) -> list[KernelRelation]:
         """The relations that the update under way has touched."""
         return [relation for relation in self.relations.values() if relation.touched_used]
+
+    def _with_sizes(self, names: Iterable[str]) -> list[tuple[KernelRelation, int]]:
+        return [(self.relations[name], self.relations[name].present) for name in names]
 
     def commit(self, replaced: Iterable[str] = (), shift: Shift | None = None) -> Sequence[KernelRelation]:
         """The current state of touched relations becomes that of the epoch, the one before that of a shift. `replaced`:
@@ -370,18 +377,17 @@ class Homes:
         rows are of facts that are gone."""
         if STAMPS.last != self._stamp:
             self.look_again()
-        known = [(self.relations[name], self.relations[name].present) for name in replaced] if replaced else ()
+        known = self._with_sizes(replaced) if replaced else ()
         compact_from = SETTINGS.compact_from
         if shift is None:
             number = commit_all(self.addresses, self._fates, -1, NOWHERE, compact_from)
         else:
             shift.homes = None
             while (number := commit_all(self.addresses, self._fates, shift.most, shift.noted, compact_from)) < 0:
-                shift.noted = np.empty((3, -1 - number), np.int32)
-            shift.homes, shift.fates = self, self._fates_said[: number & 0xFFFFFFFF].tobytes()
-        if known:
-            for relation, present in known:
-                relation.present, relation.is_settled = present, present == relation.used
+                shift.noted, shift.is_long = np.empty((3, -1 - number), np.int32), True
+            shift.homes, shift.fates = self, self._fates_said[: (number & 0xFFFFFFFF) * _FATES]
+        for relation, present in known:
+            relation.present, relation.is_settled = present, present == relation.used
         if number < _ONE_SPARSE:
             return ()
         fates = self._fates[: number & 0xFFFFFFFF]
@@ -392,26 +398,28 @@ class Homes:
 class Shift:
     """`noted`: rows, and the levels and counts that they have on the other side, relation after relation. Few shifts
     are ever made, so that to be ready for one costs little: a commit notes what was, and whose relations these are
-    (`homes`, None as long as it has not come) and what it said of them (`fates`)."""
+    (`homes`, None as long as it has not come) and what it said of them (`fates`). `is_long`: it holds more memory than
+    most need."""
 
-    __slots__ = ("_known", "fates", "homes", "most", "noted")
+    __slots__ = ("_known", "fates", "homes", "is_long", "most", "noted")
 
     def __init__(self, most: int) -> None:
         """The shift back from the update that is about to be committed, if it has touched no more than `most` facts."""
         self.most = most
+        self.is_long = False
         self.noted: Matrix = np.empty((3, SETTINGS.few_shifted), np.int32)
         self.homes: Homes | None = None
-        self.fates = b""
-        self._known: tuple[bytes, list[list[int]]] = b"", []
+        self.fates = array("q")
+        self._known = self.fates, list[list[int]]()
 
     @property
     def _sides(self) -> list[list[int]]:
         """For each relation, its number, how many facts were touched and how many are present on the other side, and
         its generation."""
         if self._known[0] is not self.fates:
-            fates = memoryview(self.fates).cast("q").tolist()
-            sides = [fates[at + _RELATION : at + _IS_SPARSE] for at in range(0, len(fates), _FATES)]
-            self._known = self.fates, sides
+            fates = self.fates
+            sides = [fates[at + _RELATION : at + _IS_SPARSE].tolist() for at in range(0, len(fates), _FATES)]
+            self._known = fates, sides
         return self._known[1]
 
     def is_usable(self, relations: Mapping[str, KernelRelation]) -> bool:
