@@ -121,6 +121,39 @@ def test_many_seeded(features: Features, first: int) -> None:
         repair(seed, features)
 
 
+@pytest.mark.parametrize(
+    ("features", "first"), [(Features(symbols=False), 4000), (Features(symbols=False, subsumptions=True), 5000)]
+)
+@pytest.mark.parametrize("over", ["facts", "update"])
+def test_seeded_patterns(features: Features, first: int, over: str) -> None:
+    """Whether anything fits afterwards is judged by evaluating anew."""
+    mended_ones, refusals = 0, set[str]()
+    for seed in range(first, first + 10):
+        program, _ = seeded_case(seed, features)
+        tree, explicit = parse_accepted(program.text), program.explicit
+        now = facts_of_state(tree, explicit)
+        derived = sorted((fact for fact in now if fact[1] and fact[1] not in explicit.get(fact[0], set())), key=repr)
+        if not derived:
+            continue
+        name, values = Random(seed).choice(derived)
+        pattern = f"{name}({', '.join([*map(str, values[:-1]), '_'])})"
+        later = over == "update"
+        with elastalog.open(program.text, facts={} if later else program.facts) as db:
+            if later:
+                db.apply(program.facts)
+            try:
+                found = db.suggest(unwanted=[pattern], over=over, time_limit=10)
+            except ElastalogError as error:
+                refusals.add(error.diagnostics[0].code)
+                continue
+            done: list[Element] = [("-" if sign == "+" else "+", (f.relation, f.values)) for sign, f in found.elements]
+            left = facts_of_state(tree, applied(explicit, done))
+            assert not [one for one in left if one[0] == name and one[1][:-1] == values[:-1]], (seed, pattern)
+            mended_ones += 1
+    assert mended_ones >= 2
+    assert refusals <= {"E0714", "E1002", "E1004", "E1006"}
+
+
 # --- by hand --------------------------------------------------------------------------------------------------------
 
 PATHS = """
