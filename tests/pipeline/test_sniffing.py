@@ -263,3 +263,18 @@ def test_the_hint_for_bad_rows_names_the_setting_that_makes_the_file_readable(
 def test_a_medium_that_is_no_medium_names_the_file_instead() -> None:
     with pytest.raises(ElastalogError, match=r"`filename=\"….jsonl\"`, and leave `IO` out"):
         elastalog.open(f"{DEP}.input dep(IO=jsonl)\n")
+
+
+@pytest.mark.parametrize("mark", [",", ";", "\t"])
+def test_a_header_that_the_program_says_is_there_is_no_fact_of_a_path(tmp_path: Path, mark: str) -> None:
+    file = tmp_path / "lib.csv"
+    program = ".decl p(package: symbol, version: symbol)\n.input p(rfc4180=true, headers=true)\n"
+    for line, missing in ((f"name{mark}version\n", "`package`"), (f"version{mark}comment\n", "`package`")):
+        file.write_text(f"{line}app{mark}1.0\n")
+        with pytest.raises(ElastalogError, match=f"E0518.*{missing}"):
+            elastalog.open(program, facts={"p": file})
+        with elastalog.open(program, facts={"p": []}) as db, pytest.raises(ElastalogError, match="E0518"):
+            db.apply({"p": file})
+    file.write_text(f"Version{mark}package\n1.0{mark}app\n")
+    with elastalog.open(program, facts={"p": file}) as db:
+        assert list(db["p"]) == [("app", "1.0")]

@@ -50,6 +50,10 @@ def sniffed(schema: Schema, data: bytes, file: str, said: Mapping[str, str] | No
     grave = "E0527", "E0527.fact"  # the others are doubts, no more
     if meant and doubt_about(sample, schema, meant) not in grave and _reading(schema, sample, meant) is not None:
         return meant
+    if meant and meant.has_header:
+        for form in (meant, *(replace(form, has_header=True, columns=meant.columns) for form in _forms(sample, file))):
+            if goes_by_name(schema.names, bare(first_record(sample, form))):
+                return form  # if a column is missing, that is said
     found = list(readings(schema, data, file, meant))
     if not found:
         says_marks = meant is not None and not {"delimiter", "rfc4180"}.isdisjoint(said or ())
