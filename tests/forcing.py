@@ -29,6 +29,8 @@ EXTREMES: Mapping[str, tuple[int | float, ...]] = {
     "many_slots": (0, 16),
     "few_shifted": (1,),
     "first_changed_words": (1, 8),
+    "changed_words_kept": (0, 20),
+    "most_changed_words": (0, 16, 40),
     "spare_counts": (1, 2),
     "few_rows_compared": (0, 2),
     "work_between_checks": (1, 5, 60),

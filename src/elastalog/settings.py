@@ -45,6 +45,10 @@ class Settings:
     """Initial capacity, in facts, of the undo log."""
     first_changed_words: int = 1_024
     """Initial capacity of the list of changed ids."""
+    changed_words_kept: int = 1 << 16
+    """Changed ids up to which room is kept for those of later updates: longer lists belong to their update alone."""
+    most_changed_words: int = (1 << 31) - 1
+    """Changed ids beyond which they are not put into one list, since places in it would be too large for ids."""
     spare_counts: int = 64
     """Spare capacity for counts by level."""
     few_rows_compared: int = 32

@@ -5,9 +5,11 @@ from __future__ import annotations
 from array import array
 
 import numpy as np
+import pytest
 
 import elastalog
 from elastalog.backends.protocol import ListedChanges, impact_of
+from elastalog.settings import SETTINGS
 from tests import closures
 
 CLOSURE = f"""{closures.CLOSURE}.decl far(x: number, y: number, z: number)
@@ -54,6 +56,24 @@ def test_what_was_not_looked_at_is_the_same_after_later_epochs() -> None:
     closed = {(x, y) for x in range(7) for y in range(x + 1, 7)}
     without = {(x, y) for x, y in closed if not x <= 2 < y}
     assert at_once[0][0]["path"] == ([], sorted(closed - without))
+
+
+@pytest.mark.parametrize("forced", [{"changed_words_kept": 4}, {"most_changed_words": 4}, {}])
+def test_long_lists_tell_the_same(monkeypatch: pytest.MonkeyPatch, forced: dict[str, int]) -> None:
+    found = []
+    for settings in ({}, {"first_changed_words": 1, **forced}):
+        for name, value in settings.items():
+            monkeypatch.setattr(SETTINGS, name, value)
+        with elastalog.open(CLOSURE, facts={"edge": [(i, i + 1) for i in range(6)]}, engine="local") as db:
+            for deleted in ([(2, 3)], [(0, 1), (4, 5)]):
+                changes = db.apply(deleted={"edge": deleted})
+                record = db._epochs.last
+                assert record is not None
+                is_listed = type(record.changes) is ListedChanges
+                assert is_listed is ("most_changed_words" not in settings)
+                told = {name: (sorted(one.inserted), sorted(one.deleted)) for name, one in changes.items()}
+                found.append((told, changes.impact))
+    assert found[:2] == found[2:]
 
 
 def _told(changes: elastalog.Changes, record: object) -> tuple[object, ...]:

@@ -252,8 +252,8 @@ class KernelChanges:
         """The facts that the update has inserted and deleted so far; those of hidden relations only `with_hidden`."""
         done, held = self._done, self._updates.held
         equivalences = held.equivalences
-        if done.is_told and not equivalences:
-            return held.homes.changes(with_hidden)
+        if done.is_told and not equivalences and (listed := held.homes.changes(with_hidden)) is not None:
+            return listed
         stored = self._updates.evaluation.program.relations
         found: dict[str, tuple[Rows, Rows]] = {}
         for name in done.changed:

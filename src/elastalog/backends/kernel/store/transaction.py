@@ -352,13 +352,19 @@ class Homes:
             self._stamp = stamp  # last: Ctrl-C may come before
         return self._moved
 
-    def changes(self, with_hidden: bool) -> ListedChanges:
+    def changes(self, with_hidden: bool) -> ListedChanges | None:
         """The facts that came and went of relations whose descriptors say which of their entries have changed; those
-        of hidden ones only `with_hidden`."""
+        of hidden ones only `with_hidden`. None if they are too many for places in a list to be words."""
         if STAMPS.last != self._stamp:
             self.look_again()
         hidden = self._none_hidden if with_hidden else self._hidden
         told = _list_changes(self.addresses, hidden, self._words_at, self._room)
+        if -told > SETTINGS.most_changed_words:
+            return None
+        if -told > SETTINGS.changed_words_kept:  # no room is kept for the next ones
+            made = array("i", [0]) * -told
+            told = _list_changes(self.addresses, hidden, address_of(made), len(made))
+            return ListedChanges(made, self.names, told >> 32)
         if told < 0:
             self._make_room(-2 * told)
             return self.changes(with_hidden)
