@@ -497,6 +497,13 @@ def test_the_log_says_what_the_other_choice_takes() -> None:
         assert (work.cost, work.other) == (6, 2_000 + 4_000 + 3)  # rounds in one call, three derivations, and to begin
 
 
+def test_the_log_compares_with_no_recompute_that_took_nothing() -> None:
+    with elastalog.open(CLOSURE, {"edge": []}) as db:
+        db.apply({"edge": [(3, 4)]})
+        (work,) = (work for work in db.log()[-1].strata if work.relations == ("path",))
+        assert work.why == "1 changed input; it cost 1"
+
+
 def test_the_log_says_what_an_abandoned_update_cost_and_should_have(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SETTINGS, "least_budget", 10)
     monkeypatch.setattr(experience, "_OF_ROUND", 1.0)

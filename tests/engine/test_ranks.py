@@ -115,7 +115,8 @@ def test_an_update_that_fails_leaves_everything_as_it_was() -> None:
         ("r(y, n) :- r(x, n), e(x, y, w), w * 2 > 3, !e(y, x, w).", ""),
         ("r(y, n + w * 2) :- r(x, n), e(x, y, w).", ""),
         ("r(7, n + 1) :- r(_, n).", ""),
-        ("r(7, n + 1) :- r(x, n), x = x.", "rule 1 reads a key that nothing else gives"),
+        ("r(7, n + 1) :- r(x, n), x = x.", "rule 1: `x` is tested, and only `r` gives it"),
+        ("r(y, n + w) :- r(x, n), e(_, y, w), !q(x).", "rule 1: `x` is tested, and only `r` gives it"),
         ("r(x, n - 2) :- r(y, n), e(x, y, _).", "rule 1 makes values better than those it reads"),
         ("r(y, w - n) :- r(x, n), e(x, y, w).", "rule 1 makes something else of the value than a sum or a bound"),
         ("r(y, min(n, w)) :- r(x, n), e(x, y, w).", "rule 1 makes something else of the value than a sum or a bound"),
@@ -130,7 +131,7 @@ def test_an_update_that_fails_leaves_everything_as_it_was() -> None:
             "r(y, n - m) :- r(x, n), r(y, m), e(x, y, _).",
             "rule 1 makes something else of the value than a sum or a bound",
         ),
-        ("r(y, n + m) :- r(x, n), r(y, m).", "rule 1 reads a key that nothing else gives"),
+        ("r(y, n + m) :- r(x, n), r(y, m).", "rule 1: `x` is read, and only `r` gives it"),
         (
             "r(y, n + m + k) :- r(x, n), r(y, m), r(w, k), e(x, y, w).",
             "rule 1 reads more than two facts of its own recursion",

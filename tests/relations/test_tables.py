@@ -285,6 +285,20 @@ def test_one_row_in_the_place_of_all():
         to_words(PAIR, (1, 2), Dictionary())
 
 
+@pytest.mark.parametrize(
+    ("schema", "row", "example"),
+    [
+        ("user(name: symbol)", "ann", "`[('ann',), …]`"),
+        ("user(name: symbol)", 3, '`[("a",), …]`'),
+        ("user(name: symbol, age: number)", "ann", '`[("a", 2), ("b", 3)]`, or `[("a", 2)]` for a single one'),
+    ],
+)
+def test_what_is_no_row_is_told_how_rows_look(schema, row, example):
+    with elastalog.open(f".decl {schema}") as db, pytest.raises(ElastalogError) as refused:
+        db.apply({"user": [row]})
+    assert f"one for each fact: {example}" in str(refused.value)
+
+
 def test_the_other_bad_rows_are_counted():
     with refused(location="edge, row 2", notes=("declared as edge(x: number, y: symbol)", "2 more rows are bad")):
         to_words(EDGE, [(1, "a"), (None, "b"), (2, 3), ("c", "d")], Dictionary())

@@ -256,7 +256,7 @@ def log(store: str, last: int | None, fact: str | None, console: Console) -> Non
         if console.is_verbose:
             for stratum in entry.strata:
                 name = ", ".join(stratum.relations)
-                click.echo(f"    {name}: {stratum.how}, {stratum.derivations:,} derivations ({stratum.why})")
+                click.echo(f"    {name}: {stratum.how}, {counted(stratum.derivations, 'derivation')} ({stratum.why})")
 
 
 def _table(entries: Sequence[LogEntry]) -> list[str]:

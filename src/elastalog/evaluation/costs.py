@@ -228,7 +228,7 @@ class CostModel:
                 share = _share_allowed(known, expected, anew)
                 how, derivations = How.UPDATE if share else How.RECOMPUTE, share * anew / known.weight
             allowed = max(int(derivations), SETTINGS.least_budget)
-            why = f"{counted(features.changes, 'changed input')}, {allowed:,} derivations allowed"
+            why = f"{counted(features.changes, 'changed input')}, {counted(allowed, 'derivation')} allowed"
         if how is How.RECOMPUTE:
             why, allowed = "an update should cost more", 0
         bootstrap = known.bootstrap_of(features.inputs).derivations
@@ -237,8 +237,9 @@ class CostModel:
         updating = known.weight * expected.derivations
         cost, other = (anew, updating) if how is How.RECOMPUTE else (updating, anew)
         why = (
-            f"{why}; about {expected.derivations:,.0f} derivations expected of an update, {expected.sure:.0%} sure,"
-            f" which cost as much as {updating:,.0f} of a recompute, which should cost {anew:,.0f}"
+            f"{why}; about {counted(round(expected.derivations), 'derivation')} expected of an update,"
+            f" {expected.sure:.0%} sure, which cost as much as {updating:,.0f} of a recompute,"
+            f" which should cost {anew:,.0f}"
         )
         return Forecast(
             stratum.number, stratum.relations, how, why, expected.derivations, allowed, expected.sure, bootstrap,

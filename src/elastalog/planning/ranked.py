@@ -160,7 +160,7 @@ class _Reader:
             raise NotRanked(f"{_rule(clause)} tests the value")
         else:
             found = _Parts(tuple(reads), rest)
-        self._check_key(clause, found, keys)
+        self._check_key(clause, found)
         return found
 
     def _computed(
@@ -196,14 +196,19 @@ class _Reader:
             raise NotRanked(f"{_rule(clause)} makes values better than those it reads")
         return _Parts(reads, rest, weights, is_sum=len(numbers) > 1)
 
-    def _check_key(self, clause: Clause, parts: _Parts, key: Sequence[str | Constant | None]) -> None:
+    def _check_key(self, clause: Clause, parts: _Parts) -> None:
         """Raises NotRanked unless the rest of the body gives the keys that are read, or there is no rest and the key
         gives everything."""
-        if None in key:
+        given = [(term, read.relation) for read in parts.reads for term in self._key(read)]
+        if any(term is None for term, _ in given):
             raise NotRanked(f"{_rule(clause)} does not say of which key it reads the value")
         if len(parts.guards) < len(parts.rest) or len(parts.reads) > 1:
-            if not grounded(parts.rest).issuperset(name for name in key if isinstance(name, str)):
-                raise NotRanked(f"{_rule(clause)} reads a key that nothing else gives")
+            bound = grounded(parts.rest)
+            lacking = {term: relation for term, relation in given if isinstance(term, str) and term not in bound}
+            tested = [name for goal in parts.rest for name in names_in(goal) if name in lacking]
+            if lacking:
+                name, use = (tested[0], "tested") if tested else (next(iter(lacking)), "read")
+                raise NotRanked(f"{_rule(clause)}: `{name}` is {use}, and only `{lacking[name]}` gives it")
         elif not all(isinstance(value, Constant) for value in parts.values):
             raise NotRanked(f"{_rule(clause)} computes with the key")
 

@@ -158,6 +158,8 @@ class Absence(Rendered):
     is_given: bool = False
     """Whether it is an explicit fact, which others keep away."""
     further: str = ""
+    more_rules: int = 0
+    """Rules that might give the fact, too, whose instantiations are left out: of a reason below another."""
 
     __reduce__ = stays_here("why a fact is absent", "hand on its text, or what `to_json` makes")
 

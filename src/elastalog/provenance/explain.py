@@ -296,7 +296,9 @@ class Explanations:
                 assert isinstance(written, Atom)
                 below = self.pattern(each.pattern(written), literal.text, 1)
             nearest = sorted(below.instantiations, key=goes_on)[:1]
-            below = self._to_depth(replace(below, instantiations=tuple(nearest)), depth - 1, above)
+            more = len({each.rule.number for each in below.instantiations}) - len(nearest)
+            below = replace(below, instantiations=tuple(nearest), more_rules=more)
+            below = self._to_depth(below, depth - 1, above)
             further.extend([below.further] * bool(below.further))
             return replace(literal, because=below) if below.instantiations else literal
 

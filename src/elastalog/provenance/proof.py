@@ -152,7 +152,7 @@ class Rendered(ABC):
 
 
 LEAST_BY_STRATUM = "each recursive part as low as possible"
-BY_RANKS = f"{LEAST_BY_STRATUM}, except for values that replaced worse ones"
+BY_RANKS = f"{LEAST_BY_STRATUM}, but least and greatest values may have lower proofs"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -101,7 +101,7 @@ def _values_in(schema: Schema, row: Any, left_out: dict[str, object]) -> Sequenc
     if isinstance(row, Mapping):
         return values_by_name(schema, row, left_out)
     if isinstance(row, str | bytes) or not (hasattr(row, "__len__") and hasattr(row, "__getitem__")):
-        return _no_row(row)
+        return _no_row(schema, row)
     return tuple(row)
 
 
@@ -248,9 +248,27 @@ def first_fault(schema: Schema, row: Sequence[Any]) -> Fault | None:
     return next((f for c, v in zip(schema.columns, row, strict=True) if (f := value_fault(c, v)) is not None), None)
 
 
-def _no_row(row: object) -> Fault:
-    advice = "give a list of tuples, one for each fact: `[(1, 2), (2, 3)]`, or `[(1, 2)]` for a single one"
+def _no_row(schema: Schema, row: object) -> Fault:
+    if schema.arity == 1:
+        (column,) = schema.columns
+        value = _example(column, 0) if value_fault(column, row) or len(repr(row)) > _MOST_SHOWN else repr(row)
+        example = f"`[({value},), …]`, each with a comma after its value"
+    else:
+        first, second = (", ".join(_example(column, i + n) for i, column in enumerate(schema.columns)) for n in (0, 1))
+        example = f"`[({first}), ({second})]`, or `[({first})]` for a single one"
+    advice = f"give a list of tuples, one for each fact: {example}"
     return Fault(faults.TYPE, f"{_shown(row)} is {type(row).__name__}, not a tuple", advice)
+
+
+_MOST_SHOWN = 40
+"""Characters of a value that an advice repeats."""
+
+
+def _example(column: Column, number: int) -> str:
+    """How a value of a column may be written."""
+    if column.record is not None:
+        return "…"
+    return f'"{"abc"[number % 3]}"' if column.base is Base.SYMBOL else str(number + 1)
 
 
 def row_diagnostic(schema: Schema, place: str, fault: Fault, more: int) -> Diagnostic:

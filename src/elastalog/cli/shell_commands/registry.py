@@ -12,6 +12,7 @@ from elastalog.cli.reports import MADE, profile_lines
 from elastalog.cli.shell_commands.state import Command, Piece, ShellState, require_some, sorted_facts
 from elastalog.cli.shell_commands.updates import UPDATES
 from elastalog.cli.shell_commands.why import DEBUGGING, EXPLAINING
+from elastalog.diagnostics.messages import counted
 from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.planning.logical import HIDDEN
 
@@ -58,12 +59,12 @@ _READING: Final = (
 def _stats(state: ShellState, arguments: Piece) -> None:
     entry = state.session.log()[-1]
     state.say(
-        f"epoch {entry.epoch}, strategy {state.strategy}: {entry.derivations:,} derivations"
+        f"epoch {entry.epoch}, strategy {state.strategy}: {counted(entry.derivations, 'derivation')}"
         f" in {entry.seconds * 1000:.1f} ms"
     )
     for stratum in entry.strata:
         names = ", ".join(name for name in stratum.relations if name[0] != HIDDEN) or MADE
-        state.say(f"  {names}: {stratum.how} ({stratum.why}), {stratum.derivations:,} derivations")
+        state.say(f"  {names}: {stratum.how} ({stratum.why}), {counted(stratum.derivations, 'derivation')}")
     state.say("")
     state.say_all(profile_lines(state.session.statistics()))
 

@@ -122,7 +122,10 @@ class Elastic(Strategy):
                 _skip(work, forecast)
                 return
             costs.abandoned(stratum, features, spent)
-            work.how, work.reason = How.SWITCH, str(exceeded) or f"the update cost more than {spent:,} derivations"
+            work.how, work.reason = (
+                How.SWITCH,
+                str(exceeded) or f"the update cost more than {counted(spent, 'derivation')}",
+            )
             expected = None if forecast is None else forecast.cost if forecast.how is How.UPDATE else forecast.other
             work.other = max(round(expected or 0), work.cost)
             return

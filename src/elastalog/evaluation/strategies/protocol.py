@@ -53,7 +53,8 @@ class StratumWork:
         """The reason, and what came of it. Few ever look at it."""
         if self.spent is None:
             return self.reason
-        return f"{self.reason}; it cost {self.spent:,}, a recompute takes {self.bootstrap:,}"
+        compared = f", a recompute takes {self.bootstrap:,}" if self.bootstrap else ""
+        return f"{self.reason}; it cost {self.spent:,}{compared}"
 
 
 _WRITING = Lock()

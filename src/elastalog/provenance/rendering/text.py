@@ -12,6 +12,7 @@ from itertools import count, islice
 from typing import Any, TypeAlias
 
 from elastalog.analysis.program import Rule
+from elastalog.diagnostics.messages import counted
 from elastalog.provenance.absence import Absence, Instantiation, LiteralStatus
 from elastalog.provenance.proof import (
     BY_RANKS,
@@ -122,12 +123,14 @@ def fitting(proof: Proof, most: int) -> Proof:
     return clipped(proof, most, DEEPEST) if is_large or is_deep else proof
 
 
-def shown_children(node: Drawn) -> tuple[tuple[Drawn, ...], int]:
-    """The children to show, and how many are not."""
+def shown_children(node: Drawn) -> tuple[tuple[Drawn, ...], str]:
+    """The children to show, and what stands for those that are not."""
     below = node.children
     if isinstance(node, AggregatePremise) and len(below) > MOST_MEMBERS:
-        return below[:MOST_MEMBERS], node.number - MOST_MEMBERS
-    return below, 0
+        return below[:MOST_MEMBERS], f"… {node.number - MOST_MEMBERS:,} more"
+    if isinstance(node, LiteralStatus) and isinstance(node.because, Absence) and node.because.more_rules:
+        return below, f"… {counted(node.because.more_rules, 'more rule')}: ask about {node.text}"
+    return below, ""
 
 
 def walked(shown: Proof | Absence, most: int) -> Iterator[tuple[Drawn | str, int, bool, bool]]:
@@ -145,7 +148,7 @@ def walked(shown: Proof | Absence, most: int) -> Iterator[tuple[Drawn | str, int
         below, hidden = shown_children(node)
         if below and isinstance(node, Proof):
             seen.add(id(node))
-        entries: list[Drawn | str] = [*below, *[f"… {hidden:,} more"] * bool(hidden)]
+        entries: list[Drawn | str] = [*below, *[hidden] * bool(hidden)]
         for place, entry in enumerate(reversed(entries)):
             pending.append((entry, level + 1, place == 0))
 
