@@ -469,7 +469,7 @@ class ListedChanges(Mapping[str, tuple[Rows, Rows]]):
     where those inserted begin and how many they are, and the same of those deleted; then facts. `impact`: how many
     facts were inserted or deleted."""
 
-    def __init__(self, words: array[int], names: Sequence[str], impact: int) -> None:
+    def __init__(self, words: array[int] | memoryview, names: Sequence[str], impact: int) -> None:
         self.words = words
         self.names = names
         self.impact = impact

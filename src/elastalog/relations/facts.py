@@ -384,7 +384,7 @@ class ListedRelation(GivenRelation):
     """One of facts whose words are listed among others. `listed`: how they are decoded, the list, the place of the
     first word, and how many facts there are."""
 
-    def __init__(self, listed: tuple[Decoding, array[int], int, int]) -> None:
+    def __init__(self, listed: tuple[Decoding, array[int] | memoryview, int, int]) -> None:
         self._listed = listed  # one attribute, since each takes long to be found
 
     schema = property(lambda self: self._listed[0].schema)
@@ -412,6 +412,6 @@ class ListedRelation(GivenRelation):
         return iter(facts)
 
 
-def listed_rows(listed: array[int], first: int, number: int, width: int) -> Words:
+def listed_rows(listed: array[int] | memoryview, first: int, number: int, width: int) -> Words:
     """Facts whose words stand in a row, from the place `first` on: not to be written to."""
     return np.frombuffer(listed, WORD, number * width, first * listed.itemsize).reshape(number, width)

@@ -362,9 +362,9 @@ class Homes:
         if -told > SETTINGS.most_changed_words:
             return None
         if -told > SETTINGS.changed_words_kept:  # no room is kept for the next ones
-            made = array("i", [0]) * -told
+            made: Vector = np.empty(-told, np.int32)
             told = _list_changes(self.addresses, hidden, address_of(made), len(made))
-            return ListedChanges(made, self.names, told >> 32)
+            return ListedChanges(made.data, self.names, told >> 32)
         if told < 0:
             self._make_room(-2 * told)
             return self.changes(with_hidden)
