@@ -466,6 +466,20 @@ def test_words_stand_for_signs(program: str) -> None:
     assert told[0] == told[1]
 
 
+def test_candidates_are_given_to_a_suggestion(program: str) -> None:
+    asked = "suggest facts -path(1, 9) --candidate edge(2, 9) --candidate=-edge(1, 2) --candidate edge(1, 9)"
+    done = script(program, f"{asked}; reject edge(1, 9); apply; suggest -path(1, 8)")
+    assert done.exit_code == 0, done.stderr
+    told = [line for line in done.stdout.splitlines() if line.startswith(("wanted", "  insert", "  delete"))]
+    assert told[:3] == ["wanted: path(1, 9) present", "  insert edge(1, 9)", "  insert edge(2, 9)"]
+    assert told[3] == "wanted: path(1, 8) present"  # of its own candidates
+    assert len(told) == 5
+    assert "`--candidate E(1)`" in script(program, "help suggest").stdout
+    assert "`localise` takes no candidates" in script(program, "localise -path(1, 9) --candidate edge(2, 9)").stderr
+    deleting = "suggest facts +path(1, 2) -path(1, 9) --candidate edge(1, 9) --candidate -edge(1, 2)"
+    assert "  delete edge(1, 2)\n" in script(program, deleting).stdout
+
+
 # --- the prompt
 
 

@@ -61,7 +61,8 @@ def test_the_example_of_the_thesis(thesis: Session) -> None:
         "undo 1 of 2 elements of epoch 2 (verified, minimum):\n"
         '  delete load("userSession", "admin", "session")\n'
         'side effects in the output: 5 facts disappear: -vpt("upgradedSession", "L2"), -vpt("userSession", "L2"),'
-        ' -alias("sec", "upgradedSession"), -alias("sec", "userSession"), …'
+        ' -alias("sec", "upgradedSession"), -alias("sec", "userSession"), …\n'
+        "`preview` of these changes shows all of them, in Python `db.preview(deleted=…)`"
     )  # fmt: skip
 
 

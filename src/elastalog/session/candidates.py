@@ -241,6 +241,12 @@ class Likely:
         columns = zip(fact.values, self._columns_of(fact.relation), strict=False)
         return any(is_negative(value) and not any(map(is_negative, column)) for value, column in columns)
 
+    def new_values(self, fact: Fact) -> int:
+        """How many values no fact has in their columns, as far as is known."""
+        columns = self._columns_of(fact.relation) or [()] * len(fact.values)
+        known = zip(fact.values, columns, strict=True)
+        return sum(value not in column and len(column) < SETTINGS.rows_compared for value, column in known)
+
     def _columns_of(self, name: str) -> list[tuple[Value, ...]]:
         known = self._columns.get(name)
         if known is None:

@@ -12,10 +12,11 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from elastalog.analysis.listing import show_value
+from elastalog.analysis.pattern import parse_selection
 from elastalog.analysis.values import sort_key
 from elastalog.debugging.answers import Element, SideEffects
 from elastalog.debugging.debugger import TIME_LIMIT
-from elastalog.debugging.questions import Inquiry, facts_in
+from elastalog.debugging.questions import Inquiry, facts_in, signed
 from elastalog.diagnostics.arguments import require_number
 from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached, error
 from elastalog.program import shown_rule
@@ -109,26 +110,29 @@ class RepairSearch:
 
     def _with_fewest_side_effects(self, found: Suggestion, asked: Inquiry, clock: Clock) -> Suggestion:
         """Compares repairs of the same size: first one with the most candidates that the user offered or that were
-        deleted lately, then others that avoid an element of those found. Ties are decided in favour of such
-        candidates."""
+        deleted lately, then others that avoid an element of those found."""
         is_over_facts, is_ours = found.over == "facts", self.given is None
         offered = {one.fact for one in self._offered(found.missing)} if is_over_facts else set()
 
         def drawbacks(one: Suggestion) -> tuple[int, ...] | None:
-            """What speaks against a repair, in order of importance: facts to insert that are unlike the present ones
-            and neither offered by the user nor deleted lately; whether facts not deleted lately are among others that
-            were; side effects; elements that were not offered, if any were."""
+            """What speaks against a repair, in order of importance: side effects, in the output if there is one; facts
+            to insert that are unlike the present ones and neither offered by the user nor deleted lately; those that
+            were not deleted lately, if others were; elements that were not offered, if any were; with a missing fact,
+            side effects in other relations; values that are new to their columns."""
+            if one.side_effects is None:
+                return None
             new = [fact for fact in one.insert if fact not in offered] if is_over_facts and is_ours else []
-            strange = sum(not self.likely.is_one(fact) for fact in new)
-            others = sum(element.fact not in offered for element in one.elements) if offered else 0
             return (
-                None
-                if one.side_effects is None
-                else (strange, len(new) if offered else 0, one.side_effects.number, others)
+                one.side_effects.number,
+                sum(not self.likely.is_one(fact) for fact in new),
+                len(new) if offered else 0,
+                sum(element.fact not in offered for element in one.elements) if offered else 0,
+                one.side_effects.elsewhere if is_over_facts and one.missing else 0,
+                sum(map(self.likely.new_values, new)),
             )
 
         best, rejected = found, list(asked.rejected)
-        compared, least = {frozenset(found.elements)}, math.inf
+        compared = {frozenset(found.elements)}
         preferring = None if asked.weights or not offered else replace(asked, weights=dict.fromkeys(offered, PREFERRED))
         avoided: deque[Element | None] = deque([*[None] * bool(preferring), *found.elements])
         while avoided and len(compared) < SETTINGS.repairs_compared and any(drawbacks(best) or ()) and clock.left:
@@ -146,17 +150,13 @@ class RepairSearch:
             compared.add(frozenset(other.elements))
             avoided += [element for element in other.elements if element not in avoided]
             best = min(best, other, key=lambda one: drawbacks(one) or (math.inf,))
-            if other.side_effects is not None:
-                least = min(least, other.side_effects.number)
         if best.side_effects is None:
             return best
         # What is proven without the rejected elements says nothing of the question without them.
         return replace(
             best,
             **{name: getattr(found, name) for name in ("minimum", "bound", "why_not_proven", "rejected")},
-            side_effects=best.side_effects._replace(
-                compared=len(compared), least=int(least) if least < best.side_effects.number else None
-            ),
+            side_effects=best.side_effects._replace(compared=len(compared)),
         )
 
     def _with_side_effects(self, asked: Inquiry) -> Suggestion:
@@ -273,7 +273,8 @@ class RepairSearch:
         now, missing = self.now, asked.missing
         relations = now.backend.program.relations
         left_open = self._ours(missing).left_open if self.given is None else []
-        chosen = [*(fact for _, fact in left_open), *candidates]
+        free = [one for one in candidates if not self._must_stay(one.fact, asked.rejected)]
+        chosen = [*(fact for _, fact in left_open), *free]
         tried = {value for one in candidates if isinstance(one.fact, Fact) for value in one.fact.values}
         unknown = (
             show_value(value)
@@ -286,7 +287,7 @@ class RepairSearch:
         return error(
             "E1006.candidates" if not is_proven else "E0712.found" if self.given is None else "E0712.given",
             missing=", ".join(map(str, missing)),
-            tried=", ".join(map(str, candidates[:5])) + ", …" * (len(candidates) > 5) or None,
+            tried=", ".join(map(str, free[:5])) + ", …" * (len(free) > 5) or None,
             rejected=", ".join(map(str, asked.rejected)) or None,
             left_open=" and ".join(text for text, _ in left_open) or None,
             chosen=", ".join(f"'{one}'" for one in chosen[:6]) + ", …" * (len(chosen) > 6) if left_open else None,
@@ -294,6 +295,18 @@ class RepairSearch:
             why=None if is_proven else told.notes[0],
             more=told.help,
         )
+
+    def _must_stay(self, fact: Fact | str, rejected: Sequence[Any]) -> bool:
+        """Whether a fact is rejected, or fits a pattern that is."""
+        for _, written in map(signed, rejected):
+            if not isinstance(written, str):
+                stays = self.now.fact(written) == fact
+            elif stays := ":-" not in written and isinstance(fact, Fact):
+                pattern = parse_selection(written, self.now.program.checked)
+                stays = pattern.relation == fact.relation and pattern.fits(fact.values)
+            if stays:
+                return True
+        return False
 
     def _changes(self, candidates: Sequence[Element]) -> dict[WordFact, bool]:
         """The facts of candidates that are changes, and whether each is explicit."""
@@ -312,6 +325,7 @@ class RepairSearch:
         relations = self.now.program.checked.relations.values()
         output = {one.name for one in relations if any(directive.kind == "output" for directive in one.directives)}
         numbers: dict[Sign, int] = {"+": 0, "-": 0}
+        elsewhere = 0
         first: list[Element] = []
         for name in changes:
             came, went = changes[name].inserted, changes[name].deleted
@@ -319,12 +333,14 @@ class RepairSearch:
             for sign, facts, faults, done in sides:
                 meant = {*faults, *(fact for fact in done if fact.relation == name and fact.values in facts)}
                 others = len(facts) - sum(fact.relation == name for fact in meant)
-                if others and (name in output or not output):
+                if output and name not in output:
+                    elsewhere += others
+                elif others:
                     numbers[sign] += others
                     named = (fact for fact in (Fact(name, tuple(values)) for values in facts) if fact not in meant)
                     some = sorted(islice(named, SETTINGS.facts_examined), key=lambda fact: sort_key(fact.values))
                     first += [Element(sign, fact) for fact in some[:SHOWN]]
-        return SideEffects(numbers["+"], numbers["-"], tuple(first[:SHOWN]), bool(output))
+        return SideEffects(numbers["+"], numbers["-"], tuple(first[:SHOWN]), bool(output), elsewhere=elsewhere)
 
 
 def _is_as_small(other: Suggestion, found: Suggestion, is_weighed: bool) -> bool:

@@ -171,7 +171,7 @@ def is_open(text: str) -> bool:
 
 def signed(arguments: Piece) -> Iterator[tuple[str, Piece]]:
     """`+path(1, 2) -path(3, 4)`, or `unwanted path(1, 2) missing path(3, 4)`, also as options, `--missing path(3, 4)`:
-    each sign and the fact after it. Commas between them may stand."""
+    each sign and the fact after it; the sign of a candidate is `--candidate`. Commas between them may stand."""
     text = arguments.text
     signs = list(_signs(text))
     if not signs or text[: signs[0].start()].strip(" ,"):
@@ -185,20 +185,22 @@ def signed(arguments: Piece) -> Iterator[tuple[str, Piece]]:
         yield _SIGNS.get(sign[0].strip(" -="), sign[0]), Piece(arguments.source, start, start + len(written)).trimmed()
 
 
-_SIGNS = {"unwanted": "+", "missing": "-"}
-_SIGN = re.compile(r"(?:--|(?<!-)\b)(?:unwanted|missing)[\s=]|(?<!-)[+-](?!-)")
+CANDIDATE = "--candidate "
+_SIGNS = {"unwanted": "+", "missing": "-", "candidate": CANDIDATE}
+_SIGN = re.compile(r"(?:--|(?<!-)\b)(?:unwanted|missing)[\s=]|--candidate[\s=]\s*|(?<!-)[+-](?!-)")
 
 
 def _signs(text: str) -> Iterator[re.Match[str]]:
     """The signs that stand outside of parentheses, strings and bodies of rules."""
-    depth, is_body = 0, False
+    depth, is_body, after = 0, False, 0
     for position, character in _outside_strings(text):
         depth += (character == "(") - (character == ")")
         if text.startswith(":-", position):
             is_body = True
         elif character == "." and not text[position + 1 : position + 2].strip():
             is_body = False
-        elif depth <= 0 and not is_body and (sign := _SIGN.match(text, position)):
+        elif depth <= 0 and not is_body and position >= after and (sign := _SIGN.match(text, position)):
+            after = sign.end() + sign[0].startswith(CANDIDATE.strip())  # whose own sign is part of it
             yield sign
 
 
@@ -269,6 +271,7 @@ class DebuggingState:
     unwanted: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     rejected: list[str] = field(default_factory=list)
+    candidates: list[str] = field(default_factory=list)
     over: str | None = None
     suggestion: Suggestion | None = None
     proofs: tuple[Proof, ...] = ()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from elastalog.analysis.listing import show_literal, show_rule
-from elastalog.analysis.pattern import parse_pattern, require_fact
+from elastalog.analysis.pattern import parse_pattern, parse_selection, require_fact
 from elastalog.cli.questions import FORMS, after_a_moment, rendered, value_from
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.diagnostics.nearest import did_you_mean
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from elastalog.provenance.absence import Absence
     from elastalog.provenance.proof import Proof
 
-from elastalog.cli.shell_commands.state import Command, Piece, ShellState, require_some, signed, split
+from elastalog.cli.shell_commands.state import CANDIDATE, Command, Piece, ShellState, require_some, signed, split
 
 
 def _explain(state: ShellState, arguments: Piece) -> None:
@@ -190,16 +190,21 @@ EXPLAINING: Final = (
 def _take_faults(state: ShellState, command: str, arguments: Piece) -> None:
     """Takes the faults of a command as the question."""
     require_some(command, arguments, "faults", f"write it as `{command} +path(1, 4) -path(2, 3)`")
-    sides: dict[str, list[str]] = {"+": [], "-": []}
+    sides: dict[str, list[str]] = {"+": [], "-": [], CANDIDATE: []}
     for sign, piece in signed(arguments):
+        if sign == CANDIDATE and command != "suggest":
+            raise piece.error("E0652", f"`{command}` takes no candidates", advice="give them to `suggest`")
         with piece.placing():
-            if sign == "-":
+            if sign == CANDIDATE:
+                parse_selection(piece.text.lstrip("+-"), state.session.program.checked)
+            elif sign == "-":
                 require_fact(piece.text, state.session.program.checked)
             else:
                 parse_pattern(piece.text, state.session.program.checked)
         sides[sign].append(piece.text)
     asked = state.debugging
-    asked.unwanted, asked.missing, asked.rejected, asked.suggestion = sides["+"], sides["-"], [], None
+    asked.unwanted, asked.missing, asked.candidates = sides["+"], sides["-"], sides[CANDIDATE]
+    asked.rejected, asked.suggestion = [], None
     # So a user who takes `+` for what should be there sees the mistake.
     wanted = [f"{fact} absent" for fact in asked.unwanted] + [f"{fact} present" for fact in asked.missing]
     state.say(f"wanted: {', '.join(wanted)}")
@@ -235,8 +240,9 @@ def _suggest_again(state: ShellState, arguments: Piece) -> None:
     asked.suggestion = None
     with arguments.placing():
         asked.suggestion = state.session.suggest(
-            asked.unwanted, asked.missing, asked.rejected, on_progress=_news(state), over=asked.over
-        )
+            asked.unwanted, asked.missing, asked.rejected, on_progress=_news(state), over=asked.over,
+            candidates=asked.candidates or None,
+        )  # fmt: skip
     _show_answer(state, asked.suggestion)
     if asked.suggestion.elements:
         state.say(f"`apply` does it; `reject {asked.suggestion.elements[0].fact}` looks for another repair")
@@ -280,7 +286,8 @@ DEBUGGING: Final = (
     Command(
         "suggest [facts] +R(1) -S(2)",
         "show the smallest part of the last update to undo, or, with `facts`, the fewest facts to change, so that "
-        "+facts disappear and -facts appear; `unwanted` and `missing` may stand for the signs",
+        "+facts disappear and -facts appear; `unwanted` and `missing` may stand for the signs. After the faults, "
+        "`--candidate E(1)` names a fact that may be inserted, `--candidate -E(1)` one that may be deleted; repeatable",
         _suggest,
         aliases=("debug",),
     ),
