@@ -134,7 +134,8 @@ class Decoder:
         subject = told["fact"]["text"]
         found = tuple(self._instantiation(one, subject, source) for one in told["instantiations"])
         impossible = tuple((self._rules[one["rule"]], one["reason"]) for one in told["impossible"])
-        rest = {"notes": tuple(told.get("notes", ())), "further": told.get("further", "")}
+        rest: dict[str, Any] = {"notes": tuple(told.get("notes", ())), "further": told.get("further", "")}
+        rest["more_rules"] = told.get("more_rules", 0)
         if "present" in told:
             fact = told["fact"]
             open_fact = Fact(fact["relation"], tuple(NIL if value is None else value for value in fact["values"]))
