@@ -151,6 +151,9 @@ class KernelFacts:
 
     def explicit_rows(self, relation: KernelRelation) -> Vector:
         """Which rows of a relation are of explicit facts, outside an update of it."""
+        if self._has_levels:
+            is_zero: Vector = relation.level[: relation.used] == 0
+            return is_zero
         if self.annotation.is_kept:
             return self.annotation.are_explicit(levels_before(relation))
         first: Vector = np.arange(relation.used) < self.explicit.get(relation.name, 0)
