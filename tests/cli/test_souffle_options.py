@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from elastalog.jit.building import build
 from tests.commands import run as command
+
+pytestmark = pytest.mark.usefixtures("compiled")
 
 PROGRAM = """\
 .decl edge(x: number, y: number)
@@ -26,7 +27,6 @@ far(y) :- path(1, y).
 
 @pytest.fixture(autouse=True)
 def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    build()
     monkeypatch.chdir(tmp_path)
     Path("p.dl").write_text(PROGRAM)
     Path("facts").mkdir()

@@ -13,7 +13,8 @@ import pytest
 from pyarrow import parquet
 
 import elastalog
-from elastalog.jit.building import build
+
+pytestmark = pytest.mark.usefixtures("compiled")
 
 HEAVY = {
     "highspy", "llvmlite.binding", "numba", "numpy.testing", "pandas", "prompt_toolkit", "pyarrow.compute",
@@ -70,7 +71,6 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 @pytest.fixture(autouse=True)
 def _program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    build()
     (tmp_path / "reach.dl").write_text(PROGRAM)
     (tmp_path / "edge.facts").write_text("a\tb\nb\tc\nc\td\n")
     monkeypatch.chdir(tmp_path)

@@ -76,7 +76,7 @@ def play(seed: int, is_large: bool, *settings: dict[str, float]) -> None:
                     first = played[0][1] if played else None
                     played.append((values, Comparison(program.text, program.facts, WAYS.always, first)))
                 else:
-                    played[number][1].apply(lambda runner: runner.db.apply(update.inserted, update.deleted))  # noqa: B023
+                    played[number][1].advance(update)
                 assert played[number][1].judge(explicit, seconds=60), "no epoch goes unjudged"
     for _, compared in played:
         compared.close()

@@ -107,15 +107,12 @@ def interrupt(db: Session, update: Update) -> None:
 
 
 @pytest.mark.parametrize("kind", LEVEL_KINDS)
-def test_seeded_updates(kind: Kind) -> None:
-    ways = set().union(*(play(*seeded_case(seed), Random(seed), kind) for seed in range(16)))
+@pytest.mark.parametrize(
+    "features", [Features(), *(Features(**{name: True}) for name in ("tested_groups", "records", "equivalences"))]
+)
+def test_seeded_updates(features: Features, kind: Kind) -> None:
+    ways = set().union(*(play(*seeded_case(seed, features), Random(seed), kind) for seed in range(16)))
     assert ways >= {"update", "switch", "refold", "recompute"}
-
-
-@pytest.mark.parametrize("kind", LEVEL_KINDS)
-def test_seeded_updates_of_aggregates_whose_groups_are_only_tested(kind: Kind) -> None:
-    for seed in range(5000, 5012):
-        play(*seeded_case(seed, Features(tested_groups=True)), Random(seed), kind)
 
 
 @pytest.mark.parametrize("kind", LEVEL_KINDS)

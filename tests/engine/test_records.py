@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from random import Random
 
 import pyarrow as pa
 import pytest
@@ -13,16 +12,9 @@ from elastalog import Branch
 from elastalog.analysis.program import Base
 from elastalog.analysis.values import NIL, Record
 from elastalog.diagnostics.diagnostic import ElastalogError
-from elastalog.evaluation.strategies import STRATEGIES
 from elastalog.relations.words import Dictionary
-from tests.engine.judging import facts_of, follow
-from tests.engine.test_random_updates import play
-from tests.generators.construction import Features
-from tests.generators.seeded import seeded_case
+from tests.engine.judging import facts_of
 from tests.refusals import refused
-
-RECORDS = Features(records=True)
-SEEDS = range(40)
 
 TYPES = """
 .type Pair = [x: number, name: symbol]
@@ -32,23 +24,6 @@ TYPES = """
 .decl list(l: List)
 .decl shape(s: Shape)
 """
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_random_programs_of_records_are_what_the_judges_say_after_every_update(seed: int) -> None:
-    program, updates = seeded_case(seed, RECORDS)
-    play(program, updates, Random(seed), "global" if seed % 2 else "local")
-
-
-@pytest.mark.parametrize("strategy", sorted(set(STRATEGIES) - {"counting"}))
-def test_every_strategy_maintains_records(strategy: str) -> None:
-    for seed in range(100, 102):
-        follow(*seeded_case(seed, RECORDS), strategy=strategy, is_annotated=False)
-
-
-def test_every_fact_of_records_has_a_proof_that_the_checker_accepts() -> None:
-    for seed in range(200, 203):
-        follow(*seeded_case(seed, RECORDS), proofs=10)
 
 
 def test_python_values_go_in_and_come_out() -> None:

@@ -15,9 +15,7 @@ from elastalog.planning.ranked import comparison_of
 from elastalog.provenance.check import check_proof
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.proof import Proof
-from tests.engine.judging import follow, followed, judge
-from tests.generators.construction import Features
-from tests.generators.seeded import seeded_case
+from tests.engine.judging import followed, judge
 from tests.provenance.databases import require_proofs
 from tests.reference.cases import parse_accepted
 from tests.refusals import refused
@@ -224,13 +222,3 @@ def test_why_not_says_by_which_fact_it_was_beaten() -> None:
         missing = db.why_not("far(7, 1)")
         assert not missing.notes
         assert missing.headline == "far(7, 1) does not hold; nearest derivations that fail:"
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_random_programs_are_what_the_judges_say_and_have_proofs(seed: int) -> None:
-    features = Features(equivalences=True, choices=True, subsumptions=True)
-    program, updates = seeded_case(seed, features)
-    strategy = "recompute" if seed % 4 == 0 else "elastic"
-    is_annotated = strategy == "elastic" and "<= p" not in program.text
-    engine = "gpu" if seed % 5 else "local"
-    follow(program, updates, strategy=strategy, engine=engine, is_annotated=is_annotated, proofs=5)

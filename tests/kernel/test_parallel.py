@@ -25,12 +25,10 @@ from elastalog.backends.kernel.store.crew import Crew
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.watch import BudgetExceeded, Watch
 from elastalog.diagnostics import quota
-from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached
+from elastalog.diagnostics.diagnostic import LimitReached
 from tests.closures import CLOSURE
 from tests.engine.judging import followed, levels_of
 from tests.forcing import forced
-from tests.generators.construction import Features
-from tests.generators.seeded import seeded_program
 from tests.refusals import refused
 
 # Facts of three and of no columns, mutual recursion, negation, arithmetic, comparisons, constants, symbols, two strata.
@@ -187,20 +185,6 @@ def test_several_threads_give_what_one_gives(program: str, edge: Any, least: dic
     assert all(len(one[name]) >= number for name, number in least.items())
     for jobs in (2, 3):
         assert state(program, facts, list(least), jobs=jobs, **options) == one
-
-
-@pytest.mark.usefixtures("lowered")
-@pytest.mark.parametrize("seed", range(25))
-def test_random_programs(seed: int) -> None:
-    program, levels = seeded_program(seed, Features()), ("local", "global")[seed % 2]
-    outcomes: list[dict[str, Any]] = []
-    for jobs in (1, 2, 3):
-        try:
-            outcomes.append(state(program.text, program.facts, list(program.schemas), levels=levels, jobs=jobs))
-        except ElastalogError as error:
-            outcomes.append({"error": {diagnostic.code for diagnostic in error.diagnostics}})
-    assert outcomes[1] == outcomes[0]
-    assert outcomes[2] == outcomes[0]
 
 
 # Strata that read each other or not, with texts that only one of them may make at a time.

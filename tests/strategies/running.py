@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import elastalog
 from elastalog.backends.kernel.backend import KernelBackend
 from elastalog.backends.kernel.store.count_vectors import NO_NODE, Vectors
 from elastalog.backends.spark.backend import SparkBackend
@@ -13,7 +12,6 @@ from elastalog.relations.facts import Relation
 from elastalog.session import PendingUpdate, Session
 from elastalog.syntax import tree as syntax
 from tests.generators.construction import Features, GeneratedProgram
-from tests.generators.seeded import seeded_case
 from tests.generators.updates import Update
 from tests.reference.cases import parse_accepted
 from tests.reference.evaluator import evaluate, program_of
@@ -51,26 +49,6 @@ def expectations(program: GeneratedProgram, updates: list[Update]) -> list[tuple
         explicit = update.apply_to(explicit)
         expected.append((explicit, evaluate(tree, explicit, with_text_facts=False)))
     return expected
-
-
-def failure(seed: int, strategy: str, features: Features | None = None, marks: str = "none") -> str | None:
-    """What is wrong with a strategy on a generated case; None if nothing is. With marks, each update is announced one
-    ahead."""
-    program, updates = seeded_case(seed, features)
-    expected = expectations(program, updates)
-    with elastalog.open(program.text, program.facts, strategy=strategy) as db:
-        for number, (update, (_, known)) in enumerate(zip(updates, expected, strict=True)):
-            if marks != "none" and number + 1 < len(updates):
-                db.engine.announce(pending(db, updates[number + 1]), marks)
-            try:
-                pending(db, update).commit()
-            except elastalog.InternalError as fault:
-                return f"seed {seed}, update {number}: {fault}"
-            for name, facts in known.items():
-                found = set(db[name])
-                if found != facts:
-                    return f"seed {seed}, update {number}, {name}: extra {found - facts}, missing {facts - found}"
-    return None
 
 
 def counters(db: Session, name: str) -> dict[Fact, tuple[int, int]]:

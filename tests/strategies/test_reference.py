@@ -1,29 +1,51 @@
-"""Every strategy equals the reference after every epoch, on random programs."""
+"""Every way to keep facts gives those of the reference after every epoch, on random programs."""
 
 from __future__ import annotations
 
-from itertools import product
+from typing import Any
 
 import pytest
 
+from elastalog.evaluation.strategies import STRATEGIES
 from tests.forcing import forced
 from tests.generators.construction import Features
-from tests.strategies.running import NO_RECURSION, failure
+from tests.generators.seeded import seeded_case
+from tests.strategies.running import NO_RECURSION
+from tests.torture.comparing import MARKED, Comparison
 
-STRATEGIES = ("dense", "dred", "dredc", "bf", "bfc")
 RECURSIVE = Features(aggregates=False, arithmetic=False, symbols=False)
-POSITIVE = Features(negation=False, aggregates=False)
 COMPUTED = Features(aggregates=False, symbols=False, disjunctions=False)
-FAST = 6
+FEATURES = {
+    "most": Features(),
+    "recursion and negation": RECURSIVE,
+    "no negation": Features(negation=False, aggregates=False),
+    "no recursion": NO_RECURSION,
+    "records": Features(records=True),
+    "equivalences": Features(equivalences=True),
+    "choices and subsumption": Features(equivalences=True, choices=True, subsumptions=True),
+}
+WAYS: list[dict[str, Any]] = [
+    *({"strategy": name} for name in sorted(STRATEGIES)),
+    *({"strategy": "elastic", **options} for options in ({"levels": "global"}, {"jobs": 2}, {"engine": "gpu"})),
+    *(way for way in MARKED if way["marks"] != "none"),
+]
+FAST = 4
 """Seeds that are the same in every run: few of them do, as `tests.torture` has new ones."""
 
 
-@pytest.mark.parametrize(
-    ("strategy", "features"), [*product(STRATEGIES, (Features(), RECURSIVE, POSITIVE)), ("counting", NO_RECURSION)]
-)
-def test_facts_are_those_of_the_reference(strategy: str, features: Features) -> None:
-    for seed in range(FAST):
-        assert failure(seed, strategy, features) is None
+def play(seed: int, features: Features, ways: list[dict[str, Any]], proofs: int = 0) -> None:
+    program, updates = seeded_case(seed, features)
+    compared = Comparison(program.text, program.facts, ways)
+    assert compared.runners
+    assert compared.follow(program.explicit, updates, seconds=60), "no epoch goes unjudged"
+    compared.prove(proofs)
+    compared.close()
+
+
+@pytest.mark.parametrize("seed", range(FAST))
+@pytest.mark.parametrize("features", FEATURES.values(), ids=FEATURES)
+def test_facts_levels_and_counts_are_those_of_the_reference_and_have_proofs(features: Features, seed: int) -> None:
+    play(seed, features, WAYS, proofs=3)
 
 
 GIVING_UP = [{"backward_limit": rows, "backward_chunk": 2} for rows in (1, 20)]
@@ -34,35 +56,15 @@ BETWEEN_ROUNDS = {"bfc_plain_after": 0, "work_between_checks": 1}
 
 
 @pytest.mark.parametrize("features", [COMPUTED, RECURSIVE], ids=["arithmetic", "recursion and negation"])
-@pytest.mark.parametrize(
-    ("strategy", "settings"),
-    [
-        *product(("bf", "bfc", "dred"), GIVING_UP),
-        *product(("bf", "bfc", "dred", "dredc"), TAKING_OVER),
-        ("bfc", BETWEEN_ROUNDS),
-    ],
-    ids=str,
-)
-def test_other_ways_give_the_same_facts(strategy: str, settings: dict[str, float], features: Features) -> None:
+@pytest.mark.parametrize("settings", [*GIVING_UP, *TAKING_OVER, BETWEEN_ROUNDS], ids=str)
+def test_other_ways_give_the_same_facts(settings: dict[str, float], features: Features) -> None:
     with forced(**settings):
         for seed in range(FAST):
-            assert failure(seed, strategy, features) is None
+            play(seed, features, [{"strategy": name} for name in ("bf", "bfc", "dred", "dredc")])
 
 
 def test_plain_rounds_end_where_something_may_be_proved() -> None:
     """In these cases a derivation of a questioned fact needs one that has not been checked, or a fact has support."""
     with forced(bfc_plain_after=0):
         for seed in (53, 54, 73):
-            assert failure(seed, "bfc", RECURSIVE) is None
-
-
-MARKED = [
-    ("dred", "eager"), ("dred", "linked"), ("bf", "eager"), ("bf", "linked"), ("bfc", "linked"),
-    ("bfc", "eager"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("strategy", "marks"), MARKED)
-def test_marks_change_no_result(strategy: str, marks: str) -> None:
-    for seed in range(FAST):
-        assert failure(seed, strategy, marks=marks) is None
+            play(seed, RECURSIVE, [{"strategy": "bfc"}])

@@ -19,10 +19,12 @@ from elastalog.provenance.check import check_proof
 from elastalog.session import Session
 from elastalog.syntax import tree as syntax
 from tests.engine.judging import LEVEL_KINDS, Facts, Kind, comparable, facts_of, levels_of
+from tests.generators.updates import Update
 from tests.reference.cases import parse_accepted
 from tests.reference.evaluator import Numbered, evaluate, program_of
 from tests.reference.levels import Levels, levels
 from tests.reference.walking import walk
+from tests.strategies.running import pending
 
 Way = dict[str, Any]
 """How a session is opened: options of `open`, and `marks`, with which every update is announced one ahead."""
@@ -168,9 +170,30 @@ class Comparison:
                 kept.append(runner)
         self.runners = kept
 
+    def advance(self, update: Update, following: Update | None = None) -> None:
+        """Every session goes on with an update; where facts are marked, the one that follows is announced before."""
+
+        def change(runner: Runner) -> None:
+            if following is not None and runner.marks != "none":
+                runner.db.engine.announce(pending(runner.db, following), runner.marks)
+            runner.db.apply(update.inserted, update.deleted)
+
+        self.apply(change)
+
+    def follow(self, explicit: Facts, updates: Sequence[Update], seconds: float = PATIENCE) -> bool:
+        """Goes through updates as long as epochs can be judged in this time each: whether all were."""
+        is_judged = self.judge(explicit, seconds=seconds)
+        for update, following in zip(updates, (*updates[1:], None), strict=True):
+            if is_judged:
+                self.advance(update, following)
+                explicit = update.apply_to(explicit)
+                is_judged = self.judge(explicit, seconds=seconds)
+        return is_judged
+
     def judge(self, explicit: Facts, kinds: Sequence[Kind] = LEVEL_KINDS, seconds: float = PATIENCE) -> bool:
         """The facts of every session are those of the reference, and so are levels and counts where they are kept, of
         these kinds. False if brute force takes too long to say so: that does not count."""
+        self.explicit = explicit
         try:
             with patience(seconds):
                 self._judge(explicit, kinds)
@@ -208,15 +231,15 @@ class Comparison:
                 }
                 assert not different, (runner.way, different)
 
-    def prove(self, explicit: Facts) -> None:
-        """A fact of every relation has a proof in every session that the checker accepts."""
+    def prove(self, most: int = 1) -> None:
+        """So many facts of every relation have proofs in every session that the checker accepts."""
         for runner in self.runners:
             if not runner.is_cut:
                 facts = {name: set(runner.db[name]) for name in runner.db}
                 for name in runner.db:
-                    for values in sorted(runner.db[name], key=sort_key)[:1]:
+                    for values in sorted(runner.db[name], key=sort_key)[:most]:
                         proof = runner.db.explain((name, values))
-                        verdict = check_proof(proof, runner.db.program.checked, explicit, facts)
+                        verdict = check_proof(proof, runner.db.program.checked, self.explicit, facts)
                         assert verdict.accepted, (runner.way, verdict.reason)
 
     def close(self) -> None:

@@ -23,9 +23,8 @@ from tests.interrupting import interrupted_at
 from tests.poisoning import poisoned
 from tests.reference.cases import parse_accepted
 from tests.rules.playing import UNSTRATIFIED, apply, case_of, is_stratified, step_of
-from tests.strategies.running import pending
 from tests.torture.changing import ALL
-from tests.torture.comparing import HERE, Comparison, Lineup, Runner
+from tests.torture.comparing import HERE, Comparison, Lineup
 
 MAINTAINED = Features(
     ranges=True, text_functors=True, tested_groups=True, records=True, branches=True, nested_aggregates=True
@@ -58,18 +57,12 @@ def differential(seed: int, lineup: Lineup = HERE) -> int:
     is_judged = compared.judge(explicit)
     for number, update in enumerate(updates if is_judged else ()):
         following = updates[(number + random.choice((1, 1, 1, 2))) % len(updates)]
-
-        def change(runner: Runner) -> None:
-            if runner.marks != "none":
-                runner.db.engine.announce(pending(runner.db, following), runner.marks)  # noqa: B023 - called at once
-            runner.db.apply(update.inserted, update.deleted)  # noqa: B023
-
-        compared.apply(change)
+        compared.advance(update, following)
         explicit = update.apply_to(explicit)
         if not (is_judged := compared.judge(explicit)):
             break
     if is_judged:
-        compared.prove(explicit)
+        compared.prove()
     compared.close()
     return compared.compared
 
@@ -78,15 +71,9 @@ def threads(seed: int) -> int:
     """The same with several threads, which share out ranges of any size instead of large ones only."""
     random = Random(seed)
     program, updates = seeded_case(seed, random.choice(FEATURES[:4]), 8, 92)
-    explicit = program.explicit
     with forced(**THREADS):
         compared = Comparison(program.text, program.facts, THREADED.drawn(random))
-        compared.judge(explicit)
-        for update in updates:
-            compared.apply(lambda runner: runner.db.apply(update.inserted, update.deleted))  # noqa: B023 - at once
-            explicit = update.apply_to(explicit)
-            if not compared.judge(explicit):
-                break
+        compared.follow(program.explicit, updates)
         compared.close()
     return compared.compared
 
@@ -126,7 +113,7 @@ def _under_settings(random: Random, program: GeneratedProgram, updates: list[Upd
                     values |= drawn(random)
                     for name, value in values.items():
                         setattr(SETTINGS, name, value)
-                compared.apply(lambda runner: runner.db.apply(update.inserted, update.deleted))  # noqa: B023 - at once
+                compared.advance(update)
                 explicit = update.apply_to(explicit)
                 if not compared.judge(explicit):
                     break
