@@ -9,6 +9,7 @@ import pytest
 import elastalog
 from elastalog import Branch, ElastalogError, Program
 from tests.analysis.checking import EDGES, accepted, check_text, codes, labelled, only_error
+from tests.tables import table
 
 
 def test_unknown_relation_offers_the_nearest() -> None:
@@ -137,16 +138,8 @@ def test_variable_used_once_is_a_warning() -> None:
 
 @pytest.mark.parametrize(
     ("rule", "advice"),
-    [
-        ("p(x) :- e(x, _), x = ann.", 'write `"ann"` if that is a string: as a variable it takes any value of `x`'),
-        ("p(x) :- e(x, x); e(x, _), k=x.", 'write `"k"` if that is a string: as a variable it takes any value of `x`'),
-        ("p(x) :- e(x, n), n = ann.", 'write `"ann"` if that is a string: as a variable it takes any value of `n`'),
-        ("r(n) :- q(n), n = other.", "it takes any value of `n`: is the name right?"),
-        ("r(X) :- q(X), x = 3.", "did you mean `X`? Names are case-sensitive"),
-        ("r(n) :- q(n), m = n + 1.", "remove the equation, or use `m` in the rule"),
-        ("r(n) :- q(n), 3 = m.", "remove the equation, or use `m` in the rule"),
-    ],
-)  # fmt: skip
+    table(__file__, "variable used once in an equality is a warning"),
+)
 def test_variable_used_once_in_an_equality_is_a_warning(rule: str, advice: str) -> None:
     declared = ".decl e(x: symbol, y: symbol)\n.decl p(x: symbol)\n.decl q(n: number)\n.decl r(n: number)\n"
     _, found = check_text(f"{declared}.input e\n.input p\n.input q\n.input r\n{rule}")
@@ -155,14 +148,7 @@ def test_variable_used_once_in_an_equality_is_a_warning(rule: str, advice: str) 
 
 @pytest.mark.parametrize(
     "rule",
-    [
-        "path(x, y) :- edge(x, z), y = z.",
-        "path(x, x) :- edge(x, _), x = _y.",
-        "path(x, x) :- edge(x, _).",
-        "path(x, x) :- edge(x, _y).",
-        "path(x, y) :- edge(x, y).",
-        "path(x, x) :- edge(x, x).",
-    ],
+    table(__file__, "no warning about variables"),
 )
 def test_no_warning_about_variables(rule: str) -> None:
     assert codes(EDGES + rule) == []
@@ -170,18 +156,7 @@ def test_no_warning_about_variables(rule: str) -> None:
 
 @pytest.mark.parametrize(
     ("declarations", "code"),
-    [
-        (".type A = A", "E0208"),
-        (".type A = B\n.type B = C\n.type C = A", "E0208"),
-        (".type A <: strange", "E0203"),
-        (".type A <: symbol\n.type A <: symbol", "E0202"),
-        (".type symbol <: number", "E0202"),
-        (".type A <: symbol\n.type B <: number\n.type U = A | B", "E0209"),
-        (".decl r(a: symbol, a: symbol)\n.input r", "E0210"),
-        (".decl r(a: strange)\n.input r", "E0203"),
-        (".decl r(a: number, b: min strange)\n.input r", "E0203"),
-        (".decl r(a: symbol)\n.input r\n.limitsize r", "E0217"),
-    ],
+    table(__file__, "faults of declarations"),
 )
 def test_faults_of_declarations(declarations: str, code: str) -> None:
     assert only_error(declarations).code == code
@@ -201,15 +176,7 @@ def test_types_come_down_to_their_base() -> None:
 
 @pytest.mark.parametrize(
     ("text", "help_line"),
-    [
-        (".type T = A {x: number}\n.decl t(x: T)\nt(A(1)).", "did you mean `$A`?"),
-        (".functor half(x: number): number\n.decl t(x: number)\nt(half(1)).", "did you mean `@half`?"),
-        (".decl t(x: number)\nt(f(1)).", "the page “The language” of the documentation lists all functions"),
-        (
-            ".comp C { .decl a(x: number) }\n.decl b(x: number)\nb(x) :- C.a(x).",
-            "make an instance, `.init C = …`, of a component that declares `a`",
-        ),
-    ],
+    table(__file__, "names without their sign or instance are told"),
 )
 def test_names_without_their_sign_or_instance_are_told(text: str, help_line: str) -> None:
     assert only_error(text).help == help_line

@@ -13,32 +13,12 @@ from elastalog.analysis.take_apart import MOST_LITERALS
 from elastalog.syntax.printer import print_literal
 from tests.analysis.checking import accepted, codes, only_error
 from tests.syntax.reading import read_item
+from tests.tables import table
 
 
 @pytest.mark.parametrize(
     ("text", "meaning"),
-    [
-        ("!!q(x)", "q(x)"),
-        ("!!!q(x)", "!q(x)"),
-        ("!!q(_)", "0 != count : { q(_) }"),
-        ("!x < y", "!(x < y)"),
-        ("!!x < y", "x < y"),
-        ("!true", "false"),
-        ("!false", "true"),
-        ("!match(x, y)", "!match(x, y)"),
-        ("!!match(x, y)", "match(x, y)"),
-        ("!(q(x), r(x))", "(!q(x); !r(x))"),
-        ("!(q(x); r(x))", "!q(x), !r(x)"),
-        ("!(q(x), (r(x); x < 1))", "(!q(x); !r(x), !(x < 1))"),
-        ("!(q(x), !r(x); s(x))", "(!q(x); r(x)), !s(x)"),
-        ("!!(q(x), r(x))", "q(x), r(x)"),
-        ("!q(range(1, 3))", "0 = count : { q(range(1, 3)) }"),
-        ("!x = range(1, 3)", "0 = count : { x = range(1, 3) }"),
-        ("!(min y : { q(y) } > 3)", "0 = count : { min y : { q(y) } > 3 }"),
-        ("!(count : { q(y) } > 3)", "!(count : { q(y) } > 3)"),
-        ("!q([x / 2])", "0 = count : { q([x / 2]) }"),
-        ("!q([x])", "!q([x])"),
-    ],
+    table(__file__, "groups are taken apart"),
 )
 def test_groups_are_taken_apart(text: str, meaning: str) -> None:
     body = without_groups(read_item(f"p(x) :- {text}.").body)
@@ -54,25 +34,7 @@ n(1, 1). u(1, 1). f(1, 1). s("", "").
 
 @pytest.mark.parametrize(
     ("atom", "text", "meaning"),
-    [
-        ("n(x, y)", "!x < y", "x >= y"),
-        ("n(x, y)", "!x = y", "x != y"),
-        ("n(x, y)", "!x + 1 != y", "(x + 1) = y"),
-        ("s(x, y)", "!x > y", "x <= y"),
-        ("n(x, y)", "!x / 2 > y", "(x / 2) <= y"),
-        ("n(x, y)", "!x ^ 2 > y", "(x ^ 2) <= y"),
-        ("u(x, y)", "!x ^ y > y", "(x ^ y) <= y"),
-        ("f(x, y)", "!x = y", "x != y"),
-        ("f(x, y)", "!x < y", "!(x < y)"),
-        ("f(x, y)", "!x / y = y", "!((x / y) = y)"),
-        ("n(x, y)", "!x / y > y", "!((x / y) > y)"),
-        ("n(x, y)", "!x % 0 > y", "!((x % 0) > y)"),
-        ("n(x, y)", "!2 ^ x = y", "!((2 ^ x) = y)"),
-        ("n(x, y)", "!@g(x) = y", "!(@g(x) = y)"),
-        ("s(x, y)", "!to_number(x) != 1", "!(to_number(x) != 1)"),
-        ("n(x, y)", "!to_unsigned(x) = 1", "to_unsigned(x) != 1u"),
-        ("s(x, y)", "!match(x, y)", "!match(x, y)"),
-    ],
+    table(__file__, "a comparison is turned round where there are values in order"),
 )
 def test_a_comparison_is_turned_round_where_there_are_values_in_order(atom: str, text: str, meaning: str) -> None:
     (rule,) = accepted(f"{DECLARED} p() :- {atom}, {text}.").rules

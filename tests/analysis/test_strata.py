@@ -15,6 +15,7 @@ from elastalog.diagnostics.diagnostic import LimitReached
 from elastalog.diagnostics.source import Span
 from elastalog.settings import SETTINGS
 from tests.analysis.checking import EDGES, accepted, check_text, codes, labelled, only_error
+from tests.tables import table
 
 
 def test_every_step_of_the_cycle_is_labelled() -> None:
@@ -200,21 +201,7 @@ DECLARATIONS = """
 
 @pytest.mark.parametrize(
     ("rules", "grown"),
-    [
-        ("p(x + 1) :- p(x).", "x + 1"),
-        ("p(y) :- p(x), y = z * 2, z = x.", "z * 2"),
-        ("p(x + y) :- p(x), e(_, y).", "x + y"),
-        ('s(cat(x, "b")) :- s(x).', 'cat(x, "b")'),
-        ("l([1, x]) :- l(x).", "[1, x]"),
-        ("p(x + 1) :- p(x), x > 0.", "x + 1"),
-        ("p(x - 1) :- p(x), x < 9.", "x - 1"),
-        ("c([1, x], n + 1) :- c(x, n), n > 0.", "[1, x]"),
-        ("c([1, x], 5 - (4 - n)) :- c(x, n), n > 0.", "[1, x]"),
-        ("p(5 - 4 + x) :- p(x), x > 0.", "5 - 4 + x"),
-        ("c([1, x], n + 1) :- c(x, n), n < 9. c([2, x], n) :- c(x, n).", "[2, x]"),
-        ("c([1, x], n + 1) :- c(x, n), n < 9. c(x, 0) :- c(x, _).", "[1, x]"),
-        (".decl q(x: number) q(x + 1) :- p(x). p(x) :- q(x).", "x + 1"),
-    ],
+    table(__file__, "what nothing bounds"),
 )
 def test_what_nothing_bounds(rules: str, grown: str) -> None:
     program = accepted(DECLARATIONS + rules)
@@ -226,25 +213,7 @@ def test_what_nothing_bounds(rules: str, grown: str) -> None:
 
 @pytest.mark.parametrize(
     "rules",
-    [
-        "p(x + 1) :- p(x), x < 10.",
-        "p(y) :- p(x), y = x + 1, y <= 10.",
-        "p(y) :- p(x), y = x + 1, e(y, _).",
-        "p(x + 1) :- p(x), e(x, _).",
-        "p(x / 2) :- p(x).",
-        "p(y) :- p(x), e(x, y).",
-        "p(x + 1) :- e(x, _).",
-        "p(x + 1) :- p(x). p(a) <= p(b) :- b < a.",
-        "p(x + 1) :- p(x). .limitsize p(n=10)",
-        's(cat(x, "b")) :- s(x), strlen(x) < 5.',
-        "l(x) :- l([_, x]).",
-        "p((x + 1) % 7) :- p(x).",
-        "p(x - 1) :- p(x), 0 < x.",
-        "c([1, x], n + 1) :- c(x, n), n < 9.",
-        "c([1, x], 5 - (4 - n)) :- c(x, n), n < 9.",
-        "c([1, x], m) :- c(x, n), m = 4 - (5 - n), m > 0.",
-        "c([1, x], m) :- c(x, n), m = n - 1, m >= -9. c([2, x], n - 1) :- c(x, n), n > -9. c(x, n) :- c([_, x], n).",
-    ],
+    table(__file__, "what is bounded or no recursion"),
 )
 def test_what_is_bounded_or_no_recursion(rules: str) -> None:
     assert warnings_of_growth(accepted(DECLARATIONS + rules)) == []

@@ -8,6 +8,7 @@ from elastalog.diagnostics.source import Source
 from elastalog.program import Program
 from elastalog.program.program import examine
 from tests.analysis.checking import accepted, check_text, codes, labelled, only_error
+from tests.tables import table
 
 ALL = ".decl all(n: number, u: unsigned, f: float, s: symbol)\n.input all\n.decl out(n: number)\n"
 
@@ -41,39 +42,7 @@ def test_comparison_shows_both_sides_and_where_the_types_come_from() -> None:
 
 @pytest.mark.parametrize(
     ("literal", "code"),
-    [
-        ("n = u", "E0303"),
-        ("n = f", "E0303"),
-        ("n = s", "E0303"),
-        ("u = f", "E0303"),
-        ("u < s", "E0303"),
-        ("f != s", "E0303"),
-        ("n = 1.5", "E0303"),
-        ("n = 1u", "E0303"),
-        ('n = "1"', "E0303"),
-        ("s = 1", "E0303"),
-        ("contains(n, s)", "E0303"),
-        ("match(s, 5)", "E0303"),
-        ('match("(?=a).*", s)', "E0310"),
-        ('match("(a)\\\\1", s)', "E0310"),
-        ('match("a{1001}", s)', "E0310"),
-        ('s = capture("(?=a)", s, 0)', "E0310"),
-        ("n + u = 1", "E0305"),
-        ("s - s = s", "E0305"),
-        ("f % 2 = f", "E0305"),
-        ("strlen(n) = 1", "E0305"),
-        ("cat(s, n) = s", "E0305"),
-        ("substr(s, s, 1) = s", "E0305"),
-        ("band(f, f) = f", "E0305"),
-        ("itof(f) = f", "E0305"),
-        ("u = -1", "E0304"),
-        ("n = 18446744073709551615", "E0304"),
-        ("n = sum x : { all(_, _, _, x) }", "E0308"),
-        ("x = min s : { all(_, _, _, s) }, n = 1", "E0308"),
-        ("n = mean x : { all(x, _, _, _) }", "E0303"),
-        ("u = count : { all(_, _, _, _) }", "E0303"),
-        ("f = sum x : { all(x, _, _, _) }", "E0303"),
-    ],
+    table(__file__, "types do not mix"),
 )
 def test_types_do_not_mix(literal: str, code: str) -> None:
     errors = [d.code for d in check_text(ALL + f"out(n) :- all(n, u, f, s), {literal}.")[1] if d.severity == "error"]
@@ -82,37 +51,7 @@ def test_types_do_not_mix(literal: str, code: str) -> None:
 
 @pytest.mark.parametrize(
     "literal",
-    [
-        "n = to_number(u)",
-        "u = to_unsigned(s)",
-        "f = to_float(n)",
-        "s = to_string(f)",
-        "f = itof(n)",
-        "n = ftoi(f)",
-        "u = itou(n)",
-        "u = ftou(f)",
-        "n = utoi(u)",
-        "f = utof(u)",
-        "f = 1",
-        "u = 1",
-        "f > n0, n0 = 1.5",
-        "u = 18446744073709551615",
-        "n = -9223372036854775808",
-        's < "z"',
-        's = max(s, "a", "b")',
-        "f = min(f, 1, 2)",
-        "n = strlen(s) + ord(s) * 2 - -n",
-        "u = bshru(u, 2) bxor 3",
-        "n = 3 land lnot n",
-        "f = 2 ^ f / 3",
-        "f = mean x : { all(x, _, _, _) }",
-        "u = sum x : { all(_, x, _, _) }",
-        "f = max x * 2 : { all(_, _, x, _) }",
-        "match(cat(s, s), s)",
-        "f > 1, 2 < f + 3",
-        "a = b, b = c, c = f + 1, a < 2.5",
-        "x = 1, y = x + 2, y > n",
-    ],
+    table(__file__, "accepted types"),
 )
 def test_accepted_types(literal: str) -> None:
     accepted(ALL + f"out(n) :- all(n, u, f, s), {literal}.")
@@ -137,16 +76,7 @@ CITIES = (
 
 @pytest.mark.parametrize(
     ("rule", "source"),
-    [
-        ("r(p) :- lives(p, _).", "Person"),
-        ("r(t) :- text(t).", "symbol"),
-        ("r(x) :- any(x).", "Any"),
-        ("r(y) :- lives(x, _), y = x.", "Person"),
-        ("r(z) :- lives(x, _), y = x, z = y.", "Person"),
-        ("r(x) :- any(x), more(x).", "Any"),
-        ("r(as(c, Person)) :- lives(_, c).", "Person"),
-        ("r(x) :- lives(_, c), x = as(c, Person).", "Person"),
-    ],
+    table(__file__, "a value does not go into a subtype it need not have"),
 )
 def test_a_value_does_not_go_into_a_subtype_it_need_not_have(rule: str, source: str) -> None:
     error = only_error(CITIES + rule)
@@ -164,17 +94,7 @@ def test_the_way_of_a_value_is_shown() -> None:
 
 @pytest.mark.parametrize(
     "rule",
-    [
-        "r(x) :- any(x), lives(_, x).",
-        "r(y) :- lives(_, x), y = x.",
-        "r(as(p, City)) :- lives(p, _).",
-        "r(x) :- lives(as(x, Person), _), lives(_, x).",
-        "r(cat(p, p)) :- lives(p, _).",
-        "any(x) :- lives(x, _).",
-        "more(x) :- any(x).",
-        "text(x) :- more(x).",
-        'r("x") :- true.',
-    ],
+    table(__file__, "a value goes into its own type and those above"),
 )
 def test_a_value_goes_into_its_own_type_and_those_above(rule: str) -> None:
     assert codes(CITIES + rule) in ([], ["E0223"])
@@ -187,13 +107,7 @@ def test_what_was_accepted_before_is_a_warning() -> None:
 
 @pytest.mark.parametrize(
     "tail",
-    [
-        ".decl r(c: City)\nr(c) :- lives(_, c).",
-        ".decl r(c: symbol)\nr(c) :- lives(_, c).",
-        ".decl r(c: Town)\nr(c) :- lives(_, c).",
-        ".decl r(c: Any)\nr(p) :- lives(p, _).",
-        '.decl r(c: City)\nr("x").',
-    ],
+    table(__file__, "related types do not warn"),
 )
 def test_related_types_do_not_warn(tail: str) -> None:
     types = (
@@ -249,25 +163,7 @@ DECLARED = """
 
 @pytest.mark.parametrize(
     "clause",
-    [
-        "e(x, y) :- e(y, x), !s(_), x != y.",
-        "e(x, n) :- e(x, y), n = y * 2 + 1, n < 100.",
-        "e(x, n) :- e(x, y), 7 - y = n.",
-        "e(x, -1) :- e(x, _), x > -(3).",
-        "e(x, x + 1) :- e(x, _).",
-        "u(x + 1) :- u(x), x < 10u.",
-        "f(x * 2) :- f(x), x != 1.",
-        's(x + "a") :- s(x), x < "b".',
-        "s(cat(x, y, x)) :- s(x), s(y), min(x, y) = x.",
-        "e(x, 1) :- x < 3, e(x, _).",
-        "e(x, n) :- s(t), e(x, _), n = strlen(t).",
-        "e(x, n) :- e(x, _), n = 3.",
-        "e(x, y) :- r(p), p = [x, y].",
-        "r([x, y]) :- e(x, y).",
-        "e(x, @g(x)) :- e(x, _).",
-        "e(x, as(x, number)) :- e(x, _).",
-        's(x) :- s(x), match("a.*", x).',
-    ],
+    table(__file__, "types follow from atoms and equations"),
 )
 def test_types_follow_from_atoms_and_equations(clause: str) -> None:
     assert examine(Source("<text>", DECLARED + clause))[1] is not None
@@ -275,14 +171,7 @@ def test_types_follow_from_atoms_and_equations(clause: str) -> None:
 
 @pytest.mark.parametrize(
     "clause",
-    [
-        "s(x) :- e(x, _).",
-        "e(x, y) :- e(x, _), s(t), y = t.",
-        "e(x, 18446744073709551615) :- e(x, _).",
-        "f(x % 2) :- f(x).",
-        "u(x) :- u(x), x > -1.",
-        'e(x, x + "a") :- e(x, _).',
-    ],
+    table(__file__, "types that clash are refused"),
 )
 def test_types_that_clash_are_refused(clause: str) -> None:
     assert examine(Source("<text>", DECLARED + clause))[1] is None
@@ -300,35 +189,7 @@ CLASHES = (
 
 @pytest.mark.parametrize(
     ("rule", "wrong", "right", "said"),
-    [
-        ("o(x) :- r(x, n, _), av(m), {}.", "n < m", "to_float(n) < m", "convert the number with `to_float(n)`"),
-        ("o(x) :- r(x, n, _), av(m), {}.", "m > n", "m > to_float(n)", "convert the number with `to_float(n)`"),
-        ("o(x) :- r(x, n, _), {}.", "n > 3.5", "to_float(n) > 3.5", "convert the number with `to_float(n)`"),
-        ("o(x) :- r(x, n, _), av(m), {} > 3.5.", "n * m", "to_float(n) * m", "convert the number with `to_float(n)`"),
-        ("o(x) :- r(x, n, _), {} > 3.5.", "n * 1.1", "to_float(n) * 1.1", "convert the number with `to_float(n)`"),
-        ("o(x) :- r(x, n, d), {}.", "d < n", "to_number(d) < n", "convert the symbol with `to_number(d)`"),
-        ("o(x) :- r(x, _, d), d > {}.", "2026-01-01", '"2026-01-01"', 'a date is a text: write `"2026-01-01"`'),
-        ("o(x) :- r(x, _, d), {} <= d.", "2026/1/1", '"2026-01-01"', 'a date is a text: write `"2026-01-01"`'),
-        ("o(x) :- r(x, _, {}).", "2026-01-01", '"2026-01-01"', 'a date is a text: write `"2026-01-01"`'),
-        (
-            "whole(m) :- {}.",
-            "m = mean n : { r(_, n, _) }",
-            "m_float = mean n : { r(_, n, _) }, m = to_number(m_float)",
-            "write `m_float = mean n : { r(_, n, _) }, m = to_number(m_float)`, or declare the column as `float`",
-        ),
-        (
-            "whole({}).",
-            "mean n : { r(_, n, _) }",
-            "to_number(mean n : { r(_, n, _) })",
-            "write `to_number(mean n : { r(_, n, _) })`, or declare the column as `float`",
-        ),
-        (
-            "positive(m) :- {}.",
-            "m = sum n : { r(_, n, _) }",
-            "m_number = sum n : { r(_, n, _) }, m = to_unsigned(m_number)",
-            "write `m_number = sum n : { r(_, n, _) }, m = to_unsigned(m_number)`",
-        ),
-    ],
+    table(__file__, "what is advised for a clash is accepted"),
 )
 def test_what_is_advised_for_a_clash_is_accepted(rule: str, wrong: str, right: str, said: str) -> None:
     assert str(only_error(CLASHES + rule.format(wrong)).help).startswith(said)

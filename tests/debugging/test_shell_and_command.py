@@ -9,6 +9,7 @@ import pytest
 from click.testing import Result
 
 from tests.commands import run
+from tests.tables import table
 
 PROGRAM = """\
 .decl edge, path(x: number, y: number)
@@ -105,19 +106,7 @@ def test_blame(program: Path) -> None:
 
 @pytest.mark.parametrize(
     ("line", "code"),
-    [
-        ("suggest", "E0652"),
-        ("suggest path(2, 3)", "E0652"),
-        ("suggest +path(2, 3", "E0101"),
-        ("suggest +path(2)", "E0607"),
-        ("suggest +path(9, 9)", "E1001"),
-        ("localise", "E0652"),
-        ("reject +edge(2, 3)", "E0652"),
-        ("apply", "E0652"),
-        ("proofs now", "E0652"),
-        ("blame", "E0652"),
-        ("blame path(9, 9)", "E1008"),
-    ],
+    table(__file__, "wrong use is an error with its place"),
 )
 def test_wrong_use_is_an_error_with_its_place(program: Path, line: str, code: str) -> None:
     result = shell(program, line)

@@ -11,6 +11,7 @@ from elastalog.diagnostics.source import Source
 from elastalog.editing.references import definition, included_files, references, rename
 from elastalog.editing.workspace import roots_of
 from tests.editing.marked import Files
+from tests.tables import table
 
 EDGES = ".type Node <: symbol\n.decl edge(a: Node, b: Node)\n.input edge\n"
 
@@ -106,12 +107,7 @@ def test_a_new_name_for_a_component_and_for_a_relation_of_it() -> None:
 
 @pytest.mark.parametrize(
     ("name", "reason"),
-    [
-        ("count", "`count` cannot name a relation"),
-        ("a b", "`a b` cannot name a relation"),
-        ("", "`` cannot name a relation"),
-        ("p", "`p` is the name of another relation"),
-    ],
+    table(__file__, "names that are refused"),
 )
 def test_names_that_are_refused(name: str, reason: str) -> None:
     with pytest.raises(ElastalogError) as fault:

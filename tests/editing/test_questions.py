@@ -11,6 +11,7 @@ from elastalog.editing.repairs import repairs
 from elastalog.editing.scopes import Kind
 from elastalog.syntax.keywords import DIRECTIVES, QUALIFIERS
 from tests.editing.marked import Files
+from tests.tables import table
 
 PROGRAM = """.type Node <: symbol
 // Roads between towns,
@@ -161,14 +162,7 @@ def repaired(text: str, which: int = 0) -> list[str]:
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [
-        ("edge(n, _), d", "egde(n, _), d"),
-        ("from: Node", "from: Nod"),
-        (".output degree", ".output degre"),
-        (":-", "<-"),
-        ("count : { edge(n, _) }.", "count : { edge(n, _) }"),
-        (".input edge\n", ".input edge.\n"),
-    ],
+    table(__file__, "a slip is put right"),
 )
 def test_a_slip_is_put_right(old: str, new: str) -> None:
     assert repaired(PROGRAM.replace(old, new)) == [PROGRAM]

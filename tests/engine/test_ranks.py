@@ -22,6 +22,7 @@ from elastalog.relations.words import Dictionary
 from tests.engine.judging import followed, how, least_budget
 from tests.engine.test_subsumption import PATHS, distances, weighted
 from tests.provenance.databases import require_proofs
+from tests.tables import table
 
 HEADER = """
 .decl edge(x: number, y: number, w: number)
@@ -108,37 +109,7 @@ def test_an_update_that_fails_leaves_everything_as_it_was() -> None:
 
 @pytest.mark.parametrize(
     ("rules", "why"),
-    [
-        ("r(y, n + w) :- r(x, n), e(x, y, w).", ""),
-        ("r(y, w + n - 1 + 2) :- e(x, y, w), r(x, n).", ""),
-        ("r(y, max(n, w)) :- e(x, y, w), r(x, n).", ""),
-        ("r(y, n) :- r(x, n), e(x, y, w), w * 2 > 3, !e(y, x, w).", ""),
-        ("r(y, n + w * 2) :- r(x, n), e(x, y, w).", ""),
-        ("r(7, n + 1) :- r(_, n).", ""),
-        ("r(7, n + 1) :- r(x, n), x = x.", "rule 1: `x` is tested, and only `r` gives it"),
-        ("r(y, n + w) :- r(x, n), e(_, y, w), !q(x).", "rule 1: `x` is tested, and only `r` gives it"),
-        ("r(x, n - 2) :- r(y, n), e(x, y, _).", "rule 1 makes values better than those it reads"),
-        ("r(y, w - n) :- r(x, n), e(x, y, w).", "rule 1 makes something else of the value than a sum or a bound"),
-        ("r(y, min(n, w)) :- r(x, n), e(x, y, w).", "rule 1 makes something else of the value than a sum or a bound"),
-        ("r(y, n + w) :- r(x, n), e(x, y, w), n != 3.", "rule 1 tests the value, or uses it twice"),
-        ("r(y, n) :- r(x, n), e(x, y, n).", "rule 1 tests the value"),
-        ("r(n, n) :- r(x, n), e(x, _, _).", "rule 1 uses the value elsewhere"),
-        ("r(y, 3) :- r(x, 3), e(x, y, _).", "rule 1 asks for certain values"),
-        ("r(y, n + m) :- r(x, n), r(y, m), e(x, y, _).", ""),
-        ("r(y, max(m, w, n)) :- r(x, n), r(y, m), e(x, y, w).", ""),
-        ("r(y, n) :- r(x, n), r(y, _), e(x, y, _).", "rule 1 tests the value, or uses it twice"),
-        (
-            "r(y, n - m) :- r(x, n), r(y, m), e(x, y, _).",
-            "rule 1 makes something else of the value than a sum or a bound",
-        ),
-        ("r(y, n + m) :- r(x, n), r(y, m).", "rule 1: `x` is read, and only `r` gives it"),
-        (
-            "r(y, n + m + k) :- r(x, n), r(y, m), r(w, k), e(x, y, w).",
-            "rule 1 reads more than two facts of its own recursion",
-        ),
-        ("q(y) :- r(y, _). r(x, 3) :- q(x).", "`q` has no least or greatest value"),
-        ('.pragma "arithmetic" "wrap"\nr(y, n + w) :- r(x, n), e(x, y, w).', "its arithmetic wraps"),
-    ],
+    table(__file__, "a stratum says why it is not evaluated in the order of values"),
 )
 def test_a_stratum_says_why_it_is_not_evaluated_in_the_order_of_values(rules: str, why: str) -> None:
     declarations = ".decl e(x: number, y: number, w: number)\n.decl q(x: number)\n.decl r(x: number, n: min number)\n"
@@ -154,12 +125,7 @@ def test_a_stratum_says_why_it_is_not_evaluated_in_the_order_of_values(rules: st
 
 @pytest.mark.parametrize(
     ("columns", "why"),
-    [
-        ("x: min number, n: max number", "what stays of `r` is more than the least or greatest value of a key"),
-        ("x: number, n: max unsigned", ""),
-        ("x: number, n: min float", ""),
-        ("x: number, n: max symbol", ""),
-    ],
+    table(__file__, "values without one order of numbers have no ranks"),
 )
 def test_values_without_one_order_of_numbers_have_no_ranks(columns: str, why: str) -> None:
     program = lower(elastalog.Program.parse(f".decl r({columns})\n.input r").checked)

@@ -23,6 +23,7 @@ from elastalog.planning.steps import Action, Compute, Copy, Fill, Generate, Keep
 from elastalog.relations.words import Dictionary
 from tests.reference import values as model
 from tests.refusals import refused
+from tests.tables import table
 
 NUMBER, UNSIGNED, FLOAT, SYMBOL = Base.NUMBER, Base.UNSIGNED, Base.FLOAT, Base.SYMBOL
 LEAST, MOST, MOST_UNSIGNED = -(2**63), 2**63 - 1, 2**64 - 1
@@ -324,14 +325,7 @@ def test_regular_expressions_take_linear_time_and_are_those_of_ecmascript(
 
 @pytest.mark.parametrize(
     ("pattern", "reason"),
-    [
-        (r"(a)\1", "a back reference takes more than linear time"),
-        (r"(?<n>a)\k<n>", "a back reference takes more than linear time"),
-        (r"(?=a)a", "looking ahead or behind takes more than linear time"),
-        (r"(?<!a)b", "looking ahead or behind takes more than linear time"),
-        (r"a{1001}", "invalid repetition size: {1001}"),
-        (r"((a{100}){100}){100}", "invalid repetition size: {100}"),
-    ],
+    table(__file__, "what cannot be matched in linear time is refused"),
 )
 def test_what_cannot_be_matched_in_linear_time_is_refused(pattern: str, reason: str) -> None:
     with pytest.raises(NotRegular) as caught:

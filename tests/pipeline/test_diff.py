@@ -19,6 +19,7 @@ from elastalog.pipeline.files.diff import Diff, parse_diff, read_diff, update_fi
 from elastalog.relations.schema import Column, Schema
 from tests.pipeline.schemas import EDGE, FLAG, PAIR
 from tests.refusals import refused
+from tests.tables import table
 
 MIXED = Schema("mixed", (Column("u", Base.UNSIGNED), Column("f", Base.FLOAT)))
 SCHEMAS = {schema.name: schema for schema in (EDGE, PAIR, FLAG, MIXED)}
@@ -82,31 +83,7 @@ def test_constants_of_every_type():
 
 @pytest.mark.parametrize(
     ("line", "code", "message"),
-    [
-        ("edge(1, 2).", "E0520", "bad change: a change begins with `+` or `-`, a relation and `(`"),
-        ("+edge", "E0520", "bad change: a change begins with `+` or `-`, a relation and `(`"),
-        ("+edge(1, x).", "E0520", "bad change: expected a symbol for `y` at column 10, found `x`"),
-        ('+edge(1, "a",).', "E0520", "bad change: expected `)` at column 14, found `)`"),
-        ('+edge(1, "a)', "E0520", 'bad change: expected a symbol for `y` at column 10, found `"`'),
-        ("+edge(1,", "E0520", "bad change: expected a symbol for `y` at column 9, the line ends"),
-        ('+edge(1 "a").', "E0520", "bad change: expected `,` or `)` and the end of the line at column 9"),
-        ('+edge(1, "a"). more', "E0520", "bad change: expected `,` or `)` and the end of the line at column 13"),
-        ("+edge(12a, 1).", "E0520", "bad change: expected a number for `x` at column 7, found `12a`"),
-        (r'+edge(1, "\q").', "E0520", r'bad change: unknown escape in `"\q"`'),
-        ("+edge(1).", "E0501", "bad change: `edge` has 2 columns, the change has 1"),
-        ('+edge(1, "a", 3).', "E0501", "bad change: `edge` has 2 columns, the change has 3"),
-        ("+edge().", "E0501", "bad change: `edge` has 2 columns, the change has 0"),
-        ("+flag(1).", "E0501", "bad change: `flag` has 0 columns, the change has 1"),
-        ('+edge("a", 1).', "E0502", "bad change: `x` is declared as number, but given as str `'a'`"),
-        ("+pair(1, 2.0).", "E0502", "bad change: `y` is declared as number, but given as float `2.0`"),
-        ("+pair(1, 9223372036854775808).", "E0503", "bad change: `9223372036854775808` does not fit number `y`"),
-        ("+pair(1, 99999999999999999999).", "E0503", "bad change: `99999999999999999999` does not fit number `y`"),
-        ("+mixed(-1, 1.0).", "E0503", "bad change: `-1` does not fit unsigned `u`"),
-        ("+pair(1, 2.0", "E0520", "bad change: expected `,` or `)` and the end of the line at column 13"),
-        ("+edge(2).", "E0501", "bad change: `edge` has 2 columns, the change has 1"),
-        ('+edge("a").', "E0501", "bad change: `edge` has 2 columns, the change has 1"),
-        ("+edges(1, 2).", "E0521", "bad change: no relation `edges`"),
-    ],
+    table(__file__, "bad lines are located"),
 )
 def test_bad_lines_are_located(line, code, message):
     with pytest.raises(ElastalogError) as error:
@@ -195,12 +172,7 @@ def test_tables_of_nullary_changes(tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "content", "code", "message", "place"),
-    [
-        ("edge.csv", "x,y\n1,a\n", "E0522", "`edge.csv` has no column `op`", ":1"),
-        ("edge.csv", "op,x,y\n+,1,a\n*,2,b\n", "E0522", "bad row for `edge`: `op` is `*`, neither `+` nor `-`", ":3"),
-        ("edge.csv", "op,x,y\n+,1,a\n+,z,b\n", "E0502", "bad row for `edge`: `z` is not a number (`x`)", ":3"),
-        ("egde.csv", "op,x,y\n", "E0521", "no relation `egde`", ""),
-    ],
+    table(__file__, "bad tables of changes"),
 )
 def test_bad_tables_of_changes(tmp_path, name, content, code, message, place):
     (tmp_path / name).write_text(content)

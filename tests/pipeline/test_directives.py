@@ -15,6 +15,7 @@ from elastalog.program import Program
 from tests.analysis.checking import codes
 from tests.commands import run
 from tests.refusals import refused
+from tests.tables import table
 
 EDGE = ".decl e(x: number, s: symbol)\n"
 
@@ -320,20 +321,7 @@ def test_the_first_fact_of_a_file_without_the_header_that_is_said_is_warned_of(t
 
 @pytest.mark.parametrize(
     ("said", "row", "reason"),
-    [
-        ('.input road(filename="road.csv", rfc4180=true, columns="0:1:2")', "Ulm,Hof", "2 fields for 3 columns"),
-        ('.input road(filename="road.csv", delimiter=",", columns="0:1:2")', "Ulm,Hof", "2 fields for 3 columns"),
-        (
-            '.pragma "extra-fields" "ignore"\n.input road(filename="road.csv", delimiter=",")',
-            "Ulm",
-            "1 field for 3 columns",
-        ),
-        (
-            '.input road(filename="road.csv", rfc4180=true, columns="0:1:4")',
-            '"Ulm, Hof",x,3',
-            "3 fields, and `columns` selects field 4, counted from 0",
-        ),
-    ],
+    table(__file__, "a row without a chosen column is shown as it is written"),
 )
 def test_a_row_without_a_chosen_column_is_shown_as_it_is_written(
     tmp_path: Path, said: str, row: str, reason: str

@@ -31,6 +31,7 @@ from elastalog.session.materialisation import Materialisation
 from elastalog.settings import SETTINGS
 from tests.pipeline.reading import read_facts
 from tests.pipeline.schemas import PAIR
+from tests.tables import table
 
 EDGE = ".decl edge(x: symbol, y: number)\n.input edge\n.decl a(x: symbol)\na(x) :- edge(x, _).\n"
 MIB = 1 << 20
@@ -240,16 +241,7 @@ def test_lists_of_json_are_read_element_by_element(tmp_path: Path, text: str, fa
 
 @pytest.mark.parametrize(
     ("text", "reason"),
-    [
-        ("", "it is empty"),
-        ("{}", "it is not a list"),
-        ("3", "it is not a list"),
-        ("[[1, 2],]", "it is not JSON: Expecting value: line 1 column 9 (char 8)"),
-        ("[[1, 2] [3, 4]]", "it is not JSON: Expecting ',' delimiter: line 1 column 9 (char 8)"),
-        ("[[1, 2]", "it is not JSON: Expecting ',' delimiter: line 1 column 8 (char 7)"),
-        ("[", "it is not JSON: Expecting value: line 1 column 2 (char 1)"),
-        ("[[1, 2]] x", "it is not JSON: Extra data: line 1 column 9 (char 8)"),
-    ],
+    table(__file__, "what is no list of json says where"),
 )
 def test_what_is_no_list_of_json_says_where(tmp_path: Path, text: str, reason: str) -> None:
     (tmp_path / "e.json").write_text(text)

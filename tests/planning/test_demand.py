@@ -18,6 +18,7 @@ from elastalog.session.opening import question
 from tests.commands import run
 from tests.engine.judging import comparable
 from tests.generators.seeded import seeded_program
+from tests.tables import table
 
 CLOSURE = """
 .decl edge(x: number, y: number)
@@ -227,16 +228,7 @@ all(x, y) :- same(x, y), near(y, _), chosen(x, _).
 
 @pytest.mark.parametrize(
     "query",
-    [
-        "same(1, X)",
-        "same(X, 9)",
-        "near(3, X)",
-        "chosen(1, X)",
-        "numbered(5, X)",
-        "above(2, X)",
-        "all(1, X)",
-        "all(X, 3)",
-    ],
+    table(__file__, "relations of a special kind"),
 )
 def test_relations_of_a_special_kind(query: str) -> None:
     facts = {"e": [(1, 2), (1, 3), (2, 3), (5, 6), (6, 7), (9, 8)]}

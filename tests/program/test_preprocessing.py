@@ -22,6 +22,7 @@ from elastalog.program import Program, macros, read_program_text
 from elastalog.program.preprocessing import preprocess, preprocessing
 from tests.commands import run
 from tests.refusals import refused
+from tests.tables import table
 
 DECLARED = ".decl p(x: number)\n.output p\n"
 
@@ -41,34 +42,7 @@ def faults(text: str, **options: object) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(
     ("text", "meaning"),
-    [
-        ("#define A 1\np(A).", "p(1)."),
-        ("#define A\np(A).", "p()."),
-        ("#define A 1\n#undef A\np(A).", "p(A)."),
-        ("#define ADD(x, y) x + y\np(ADD(1, 2)).", "p(1 + 2)."),
-        ("#define ADD(x, y) x + y\np(ADD((1, 2), f(3, 4))).", "p((1, 2) + f(3, 4))."),
-        ("#define ADD(x, y) x + y\np(ADD(1,\n 2)).", "p(1 + 2)."),
-        ("#define ADD(x, y) x + y\np(ADD).", "p(ADD)."),
-        ("#define NAME(x) rel_##x\nNAME(a)(1).", "rel_a(1)."),
-        ("#define TEXT(x) #x\np(TEXT(a b)).", 'p("a b").'),
-        ("#define ALL(first, ...) first(__VA_ARGS__)\nALL(p, 1, 2).", "p( 1, 2)."),
-        ("#define F(x) x + 1\n#define G F\np(G(2)).", "p(2 + 1)."),
-        ("#define A A + 1\np(A).", "p(A + 1)."),
-        ("#define LONG 1 + \\\n  2\np(LONG).", "p(1 +   2)."),
-        ("#define F(x) p(x)\nF(\\\n3).", "p(3)."),
-        ("#define A 1 // one\np(A).", "p(1)."),
-        ('#define A 1\np("A", AA, 1.A). // A', 'p("A", AA, 1.A). // A'),
-        ("#define A 1\n/* A\n#define B 2\n*/ p(A, B).", "/* A\n#define B 2\n*/ p(1, B)."),
-        ("#define A 1\n#if A > 0 && defined(A)\np(1).\n#else\np(2).\n#endif", "p(1)."),
-        ("#if 0\np(1).\n#elif 1\np(2).\n#else\np(3).\n#endif", "p(2)."),
-        ("#ifdef A\np(1).\n#else\np(2).\n#endif", "p(2)."),
-        ("#ifndef A\n# if 0\np(1).\n# else\np(2).\n# endif\n#else\np(3).\n#endif", "p(2)."),
-        ("#if 0\n#if 1\np(1).\n#else\np(2).\n#endif\n#error no\n#nonsense\n#endif\np(3).", "p(3)."),
-        ("#if UNKNOWN\np(1).\n#endif\np(2).", "p(2)."),
-        ("#pragma anything\np(1).", "p(1)."),
-        ("#warning careful\np(1).", "p(1)."),
-        ("\n\n#define A 1\np(__LINE__).", "p(4)."),
-    ],
+    table(__file__, "macros and conditions"),
 )
 def test_macros_and_conditions(text: str, meaning: str) -> None:
     assert expanded(text) == meaning
@@ -107,27 +81,7 @@ def test_without_the_preprocessor_its_lines_are_errors_and_macros_are_names(tmp_
 
 @pytest.mark.parametrize(
     ("text", "fault"),
-    [
-        ('#include "gone.dl"', ("E0125", "there is no file `gone.dl` to include")),
-        ('.include "gone.dl"', ("E0125", "there is no file `gone.dl` to include")),
-        ("#include gone", ("E0126", '`#include` is wrong: the file is written `"file"` or `<file>`')),
-        ("#if 1\np(1).", ("E0126", "`#if` is not closed")),
-        ("#endif", ("E0126", "`#endif` closes no `#if`")),
-        ("#else", ("E0126", "`#else` belongs to no `#if`")),
-        ("#if 1\n#else\n#else\n#endif", ("E0126", "`#else` follows the `#else` of the same `#if`")),
-        ("#if\n#endif", ("E0126", "this condition cannot be judged: the condition is missing")),
-        ("#ifdef\n#endif", ("E0126", "this condition cannot be judged: `#ifdef` needs the name of a macro")),
-        ("#error not for you", ("E0126", "`#error`: not for you")),
-        ("#incldue", ("E0126", "unknown preprocessor line `#incldue`")),
-        ("# a comment", ("E0126", "unknown preprocessor line `# a comment`")),
-        ("#define", ("E0126", "`#define` is wrong: a macro needs a name")),
-        ("#define 1 2", ("E0126", "`#define` is wrong: `1` cannot name a macro")),
-        ("#line x", ("E0126", '`#line` is wrong: write a number and, if it changes, the file: `#line 12 "file"`')),
-        (
-            "#define F(x, y) x\np(F(1)).",
-            ("E0128", "macro `F` cannot be expanded: macro F requires 2 arguments but was passed 1"),
-        ),
-    ],
+    table(__file__, "faults", columns=2),
 )
 def test_faults(text: str, fault: tuple[str, str]) -> None:
     assert faults(text) == [fault]

@@ -22,6 +22,7 @@ from tests.generators.construction import Features, build_fact
 from tests.generators.seeded import seeded_program
 from tests.provenance.databases import facts_of
 from tests.refusals import refused
+from tests.tables import table
 
 POSITIVE = Features(negation=False, aggregates=False, arithmetic=False)
 Facts = dict[str, set[tuple[Any, ...]]]
@@ -425,12 +426,7 @@ nearest(a, k) :- road(a, _, _), k = min l : { road(a, _, l) }.
 
 @pytest.mark.parametrize(
     ("fact", "told"),
-    [
-        ('distance("C", 480)', 'there is a better one, distance("C", 470), as `km: min number` says'),
-        ('distance("C", 400)', 'the least is distance("C", 470)'),
-        ('nearest("A", 500)', 'min l : { road("A", _, l) } = 500 (it is 90) X'),
-        ('nearest("C", 5)', 'min l : { road("C", _, l) } = 5 (it has no value) X'),
-    ],
+    table(__file__, "the best value is told in the place of another"),
 )
 def test_the_best_value_is_told_in_the_place_of_another(fact: str, told: str) -> None:
     roads = [("A", "B", 90), ("B", "C", 380), ("A", "C", 500)]

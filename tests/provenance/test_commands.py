@@ -8,6 +8,7 @@ from click.testing import CliRunner, Result
 
 from elastalog.cli.main import cli
 from tests.reference.cases import PROGRAMS
+from tests.tables import table
 
 FOLDER = PROGRAMS / "pointer_analysis_thesis"
 
@@ -147,21 +148,7 @@ def test_output_to_a_file_in_the_shell(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "script",
-    [
-        "explain",
-        "whynot",
-        "setdepth x",
-        "setdepth 0",
-        "format pdf",
-        "subproof 1",
-        "rule 99",
-        "rule",
-        "output /nowhere/at/all",
-        'explain vpt("a", "b")',
-        'whynot vpt("ins", "L3")',
-        'explainnegation vpt("userSession", "L4")\n9',
-        'explainnegation vpt("userSession", "L4")',
-    ],
+    table(__file__, "wrong uses in the shell are errors"),
 )
 def test_wrong_uses_in_the_shell_are_errors(script: str) -> None:
     result = shell(script + "\n")

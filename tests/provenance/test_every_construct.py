@@ -18,6 +18,7 @@ from tests.generators.seeded import seeded_case
 from tests.provenance.databases import facts_of
 from tests.reference.cases import case_names, load_case, parse_accepted
 from tests.reference.levels import levels
+from tests.tables import table
 
 ALL = Features(ranges=True, text_functors=True, records=True)
 SEEDS = range(3000, 3024)
@@ -123,12 +124,7 @@ q(z) :- e(z), y = range(0, 9), e(y + 1), y > 4.
 
 @pytest.mark.parametrize(
     "body",
-    [
-        "n = count : { p(), x < 1 }, x = range(0, 2)",
-        "x = range(0, 3), !q(x), n = count : { p(), x < 1 }",
-        "n = sum y : { q(y), x < y }, x = range(0, 3)",
-        "n = count : { q(y), x < y }, x = range(0, 3), m = count : { q(y), y < x }, m + n < 3",
-    ],
+    table(__file__, "a value of a range suits the aggregates of nothing"),
 )
 def test_a_value_of_a_range_suits_the_aggregates_of_nothing(body: str) -> None:
     """Which value of the range a derivation has, only the group without members says."""

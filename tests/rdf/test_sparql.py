@@ -16,6 +16,7 @@ from elastalog.rdf.loading import all_triples
 from elastalog.rdf.sparql import _text
 from elastalog.rdf.vocabulary import Names
 from tests.refusals import refused
+from tests.tables import table
 
 DATA = """@prefix ex: <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
 @prefix owl: <http://www.w3.org/2002/07/owl#> .
@@ -126,19 +127,7 @@ def test_prefixes_of_the_files_need_no_declaration(sessions: tuple[Any, Any, rdf
 
 @pytest.mark.parametrize(
     ("text", "told", "place"),
-    [
-        ("SELECT ?x WHERE {\n  GRAPH ?g { ?x a ?y } }", "GRAPH is not covered", "2:3"),
-        ("SELECT ?x FROM <http://g> WHERE { ?x a ?y }", "FROM is not covered", "1:11"),
-        (
-            "SELECT ?x WHERE { ?x a ex:Dog # DESCRIBE\n SERVICE <http://e> { ?x ?y ?z } }",
-            "SERVICE is not covered",
-            "2:2",
-        ),
-        ("DESCRIBE ex:ann", "DESCRIBE is not covered", "1:1"),
-        ("SELECT ?x # no:such\n WHERE { ?x no:such ?y }", "the prefix `no:` is not known", "2:13"),
-        ("SELECT ?x WHERE { ?x :such ?y }", "the prefix `:` is not known", "1:22"),
-        ("SELECT ?x WHERE { ?x a }", "this is no SPARQL", "1:"),
-    ],
+    table(__file__, "what is not covered is an error with its place"),
 )
 def test_what_is_not_covered_is_an_error_with_its_place(
     text: str, told: str, place: str, sessions: tuple[Any, Any, rdflib.Graph]

@@ -15,6 +15,7 @@ from elastalog.pipeline.files.diff import parse_diff
 from elastalog.program import rule_texts
 from tests.commands import run
 from tests.refusals import refused
+from tests.tables import table
 
 PROGRAM = """
 .decl edge(x: number, y: number)
@@ -210,14 +211,7 @@ def test_a_rollback_drops_rules(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("line", "code"),
-    [
-        ("addrule", "E0652"),
-        ("removerule", "E0652"),
-        ("removerule 9", "E0652"),
-        ("removerule path(x, y) :- edge(y, x).", "E0616"),
-        ("addrule path(x, y) :- edge(x, _).", "E0320"),
-        ("addrule path(x, y) :- path(x, y), !edge(x, y", "E0110"),
-    ],
+    table(__file__, "the shell refuses"),
 )
 def test_the_shell_refuses(folder: Path, line: str, code: str) -> None:
     result = run("shell", "reach.dl", "-F", ".", text=f"{line}\npending\ncommit\n")
@@ -271,13 +265,7 @@ def test_a_store_shows_the_program_of_its_last_epoch(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("line", "code", "told"),
-    [
-        ("-rule: 2", "E0616", "only `removerule` and Python"),
-        ("-rule: .decl path(x: number, y: number)", "E0616", "relations stay declared"),
-        ("-rule:", "E0520", "no rule stands behind"),
-        ("+rule: // nothing", "E0520", "no rule stands behind"),
-        ("+rule: path(x, y) :- edeg(x, y).", "E0204", "in bad.diff"),
-    ],
+    table(__file__, "what no rule is"),
 )
 def test_what_no_rule_is(folder: Path, line: str, code: str, told: str) -> None:
     (folder / "bad.diff").write_text(f"{line}\n")

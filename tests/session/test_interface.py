@@ -22,6 +22,7 @@ from elastalog.analysis.functor_values import INVALID_DATES
 from tests.closures import RIGHT_CLOSURE as PROGRAM
 from tests.commands import run
 from tests.refusals import refused
+from tests.tables import table
 
 EDGES = {"edge": [(1, 2), (2, 3)]}
 
@@ -558,20 +559,7 @@ def test_a_file_with_a_header_that_half_fits_is_told_of_the_header(tmp_path: Pat
 
 @pytest.mark.parametrize(
     ("program", "advice"),
-    [
-        (".decl p(x: int)\np(1).", "the type is called `number`"),
-        (".decl p(x: String)\n", "the type is called `symbol`"),
-        (".decl p(x: date)\n", 'dates are texts such as `"2026-01-31"`: the type is called `symbol`'),
-        ("decl p(x: symbol)\n", "directives begin with a period: `.decl`"),
-        ('.decl p(x: symbol)\np("1") :- p(x), x > 3.', 'compare numbers, as in `to_number(x)`, or texts, as in `"3"`'),
-        (".decl p(x: place)\n", "declare it, for example `.type place <: symbol`"),
-        ('p("a").', "a text of one line is read by `Program.parse(text)`"),
-        (
-            ".decl p(x: symbol)\n.decl q(x: symbol)\nq(x) :- p(x), 1 = startswith(x, x).",
-            '`starts_with` is a condition, not a value: write `starts_with("part", text)` as a literal of the body',
-        ),
-        ("prog.dl", "check the path, relative to the current folder"),
-    ],
+    table(__file__, "slips of a first program"),
 )
 def test_slips_of_a_first_program(program: str, advice: str) -> None:
     with refused(help=advice):

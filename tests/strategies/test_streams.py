@@ -18,6 +18,7 @@ from elastalog.pipeline.streams import read_changes, read_stream, with_next
 from elastalog.program import Program
 from elastalog.relations.schema import schemas_of
 from tests.refusals import refused
+from tests.tables import table
 
 PROGRAM = """
 .decl edge(x: number, y: number)
@@ -128,16 +129,7 @@ def test_an_operation_may_be_encoded(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "code", "line", "told"),
-    [
-        ("op,relation,a1,a2\n+,edge,1,2\n", "E0904", "", "no column `step`"),
-        ("step,relation,a1,a2\n1,edge,1,2\n", "E0904", "", "no column `op`"),
-        ("step,op,relation,a1,a2\n1,+,edge,1,2\n,+,edge,1,2\n", "E0904", "", "column `step`"),
-        ("step,op,relation,a1,a2\n1,+,edges,1,2\n", "E0521", ":2", "no relation `edges`"),
-        ("step,op,relation,a1,a2\n1,+,edge,1,2\n\n1,*,edge,1,2\n", "E0522", ":4", "`op` is `*`, neither"),
-        ("step,op,relation,a1,a2\n1,+,edge,1,two\n", "E0502", ":2", "`two` is not a number (`y`)"),
-        ("step,op,relation,a1,a2\n1,+,edge,1,2\n1,-,edge,0xffffffffffffffff,2\n", "E0503", ":3", "does not fit"),
-        ("step,op,relation,a1\n1,+,edge,1\n", "E0904", "", "no column `a2`"),
-    ],
+    table(__file__, "faults of a table are told"),
 )
 def test_faults_of_a_table_are_told(tmp_path: Path, text: str, code: str, line: str, told: str) -> None:
     path = tmp_path / "changes.csv"

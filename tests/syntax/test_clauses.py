@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tests.syntax.reading import advice, findings, printed, read, read_clean, read_item
+from tests.tables import table
 
 
 def test_the_span_of_a_clause_ends_with_its_dot() -> None:
@@ -24,29 +25,7 @@ def test_line_endings_of_every_kind() -> None:
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [
-        ("count(x) :- q(x).", ("E0113", "`count` is a reserved word and cannot be the name of a relation", "count")),
-        ("p(x) q(x).", ("E0110", "expected `:-`, `,` or `.` after a head, found `q`", "q")),
-        ("p x.", ("E0110", "expected `(` after the name `p`, found `x`", "x")),
-        ("!p(x) :- q(x).", ("E0110", "expected an atom, found `!`", "!")),
-        (":- q(x).", ("E0115", "a rule has a head", ":-")),
-        ("?- q(x).", ("E0115", "a program asks no questions", "?")),
-        ("p(1);", ("E0115", "a clause ends in `.`, not `;`", ";")),
-        ("p(x) :- q(x);", ("E0115", "a clause ends in `.`, not `;`", ";")),
-        ("5.", ("E0110", "expected an atom, found `5`", "5")),
-        ("p(x). .", ("E0110", "expected a clause or a directive, found `.`", ".")),
-        ("p(x)", ("E0111", "a clause does not end in `.`", ")")),
-        ("p(x) :- q(x)", ("E0111", "a clause does not end in `.`", ")")),
-        ("p(x) := q(x).", ("E0115", "`:=` does not start a body", ":=")),
-        ("p(x) => q(x).", ("E0115", "`=>` does not start a body", "=>")),
-        ("p(x) <- q(x).", ("E0115", "`<-` does not start a body", "<-")),
-        ("p(x) -> q(x).", ("E0115", "`->` does not start a body", "->")),
-        ("p(x) if q(x).", ("E0115", "`if` does not start a body", "if")),
-        ("p(x) : q(x).", ("E0115", "`:` does not start a body", ":")),
-        ("p(x) = q(x).", ("E0115", "`=` does not start a body", "=")),
-        ("% all of them, (really\np(x) :- q(x).", ("E0115", "`%` does not start a comment", "%")),
-        ("p(x) :-", ("E0110", "expected a literal after `:-`, found the end of the file", "")),
-    ],
+    table(__file__, "wrong clauses", columns=2),
 )
 def test_wrong_clauses(text: str, expected: tuple[str, str, str]) -> None:
     assert findings(text) == [expected]

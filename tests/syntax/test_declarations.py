@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.syntax.reading import advice, findings, printed, read
+from tests.tables import table
 
 
 @pytest.mark.parametrize(
@@ -36,24 +37,7 @@ def test_items_are_printed_in_one_way(text: str, again: list[str]) -> None:
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [
-        (".dcl a(x: number)", ("E0112", "unknown directive `.dcl`", ".dcl")),
-        (".DECL a(x: number)", ("E0112", "unknown directive `.DECL`", ".DECL")),
-        (".decl a(x number)", ("E0110", "expected `:` after the name of an attribute, found `number`", "number")),
-        (".decl a(x: 5)", ("E0110", "expected a type, found `5`", "5")),
-        (".decl a(x: number", ("E0110", "expected `)` or `,` after an attribute, found the end of the file", "")),
-        (".decl a", ("E0110", "expected `(` after the name of a relation, found the end of the file", "")),
-        (".decl (x: number)", ("E0110", "expected the name of a relation, found `(`", "(")),
-        (".decl sum(x: number)", ("E0113", "`sum` is a reserved word and cannot be the name of a relation", "sum")),
-        (".decl a(x: number).", ("E0110", "`.decl` does not end in `.`", ".")),
-        (".input a.", ("E0110", "`.input` does not end in `.`", ".")),
-        (".decl a(x: number) inlined", ("E0123", "unknown qualifier `inlined`", "inlined")),
-        (".type T <: 5", ("E0110", "expected a type, found `5`", "5")),
-        (".input a(IO)", ("E0110", "expected `=` after the name of a parameter, found `)`", ")")),
-        (".input a(IO=)", ("E0110", "expected a value, found `)`", ")")),
-        (".input", ("E0110", "expected the name of a relation, found the end of the file", "")),
-        (".pragma jobs 4", ("E0110", "expected the name of a pragma, a string, found `jobs`", "jobs")),
-    ],
+    table(__file__, "wrong declarations", columns=2),
 )
 def test_wrong_declarations(text: str, expected: tuple[str, str, str]) -> None:
     assert findings(text) == [expected]
@@ -71,15 +55,7 @@ def test_the_nearest_directive_and_qualifier_are_offered() -> None:
 
 @pytest.mark.parametrize(
     ("text", "help_line"),
-    [
-        (".decl a(x: number) choice_domain x", "keys are written `choice-domain x, (y, z)`"),
-        (".decl a(x: number) choice-domian x", "keys are written `choice-domain x, (y, z)`"),
-        (".decl a(x: number) .printsiz a", "did you mean `.printsize`?"),
-        (".decl a(x: number) .limitsize a(10)", "parameters are written `(name=value)`"),
-        (".pragma name", 'write `.pragma "name" "value"`'),
-        (".type P = {x: number}", "write a record `[x: number]`, or a branch with its name: `A {x: number}`"),
-        ("p(x) :- q(x), q(x). .plan (2,1)", "write for example `.plan 0:(2,1)`"),
-    ],
+    table(__file__, "slips are answered by what is meant"),
 )
 def test_slips_are_answered_by_what_is_meant(text: str, help_line: str) -> None:
     assert advice(text) == [help_line]
@@ -105,14 +81,7 @@ def test_printing_a_component(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "code", "message"),
-    [
-        (".comp { }", "E0110", "expected the name of a component, found `{`"),
-        (".comp C ", "E0110", "expected `{` before what a component holds, found the end of the file"),
-        (".comp C { p(1).", "E0110", "expected `}` after what a component holds, found the end of the file"),
-        (".comp C<T { }", "E0110", "expected `>` or `,` after a type, found `{`"),
-        (".init i C", "E0110", "expected `=` after the name of an instance, found `C`"),
-        (".comp C { p(1) }", "E0111", "a clause does not end in `.`"),
-    ],
+    table(__file__, "faults"),
 )
 def test_faults(text: str, code: str, message: str) -> None:
     assert [found[:2] for found in findings(text)] == [(code, message)]
@@ -129,12 +98,7 @@ def test_components_nest_only_so_deep() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        ".lattice L<> { Bottom -> $A, Top -> 7, Lub -> @lub(_, _), Glb -> @glb(_, _), Leq -> @leq(_, _) }",
-        ".decl e(x: T<>, y: number)",
-        ".decl e(x: min number, y: max symbol)",
-        ".decl e(min: number, max: float)",
-    ],
+    table(__file__, "columns that improve are printed as they are written"),
 )
 def test_columns_that_improve_are_printed_as_they_are_written(text: str) -> None:
     assert findings(text) == []
@@ -143,13 +107,7 @@ def test_columns_that_improve_are_printed_as_they_are_written(text: str) -> None
 
 @pytest.mark.parametrize(
     ("text", "code"),
-    [
-        (".lattice L { Lub -> @lub(_, _) }", "E0110"),
-        (".lattice L<> { Lub = @lub(_, _) }", "E0110"),
-        (".lattice L<> Lub", "E0110"),
-        (".type R = [x: min number]", "E0264"),
-        (".functor f(x: T<>): number", "E0264"),
-    ],
+    table(__file__, "what is no lattice is reported where it is"),
 )
 def test_what_is_no_lattice_is_reported_where_it_is(text: str, code: str) -> None:
     assert [found[0] for found in findings(text + "\nrest(1).")] == [code]

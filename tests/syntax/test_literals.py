@@ -4,6 +4,7 @@ import pytest
 
 from elastalog.syntax.tree import Comparison, NegatedGroup
 from tests.syntax.reading import advice, findings, printed, read_clean, read_item, read_literal, shape
+from tests.tables import table
 
 
 def test_spans_of_an_atom() -> None:
@@ -16,21 +17,7 @@ def test_spans_of_an_atom() -> None:
 # What is written as it is printed is read as what it says: `test_printer.py` has trees of every kind.
 @pytest.mark.parametrize(
     ("text", "again"),
-    [
-        ("! q( )", "!q()"),
-        ("!(q(x))", "!q(x)"),
-        ("x<-5", "x < -5"),
-        ("x>=y,y!=x", "x >= y, y != x"),
-        ("match(x,y),contains(x,y)", "match(x, y), contains(x, y)"),
-        ("true,false", "true, false"),
-        ("(b(), (c())), d()", "b(), c(), d()"),
-        ("(b(), (c() ; d()) ; (x + 1) < 2, (e()))", "(b(), (c(); d()); x + 1 < 2, e())"),
-        ("x = count:q(x)", "x = count : { q(x) }"),
-        (
-            "_ = sum min y:{r(x,y)}:{q(x), z = max w:{s(w)}}",
-            "_ = sum min y : { r(x, y) } : { q(x), z = max w : { s(w) } }",
-        ),
-    ],
+    table(__file__, "literals are printed in one way"),
 )
 def test_literals_are_printed_in_one_way(text: str, again: str) -> None:
     assert printed(f"p(x) :- a(x), {text}.") == [f"p(x) :- a(x), {again}."]
@@ -43,18 +30,7 @@ def test_match_and_contains_take_two_arguments(word: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "again"),
-    [
-        ("!!q(x)", "!(!q(x))"),
-        ("!x = y", "!(x = y)"),
-        ("!(x + 1) * 2 = y", "!((x + 1) * 2 = y)"),
-        ("!q(x) + 1 = 2", "!(q(x) + 1 = 2)"),
-        ("!true", "!(true)"),
-        ("!match(x, y)", "!match(x, y)"),
-        ("!!match(x, y)", "!(!match(x, y))"),
-        ("!(q(x), r(x))", "!(q(x), r(x))"),
-        ("!((q(x)); r(x))", "!(q(x); r(x))"),
-        ("!(q(x), (r(x); !(x < 1)))", "!(q(x), (r(x); !(x < 1)))"),
-    ],
+    table(__file__, "negation of anything is kept as it was written"),
 )
 def test_negation_of_anything_is_kept_as_it_was_written(text: str, again: str) -> None:
     assert isinstance(read_literal(text), NegatedGroup)
@@ -90,23 +66,7 @@ def test_the_left_side_of_a_comparison(text: str, left: object) -> None:
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [
-        ('x in ("a")', ("E0110", "there is no operator `in`", "in")),
-        ('x NOT IN ("a")', ("E0110", "there is no operator `NOT IN`", "NOT")),
-        ('x like "a%"', ("E0110", "there is no operator `like`", "like")),
-        ("x is not null", ("E0110", "there is no operator `is not null`", "is")),
-        ("1 < x < 5", ("E0110", "comparisons cannot be chained", "<")),
-        ("5", ("E0110", "expected a comparison after a term, found `.`", ".")),
-        ("x + 1", ("E0110", "expected a comparison after a term, found `.`", ".")),
-        ("q(x), ", ("E0110", "expected a literal after `,`, found `.`", ".")),
-        ("q(x) ; ", ("E0110", "expected a literal after `;`, found `.`", ".")),
-        ("", ("E0110", "expected a literal after `:-`, found `.`", ".")),
-        ("(q(x), r(x)", ("E0110", "expected `)` or `,` after a literal, found `.`", ".")),
-        ("q(x) r(x)", ("E0110", "expected `,`, `;` or `.` after a literal, found `r`", "r")),
-        ("q(x))", ("E0119", "`)` closes nothing", ")")),
-        ("SUM y : { q(y) } = x", ("E0110", "expected a literal, found `SUM`", "SUM")),
-        ("match", ("E0113", "`match` is a reserved word and cannot be a literal", "match")),
-    ],
+    table(__file__, "wrong literals", columns=2),
 )
 def test_wrong_literals(text: str, expected: tuple[str, str, str]) -> None:
     assert findings(f"p() :- {text}.") == [expected]
@@ -143,20 +103,7 @@ def test_an_atom_without_parentheses_is_read_as_one() -> None:
 
 @pytest.mark.parametrize(
     ("text", "message", "meant"),
-    [
-        ("q(x) && r(x)", "literals are separated by commas, not `&&`", ","),
-        ("q(x) and x = 1", "literals are separated by commas, not `and`", ","),
-        ("q(x) || r(x)", "alternatives are separated by semicolons, not `||`", ";"),
-        ("not q(x)", "negation is written `!`, not `not`", "!"),
-        ("~q(x)", "negation is written `!`, not `~`", "!"),
-        ("\\+ q(x)", "negation is written `!`, not `\\+`", "!"),
-        ("x == y", "`==` is not a comparison", "="),
-        ("x =< y", "`=<` is not a comparison", "<="),
-        ("x => y", "`=>` is not a comparison", ">="),
-        ("x <> y", "`<>` is not a comparison", "!="),
-        ("x \\= y", "`\\=` is not a comparison", "!="),
-        ("x := y", "`:=` is not a comparison", "="),
-    ],
+    table(__file__, "habits of other languages are understood and reported"),
 )
 def test_habits_of_other_languages_are_understood_and_reported(text: str, message: str, meant: str) -> None:
     program = f"p() :- {text}."

@@ -13,37 +13,14 @@ from elastalog.syntax.printer import print_clause, print_item, print_literal, pr
 from tests.syntax.reading import read_clean, read_item, read_literal, read_term
 from tests.syntax.strip_spans import NOWHERE, strip_spans
 from tests.syntax.trees import call, clauses, items, terms
+from tests.tables import table
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.dl"))
 
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "1 + 2 * 3",
-        "(1 + 2) * 3",
-        "1 - (2 - 3)",
-        "1 - 2 - 3",
-        "2 ^ 3 ^ 4",
-        "(2 ^ 3) ^ 4",
-        "-x",
-        "-(5)",
-        "--5",
-        "(-5) ^ 2",
-        "2 ^ -5",
-        "-5 ^ x",
-        "(-x) ^ 2",
-        "bnot(x + 1) band y",
-        "x land y lor z",
-        "x land (y lor z)",
-        "min(a, b)",
-        "sum x + 1 : { a(x), (b(x); c(x)) }",
-        "count : { a(x); b(x) }",
-        "0.0",
-        "-1.5e-07",
-        "7u",
-        r'"a\"b\\c\n\t\r\x00\x7fü"',
-    ],
+    table(__file__, "terms are printed with no more parentheses than needed"),
 )
 def test_terms_are_printed_with_no_more_parentheses_than_needed(text: str) -> None:
     assert print_term(read_term(text)) == text

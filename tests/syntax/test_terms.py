@@ -7,6 +7,7 @@ import pytest
 from elastalog.syntax.keywords import FUNCTORS
 from elastalog.syntax.tree import Aggregate, Call, Float, Integer, String
 from tests.syntax.reading import advice, findings, read_item, read_term, shape
+from tests.tables import table
 
 
 @pytest.mark.parametrize(
@@ -145,25 +146,7 @@ def test_aggregates_with_a_target(operator: str, target: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [
-        ("p(max, 1).", ("E0121", "the aggregate `max` has no body", "max")),
-        ("p(count).", ("E0121", "the aggregate `count` has no body", "count")),
-        ("p() :- x = count { q(x) }.", ("E0121", "the aggregate `count` is not written like this", "count")),
-        ("p() :- x = sum y.", ("E0121", "the aggregate `sum` has no body", "sum")),
-        ("p() :- x = sum(y, q(y)).", ("E0121", "the aggregate `sum` is not written like this", "sum")),
-        ("p() :- x = min(y).", ("E0121", "the aggregate `min` has no body", "min")),
-        ("p() :- x = count : { }.", ("E0121", "the body of an aggregate is empty", "{ }")),
-        ("p() :- x = count : 5.", ("E0110", "expected `{` after `:` of `count`, found `5`", "5")),
-        ("p() :- x = count : { q(x).", ("E0110", "expected `}` or `,` after a literal, found `.`", ".")),
-        ("p(strlen).", ("E0113", "`strlen` is the name of a functor and cannot be a variable", "strlen")),
-        ("p(true).", ("E0113", "`true` is a condition, not a value", "true")),
-        ("p() :- x = COUNT : { q(x) }.", ("E0110", "expected `,`, `;` or `.` after a literal, found `:`", ":")),
-        ("p(x y).", ("E0110", "expected `)` or `,` after an argument, found `y`", "y")),
-        ("p(x,).", ("E0110", "expected a term, found `)`", ")")),
-        ("p(1 + ).", ("E0110", "expected a term, found `)`", ")")),
-        ("p(x", ("E0110", "expected `)` or `,` after an argument, found the end of the file", "")),
-        ("p((x).", ("E0110", "expected `)` or `,` after an argument, found `.`", ".")),
-    ],
+    table(__file__, "wrong terms", columns=2),
 )
 def test_wrong_terms(text: str, expected: tuple[str, str, str]) -> None:
     assert findings(text) == [expected]
@@ -171,19 +154,7 @@ def test_wrong_terms(text: str, expected: tuple[str, str, str]) -> None:
 
 @pytest.mark.parametrize(
     ("wrong", "right"),
-    [
-        ("max(y : e(x,y))", "max y : { e(x,y) }"),
-        ("max{e(x, y)}", "max y : { e(x, y) }"),
-        ("min{y : e(_, y)}", "min y : { e(_, y) }"),
-        ("sum : {e(_, y), y > 2}", "sum y : { e(_, y), y > 2 }"),
-        ("sum(y + 1 : {e(_, y)})", "sum y + 1 : { e(_, y) }"),
-        ("mean(y : e(x, y), f(x))", "mean y : { e(x, y), f(x) }"),
-        ("count(e(x, _))", "count : { e(x, _) }"),
-        ("count{e(x, _)}", "count : { e(x, _) }"),
-        ("count(*) : {e(_, _)}", "count : { e(_, _) }"),
-        ("count distinct y : {e(_, y)}", "count : { e(_, y) }"),
-        ("count e(_, _)", "count : { e(_, _) }"),
-    ],
+    table(__file__, "an aggregate of another language is shown with its own words"),
 )
 def test_an_aggregate_of_another_language_is_shown_with_its_own_words(wrong: str, right: str) -> None:
     (told,) = advice(f"p(n) :- n = {wrong}, n > 3.")

@@ -29,6 +29,7 @@ from elastalog.web.metrics import HELP
 from elastalog.web.problems import diagnostics_told, problem
 from elastalog.web.settings import Limits
 from tests.storage.scripted import write_snapshot
+from tests.tables import table
 from tests.web.api.conftest import FACTS, PROGRAM, READ_TOKEN, TOKEN, Running
 
 AS_WRITER = {"Authorization": f"Bearer {TOKEN}"}
@@ -238,16 +239,7 @@ def test_updates_are_refused_for_what_is_wrong_with_them(http: httpx.Client) -> 
 
 @pytest.mark.parametrize(
     "text",
-    [
-        '.output path(IO=file, filename="/tmp/path.csv")',
-        '.input edge(filename="/etc/passwd")',
-        '.input edge(IO=updates, filename="/etc/passwd")',
-        '.include "/etc/passwd"',
-        '#include "/etc/passwd"',
-        ".functor f(x: number): number",
-        '.pragma "arithmetic" "wrap"',
-        '.comp C { .decl r(x: number)\n .output r(filename="x") }',
-    ],
+    table(__file__, "rules over the network may not name files or code"),
 )
 def test_rules_over_the_network_may_not_name_files_or_code(http: httpx.Client, text: str) -> None:
     refused(http.patch("/program", json={"added": text}), 422, "E0927")
@@ -466,15 +458,7 @@ def test_answers_tell_what_they_warn_of(http: httpx.Client) -> None:
 
 @pytest.mark.parametrize(
     ("call", "told"),
-    [
-        ("GET /relations/path?wher=from%3D1", "did you mean `where`?"),
-        (
-            "GET /relations/path?filter=x",
-            "it has `where`, `order`, `offset`, `limit`, `annotations`, `explicit`, `epoch`",
-        ),
-        ("GET /at/1/relations?epoch=1", "leave it out; see /api/docs"),
-        ("POST /query?limit=1", "it has `epoch`"),
-    ],
+    table(__file__, "parameters that a call has not are refused"),
 )
 def test_parameters_that_a_call_has_not_are_refused(http: httpx.Client, call: str, told: str) -> None:
     method, path = call.split()
@@ -491,16 +475,7 @@ def test_explicit_facts_are_asked_for_alone(http: httpx.Client) -> None:
 
 @pytest.mark.parametrize(
     ("call", "told"),
-    [
-        ("POST /query", '`"parameters": {"name": 1}`'),
-        ("GET /diff?from=1&to=7", "see `GET /epochs`"),
-        ("GET /changes?since=7", "see `GET /epochs`"),
-        ("GET /why-not?fact=path(1,2)", "`GET /proof?fact=…` says why"),
-        ("GET /proof?fact=path(9,2)", "`GET /why-not?fact=…` says what is missing"),
-        ("GET /proof?fact=path(1,_)", "`POST /query` finds all"),
-        ("POST /suggest", "if it should, it is missing: put it into `missing`"),
-        ("GET /relations/path?where=frm=1", "did you mean `from`?"),
-    ],
+    table(__file__, "advice speaks of calls over http"),
 )
 def test_advice_speaks_of_calls_over_http(http: httpx.Client, call: str, told: str) -> None:
     method, path = call.split()

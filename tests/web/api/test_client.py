@@ -20,6 +20,7 @@ import elastalog
 from elastalog import Branch, ElastalogError
 from elastalog.deprecated import ONLY_OF_SESSIONS
 from tests.refusals import refused
+from tests.tables import table
 from tests.web.api.conftest import FACTS, READ_TOKEN, Running
 
 PATHS = [(1, 2), (1, 3), (1, 4), (2, 3), (2, 4), (3, 4)]
@@ -217,16 +218,7 @@ def test_a_client_that_is_left_open_warns_of_nothing(running: Running) -> None:
 
 @pytest.mark.parametrize(
     ("name", "told"),
-    [
-        ("on_commit", "`for event in db.listen():` tells of every epoch"),
-        ("refresh", "a client shows the latest epoch"),
-        ("proofs", "`db.derivations(fact)`"),
-        ("verify", "the process that runs the service has it"),
-        ("commit", "a client has only `undoing` of `engine`"),
-        ("undo", "`db.engine.undoing(db.epoch).commit()` takes back the latest epoch"),
-        ("insert", "write `db.apply({relation: rows})`"),
-        ("edge", 'write `db["edge"]`'),
-    ],
+    table(__file__, "what only sessions have is told"),
 )
 def test_what_only_sessions_have_is_told(running: Running, name: str, told: str) -> None:
     with pytest.raises(AttributeError) as raised:

@@ -14,6 +14,7 @@ from elastalog.analysis.program import Base
 from elastalog.relations.schema import Column, Schema
 from elastalog.web.pages.markup import prose
 from elastalog.web.pages.program import read_pasted
+from tests.tables import table
 
 CSS = Path(elastalog.__file__).parent / "web" / "pages" / "assets" / "workbench.css"
 
@@ -64,12 +65,7 @@ def test_named_columns_are_never_swapped(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "why"),
-    [
-        ("", "there are no facts in it"),
-        ("a,b\nc\n", "fact 2 has 1 values, and the first has 2"),
-        ("[1", "it is not JSON"),
-        ('[{"a": 1}, {"b": 2}]', "fact 1 has no `b`"),
-    ],
+    table(__file__, "what cannot be read says why"),
 )
 def test_what_cannot_be_read_says_why(text: str, why: str) -> None:
     with pytest.raises(elastalog.ElastalogError) as caught:
