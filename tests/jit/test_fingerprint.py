@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 from collections.abc import Callable
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -13,11 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-import elastalog
-from elastalog.jit import trees, types
-from elastalog.jit.fingerprint import fingerprint, reach
+from elastalog.jit import types
+from elastalog.jit.fingerprint import _text_of, fingerprint, reach
 from elastalog.jit.operators import Operator, operator_of
-from tests.jit.pythons import other_python
 from tests.tables import table
 
 SOURCE = '''
@@ -102,29 +97,38 @@ def test_a_helper_of_an_intrinsic_counts(made: Callable[[str], Any]) -> None:
     assert print_of(made(helped).helped) != print_of(made(changed).helped)
 
 
-def test_trees_are_read_once(made: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    first = print_of(made(SOURCE).used)
-    monkeypatch.setattr(trees, "_read", lambda source: pytest.fail("parsed again"))
-    assert print_of(made(SOURCE).used) == first
+def test_the_text_of_a_function_is_all_of_it(made: Callable[[str], Any]) -> None:
+    source = """
+from elastalog.jit.operators import piece
 
+def maker(step):
+    @piece
+    def first(
+        value,
+        more
+    ):
+        # says something
+        \"\"\"Says nothing.
 
-@pytest.mark.parametrize("minor", [11, 12, 13, 14])
-def test_every_python_finds_the_same_trees(minor: int, tmp_path: Path) -> None:
-    python = other_python(minor)
-    if python is None:
-        pytest.skip(f"Python 3.{minor} is not installed")
-    script = (
-        "import sys, json, importlib.util\nfrom pathlib import Path\nfrom elastalog.jit.trees import _read\n"
-        "print(json.dumps([_read(Path(path).read_bytes()) for path in sys.argv[1:]]))"
-    )
-    folder = Path(elastalog.__file__).parent
-    paths = [
-        str(path) for part in ("jit", "backends/kernel", "relations") for path in sorted((folder / part).rglob("*.py"))
+        At length.\"\"\"
+
+        return value + more  # counts
+
+    @piece
+    def second(value):
+        if value:
+            return step
+
+        return 2
+    return first, second
+
+AFTER = maker(1)
+"""
+    texts = [_text_of(each.function) for each in made(source).AFTER]
+    assert [text.split() for text in texts] == [
+        ["def", "first(", "value,", "more", "):", "return", "value", "+", "more", "#", "counts"],
+        ["def", "second(value):", "if", "value:", "return", "step", "return", "2"],
     ]
-    environment = {**os.environ, "PYTHONPATH": str(folder.parent)}
-    done = subprocess.run([python, "-c", script, *paths], env=environment, capture_output=True, text=True, check=True)
-    expected = json.loads(json.dumps([trees._read(Path(path).read_bytes()) for path in paths]))
-    assert json.loads(done.stdout) == expected
 
 
 def test_fields_of_records_count() -> None:

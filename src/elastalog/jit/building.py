@@ -17,7 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from elastalog.jit import objects, trees
+from elastalog.jit import objects
 from elastalog.jit.fingerprint import fingerprint, reach
 from elastalog.jit.operators import Operator, operator_of
 
@@ -107,8 +107,8 @@ def build_here(report: Report, processor: Processor | None = None) -> None:
 
 
 def pack(folder: Path, family: str) -> None:
-    """Puts the object code of all operators for a family of processors into a folder that a wheel carries, and what
-    finds it there. It has been compiled before."""
+    """Puts the object code of all operators for a family of processors into a folder that a wheel carries. It has been
+    compiled before."""
     home = folder / family
     home.mkdir(parents=True, exist_ok=True)
     for operator in all_operators():
@@ -117,9 +117,6 @@ def pack(folder: Path, family: str) -> None:
         if code is None or code.unfit:
             raise RuntimeError(f"{operator.name} has no object code for {family}: {code and code.unfit}")
         objects.keep(operator.name, print_, code, home)
-    for name, (digest, kept) in trees.used().items():
-        if name.startswith(("elastalog.jit.", *PACKAGES)):
-            objects.keep(name, digest, kept, home)
 
 
 @contextmanager

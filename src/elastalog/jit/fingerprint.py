@@ -1,16 +1,19 @@
 """What an operator is compiled from, as a short text: object code is used by operators with the same fingerprint only.
 
-It covers the syntax trees of the operator and of all pieces it reaches, the constants they refer to, the signature, and
+It covers the texts of the operator and of all pieces it reaches, the constants they refer to, the signature, and
 the modules that compile them; not comments, nor other operators of the same file, nor the version of Python. So a
 change makes just those operators be compiled again that it concerns, and a wheel fits all versions of Python.
 
-Trees count as they were written (see `trees`).
+A function counts as it was written, but for what a compiler does not see: bytecode is another one in every version of
+Python.
 """
 
 from __future__ import annotations
 
 import enum
 import opcode
+import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -23,12 +26,17 @@ import numpy as np
 from elastalog.jit import types
 from elastalog.jit.intrinsics import are_checked
 from elastalog.jit.operators import Intrinsic, Operator, Piece
-from elastalog.jit.trees import tree_of, tree_of_sibling
 
 _COMPILER = ("entry", "intrinsics", "lowering")
 """Modules that decide what becomes of an operator, beside its own."""
 
 LOAD_GLOBAL, EXTENDED_ARG = opcode.opmap["LOAD_GLOBAL"], opcode.opmap["EXTENDED_ARG"]
+
+_LINE_END = re.compile(r"\n")
+_DEFINITION = re.compile(r"^( *)def ", re.MULTILINE)
+_UNSEEN = re.compile(r'\n *(?:"""(?s:.*?)"""|#[^\n]*|(?=\n))')
+"""Docstrings, comments that stand by themselves, and empty lines."""
+
 
 _PLAIN = (bool, int, float, str, bytes, type(None), type(...))
 
@@ -96,13 +104,32 @@ def _values_of(function: FunctionType) -> Iterator[Any]:
 def _compiler_digest() -> bytes:
     # Without the interpreter's lock (`t`), objects begin otherwise.
     about = ["checked" if are_checked() else "", "t" if "t" in getattr(sys, "abiflags", "") else ""]
-    return ";".join((*about, *map(tree_of_sibling, _COMPILER))).encode()
+    folder = os.path.dirname(__file__)
+    texts = [_source(os.path.join(folder, f"{name}.py"), __loader__)[0] for name in _COMPILER]  # type: ignore[name-defined]
+    return _UNSEEN.sub("", ";".join((*about, *texts))).encode()
+
+
+@cache
+def _source(file: str, loader: Any) -> tuple[str, list[int]]:
+    """The text of a module, and where its lines begin."""
+    text: str = loader.get_data(file).decode()  # from an archive, too
+    return text, [0, *(end.end() for end in _LINE_END.finditer(text))]
+
+
+def _text_of(function: FunctionType) -> str:
+    """A function as it was written, without its decorators: all up to the next line that is not indented further."""
+    space = function.__globals__
+    text, lines = _source(space["__file__"], space["__loader__"])
+    head = _DEFINITION.search(text, lines[function.__code__.co_firstlineno - 1])
+    assert head is not None
+    after = re.compile(rf"^(?!{head[1]}[ )]|\n)", re.MULTILINE).search(text, head.end())
+    return _UNSEEN.sub("", text[head.start() : after and after.start()])
 
 
 @cache
 def _digest_of_function(function: Callable[..., Any]) -> bytes:
     assert isinstance(function, FunctionType)
-    digest = blake2b(tree_of(function).encode(), digest_size=16)
+    digest = blake2b(_text_of(function).encode(), digest_size=16)
     for default in function.__defaults__ or ():
         digest.update(b"default " + _digest_of_value(default, function))
     # Sorted, since their order depends on the version of Python.
