@@ -67,30 +67,9 @@ LITERALS = st.recursive(
 CLAUSES = st.tuples(st.lists(ATOMS, min_size=1, max_size=2), st.lists(LITERALS, max_size=4)).map(
     lambda parts: f"{', '.join(parts[0])}{' :- ' if parts[1] else ''}{', '.join(parts[1])}."
 )
-PUNCTUATION = ["(", ")", ",", ".", ":-", ";", "!", "{", "}", ":", "=", "<", "<:", "|", "+", "-", "*"]
-DIRECTIVES = [".decl", ".type", ".input", ".output", ".plan", ".comp", ".init", ".override"]
-NAMES = [
-    "a",
-    "b",
-    "x",
-    "y",
-    "_",
-    "0",
-    "1",
-    "2",
-    "1.5",
-    '"s"',
-    "number",
-    "symbol",
-    "sum",
-    "count",
-    "range",
-    "min",
-    "true",
-    "as",
-    "inline",
-]
-WORDS = [*PUNCTUATION, *DIRECTIVES, *NAMES]
+SIGNS = "( ) , . :- ; ! { } : = < <: | + - *"
+NAMES = '.decl .type .input .output .plan .comp .init .override a b x y _ 0 1 2 1.5 "s" number symbol sum count range'
+WORDS = f"{SIGNS} {NAMES} min true as inline".split()
 
 
 def run(text: str) -> None:

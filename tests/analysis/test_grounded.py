@@ -15,19 +15,13 @@ def test_ungrounded_variable_shows_every_use() -> None:
     assert labelled(error) == [("y", "its value is needed here", True), ("y", "and here", False)]
 
 
-@pytest.mark.parametrize(
-    ("body", "variable"),
-    table(__file__, "ungrounded"),
-)
+@pytest.mark.parametrize(("body", "variable"), table(__file__, "ungrounded"))
 def test_ungrounded(body: str, variable: str) -> None:
     error = only_error(EDGES + f"path(x, y) :- {body}.")
     assert (error.code, error.message) == ("E0320", f"variable `{variable}` is not grounded")
 
 
-@pytest.mark.parametrize(
-    "body",
-    table(__file__, "grounded"),
-)
+@pytest.mark.parametrize("body", table(__file__, "grounded"))
 def test_grounded(body: str) -> None:
     accepted(EDGES + f"path(x, y) :- {body}.")
 
@@ -46,10 +40,7 @@ def test_every_alternative_must_ground() -> None:
     assert only_error(EDGES + "path(x, y) :- edge(x, _), (edge(x, y) ; x > 1).").code == "E0320"
 
 
-@pytest.mark.parametrize(
-    ("rule", "where"),
-    table(__file__, "wildcard where a value is needed"),
-)
+@pytest.mark.parametrize(("rule", "where"), table(__file__, "wildcard where a value is needed"))
 def test_wildcard_where_a_value_is_needed(rule: str, where: str) -> None:
     error = only_error(EDGES + rule)
     assert (error.code, error.message) == ("E0321", f"`_` has no value in {where}")
@@ -76,10 +67,7 @@ def test_chain_of_equations_in_the_wrong_order_is_quick() -> None:
     assert program is not None
 
 
-@pytest.mark.parametrize(
-    "rule",
-    table(__file__, "wildcards ranges and aggregates mean what the judge says"),
-)
+@pytest.mark.parametrize("rule", table(__file__, "wildcards ranges and aggregates mean what the judge says"))
 def test_wildcards_ranges_and_aggregates_mean_what_the_judge_says(rule: str) -> None:
     """What each `_` and `range` stands for, the groups of aggregates, variables inside that are called alike, a result
     that has a value already."""

@@ -136,28 +136,19 @@ def test_variable_used_once_is_a_warning() -> None:
     assert [(d.code, d.severity, labelled(d)[0][0]) for d in found] == [("E0324", "warning", "y")]
 
 
-@pytest.mark.parametrize(
-    ("rule", "advice"),
-    table(__file__, "variable used once in an equality is a warning"),
-)
+@pytest.mark.parametrize(("rule", "advice"), table(__file__, "variable used once in an equality is a warning"))
 def test_variable_used_once_in_an_equality_is_a_warning(rule: str, advice: str) -> None:
     declared = ".decl e(x: symbol, y: symbol)\n.decl p(x: symbol)\n.decl q(n: number)\n.decl r(n: number)\n"
     _, found = check_text(f"{declared}.input e\n.input p\n.input q\n.input r\n{rule}")
     assert [(d.code, d.severity, d.help) for d in found] == [("E0324", "warning", advice)]
 
 
-@pytest.mark.parametrize(
-    "rule",
-    table(__file__, "no warning about variables"),
-)
+@pytest.mark.parametrize("rule", table(__file__, "no warning about variables"))
 def test_no_warning_about_variables(rule: str) -> None:
     assert codes(EDGES + rule) == []
 
 
-@pytest.mark.parametrize(
-    ("declarations", "code"),
-    table(__file__, "faults of declarations"),
-)
+@pytest.mark.parametrize(("declarations", "code"), table(__file__, "faults of declarations"))
 def test_faults_of_declarations(declarations: str, code: str) -> None:
     assert only_error(declarations).code == code
 
@@ -174,10 +165,7 @@ def test_types_come_down_to_their_base() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("text", "help_line"),
-    table(__file__, "names without their sign or instance are told"),
-)
+@pytest.mark.parametrize(("text", "help_line"), table(__file__, "names without their sign or instance are told"))
 def test_names_without_their_sign_or_instance_are_told(text: str, help_line: str) -> None:
     assert only_error(text).help == help_line
 
@@ -233,51 +221,7 @@ def test_the_innermost_is_meant_and_others_are_unknown_outside() -> None:
     assert codes(PROGRAM + ".decl u(t: c.T)\nu($A(1)).") == ["E0241"]
 
 
-_CUT = "a relation is a set: order and cut where its facts are read, as `db.query(…).sort().head(3)`"
-_CASES = "every literal is a condition, without a word before it; for `else` write a second rule, with the opposite"
-_CLOCK = (
-    "a program has no clock: give the day as a fact of `.decl today(day: symbol)`, and write `today(d)` as a literal "
-    "of the body"
-)
-_TRUTH = (
-    "make the column a `number`, and write `1`, which truth values of Python and Arrow become; of text files "
-    'with `true` in them make it a `symbol`, and write `"true"`'
-)
-_TRUTHS = (
-    "truth values are numbers, 1 and 0: the type is called `number`; of text files with `true` in them it is `symbol`"
-)
-_SELECTED = "ask for the facts that fit a pattern, with a variable for each column: `n(x, y)`"
-
-
-@pytest.mark.parametrize(
-    ("rule", "advice"),
-    [
-        ("q(x) :- n(x, k), k in (1, 2).", "write `(k = 1; k = 2)`, or keep the values in a relation"),
-        ("q(x) :- n(x, k), k not in (1, 2).", "write `k != 1, k != 2`"),
-        ("q(x) :- n(x, _), x in names.", 'write `(x = "a"; x = "b")`, or keep the values in a relation'),
-        ("q(x) :- n(x, k), k between 7 and 9.", "write `7 <= k, k <= 9`"),
-        ("q(x) :- n(x, k) order by k limit 3.", _CUT),
-        ("q(x) :- n(x, _), limit 3.", _CUT),
-        ("q(x) :- if n(x, 3).", _CASES),
-        ("q(x) :- n(x, k), y = if k > 3 then 1 else 0, y = 1.", _CASES),
-        ("q(x) :- n(x, if(1 > 3, 1, 0)).", _CASES),
-        ("q(x) :- n(x, k), k < today().", _CLOCK),
-        (".decl t(min d: number)", "an attribute is written `name: min number`"),
-        (".decl t(d: max(number))", "write it without brackets: `max number`"),
-        ("q(x) :- n(x, true).", _TRUTH),
-        (".decl t(x: bool)", _TRUTHS),
-        (
-            "q(x) :- n(x, NULL).",
-            "there is no null: write `!relation(x, _)` for a fact that is not there (of records: `nil`)",
-        ),
-        ("q(x) :- n(X, _).", "did you mean `X`? Names are case-sensitive"),
-        ("q(1) :- n(ann, _).", 'write `"ann"` if that is a string, otherwise `_`'),
-        ("q(x) :- n(x, other).", "write `_`, or `_other` to keep the name"),
-        ('q("a").\n.input q(file="x")', "did you mean `filename`?"),
-        ("p(x) :- SELECT x FROM n.", _SELECTED),
-        ("p(x) :- SELECT * FROM n.", _SELECTED),
-    ],
-)
+@pytest.mark.parametrize(("rule", "advice"), table(__file__, "habits of other languages get the help that is meant"))
 def test_habits_of_other_languages_get_the_help_that_is_meant(rule: str, advice: str) -> None:
     try:
         found = Program.parse(

@@ -16,10 +16,7 @@ from tests.syntax.reading import read_item
 from tests.tables import table
 
 
-@pytest.mark.parametrize(
-    ("text", "meaning"),
-    table(__file__, "groups are taken apart"),
-)
+@pytest.mark.parametrize(("text", "meaning"), table(__file__, "groups are taken apart"))
 def test_groups_are_taken_apart(text: str, meaning: str) -> None:
     body = without_groups(read_item(f"p(x) :- {text}.").body)
     assert ", ".join(map(print_literal, body)) == meaning
@@ -33,8 +30,7 @@ n(1, 1). u(1, 1). f(1, 1). s("", "").
 
 
 @pytest.mark.parametrize(
-    ("atom", "text", "meaning"),
-    table(__file__, "a comparison is turned round where there are values in order"),
+    ("atom", "text", "meaning"), table(__file__, "a comparison is turned round where there are values in order")
 )
 def test_a_comparison_is_turned_round_where_there_are_values_in_order(atom: str, text: str, meaning: str) -> None:
     (rule,) = accepted(f"{DECLARED} p() :- {atom}, {text}.").rules

@@ -40,19 +40,13 @@ def test_comparison_shows_both_sides_and_where_the_types_come_from() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("literal", "code"),
-    table(__file__, "types do not mix"),
-)
+@pytest.mark.parametrize(("literal", "code"), table(__file__, "types do not mix"))
 def test_types_do_not_mix(literal: str, code: str) -> None:
     errors = [d.code for d in check_text(ALL + f"out(n) :- all(n, u, f, s), {literal}.")[1] if d.severity == "error"]
     assert errors == [code]
 
 
-@pytest.mark.parametrize(
-    "literal",
-    table(__file__, "accepted types"),
-)
+@pytest.mark.parametrize("literal", table(__file__, "accepted types"))
 def test_accepted_types(literal: str) -> None:
     accepted(ALL + f"out(n) :- all(n, u, f, s), {literal}.")
 
@@ -74,10 +68,7 @@ CITIES = (
 )
 
 
-@pytest.mark.parametrize(
-    ("rule", "source"),
-    table(__file__, "a value does not go into a subtype it need not have"),
-)
+@pytest.mark.parametrize(("rule", "source"), table(__file__, "a value does not go into a subtype it need not have"))
 def test_a_value_does_not_go_into_a_subtype_it_need_not_have(rule: str, source: str) -> None:
     error = only_error(CITIES + rule)
     assert (error.code, error.message) == ("E0307", f"a `{source}` cannot go into a column of type `City`")
@@ -92,10 +83,7 @@ def test_the_way_of_a_value_is_shown() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "rule",
-    table(__file__, "a value goes into its own type and those above"),
-)
+@pytest.mark.parametrize("rule", table(__file__, "a value goes into its own type and those above"))
 def test_a_value_goes_into_its_own_type_and_those_above(rule: str) -> None:
     assert codes(CITIES + rule) in ([], ["E0223"])
 
@@ -105,10 +93,7 @@ def test_what_was_accepted_before_is_a_warning() -> None:
     assert [(d.code, d.severity) for d in program.warnings] == [("E0307", "warning")]
 
 
-@pytest.mark.parametrize(
-    "tail",
-    table(__file__, "related types do not warn"),
-)
+@pytest.mark.parametrize("tail", table(__file__, "related types do not warn"))
 def test_related_types_do_not_warn(tail: str) -> None:
     types = (
         ".type City <: symbol\n.type Person <: symbol\n.type Town = City\n.type Any = City | Person\n"
@@ -161,18 +146,12 @@ DECLARED = """
 """
 
 
-@pytest.mark.parametrize(
-    "clause",
-    table(__file__, "types follow from atoms and equations"),
-)
+@pytest.mark.parametrize("clause", table(__file__, "types follow from atoms and equations"))
 def test_types_follow_from_atoms_and_equations(clause: str) -> None:
     assert examine(Source("<text>", DECLARED + clause))[1] is not None
 
 
-@pytest.mark.parametrize(
-    "clause",
-    table(__file__, "types that clash are refused"),
-)
+@pytest.mark.parametrize("clause", table(__file__, "types that clash are refused"))
 def test_types_that_clash_are_refused(clause: str) -> None:
     assert examine(Source("<text>", DECLARED + clause))[1] is None
 
@@ -187,10 +166,7 @@ CLASHES = (
 )
 
 
-@pytest.mark.parametrize(
-    ("rule", "wrong", "right", "said"),
-    table(__file__, "what is advised for a clash is accepted"),
-)
+@pytest.mark.parametrize(("rule", "wrong", "right", "said"), table(__file__, "what is advised for a clash is accepted"))
 def test_what_is_advised_for_a_clash_is_accepted(rule: str, wrong: str, right: str, said: str) -> None:
     assert str(only_error(CLASHES + rule.format(wrong)).help).startswith(said)
     accepted(CLASHES + rule.format(right))

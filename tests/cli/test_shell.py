@@ -19,6 +19,7 @@ from elastalog.diagnostics.messages import message
 from elastalog.diagnostics.source import Source
 from elastalog.program import Program
 from tests.commands import run
+from tests.tables import table
 
 PROGRAM = """\
 .decl edge, path(x: number, y: number)
@@ -81,9 +82,6 @@ def test_facts_are_split_outside_parentheses_and_strings() -> None:
     assert texts('p(1, 2), q("a,b"), r()', ",") == ["p(1, 2)", ' q("a,b")', " r()"]
 
 
-NO_FIT = "`query` shows which facts there are"
-
-
 def test_a_pattern_deletes_all_explicit_facts_that_fit(program: str) -> None:
     told = script(program, "insert edge(1, 7), edge(2, 8); commit; delete edge(1, _), edge(2, 8); pending")
     assert told.stdout.splitlines()[-3:] == ["-edge(1, 2)", "-edge(1, 7)", "-edge(2, 8)"]
@@ -126,37 +124,8 @@ SIGNS = "write `+` (or `unwanted`) before facts that should not hold, `-` (or `m
 @pytest.mark.parametrize(
     ("text", "code", "place", "help_line"),
     [
-        ("comit", "E0651", "1:1", "did you mean `commit`?"),
-        ("edge(1, 2)", "E0651", "1:1", "write `insert`, `delete` or `query` before `edge`"),
-        (
-            "SELECT * FROM edge;",
-            "E0651",
-            "1:1",
-            "`query edge(x, y)` finds the facts that fit a pattern, as `SELECT * FROM edge` does",
-        ),
-        ("?- edge(1, X).", "E0651", "1:1", "write `query` in the place of `?-`"),
-        ("show tables", "E0651", "1:1", "`relations` lists them, and `query` shows facts"),
-        ("update edge", "E0651", "1:1", "`delete` the fact as it was and `insert` the new one, then `commit`"),
-        ("insert", "E0652", "1:1", "write it as `insert edge(1, 2)`"),
-        ("\n\ninsert edge(1, 2), egde(3, 4)", "E0606", "3:20", "did you mean `edge`?"),
-        ("commit; insert edge(1)", "E0607", "1:16", "write `edge(x, y)`"),
+        *table(__file__, "the first error ends a script"),
         ("insert edge(1, X)", "E0608", "1:8", message("E0608").helps[0]),
-        ('insert edge(1, "x")', "E0610", "1:16", "write a number"),
-        ('insert edge(1, "6")', "E0610", "1:16", "write it without quotes: `6`"),
-        ("insert edge(1, 2),", "E0652", "1:19", "remove the comma, or add a fact after it"),
-        ("commit now", "E0652", "1:8", "write `commit`"),
-        ("start; start", "E0652", "1:8", "end it with `commit`, or drop it with `rollback`"),
-        ("strategy elastc", "E0652", "1:10", "did you mean `elastic`?"),
-        ("dump egde", "E0606", "1:6", "did you mean `edge`?"),
-        ("help comit", "E0651", "1:6", "did you mean `commit`?"),
-        ("pending all", "E0652", "1:9", "write `pending` alone: show the pending update"),
-        ("query", "E0652", "1:1", "write it as `query path(1, X)`"),
-        ("load", "E0652", "1:1", "write `load update.diff`"),
-        ("insert edge(1, 2); undo", "E0652", "1:20", "end it with `commit`, or drop it with `rollback`"),
-        ("undo last", "E0652", "1:6", "write `undo 3`; `log` lists the epochs"),
-        ("insert edge(1, 3); commit; undo 7", "E1004", "1:33", "give an epoch from 2 to 2; `log` lists them"),
-        ("suggest path(1, 2)", "E0652", "1:9", SIGNS),
-        ("delete edge(7, _)", "E0652", "1:8", NO_FIT),
         ("delete edge(X, 2)", "E0608", "1:13", message("E0608.once").helps[1]),
         ("delete edge(_, X)", "E0608", "1:16", message("E0608.once").helps[1]),
         ("suggest +path(1, X)", "E0608", "1:17", message("E0608.once").helps[1]),

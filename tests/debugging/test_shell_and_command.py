@@ -104,10 +104,7 @@ def test_blame(program: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("line", "code"),
-    table(__file__, "wrong use is an error with its place"),
-)
+@pytest.mark.parametrize(("line", "code"), table(__file__, "wrong use is an error with its place"))
 def test_wrong_use_is_an_error_with_its_place(program: Path, line: str, code: str) -> None:
     result = shell(program, line)
     assert result.exit_code == 1

@@ -29,20 +29,10 @@ from tests.closures import REACH
 
 ROOT = Path(__file__).resolve().parents[2]
 HOW_TO = (
-    "load-facts",
-    "update-and-watch-changes",
-    "change-rules",
-    "choose-a-strategy",
-    "explain-a-fact",
-    "ask-questions",
-    "run-a-service",
-    "coming-from-pandas",
-    "coming-from-rdf",
-    "debug-a-policy",
-    "decide-requests",
-    "keep-a-store",
-    "recipes",
-)
+    "load-facts", "update-and-watch-changes", "change-rules", "choose-a-strategy", "explain-a-fact",
+    "ask-questions", "run-a-service", "coming-from-pandas", "coming-from-rdf", "debug-a-policy", "decide-requests",
+    "keep-a-store", "recipes",
+)  # fmt: skip
 REFERENCE = ("python", "engine")
 PAGES = ("README.md", "docs/tutorial/first-steps.md")
 DOCUMENTS = sorted(str(path.relative_to(ROOT)) for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")))

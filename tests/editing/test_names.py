@@ -105,10 +105,7 @@ def test_a_new_name_for_a_component_and_for_a_relation_of_it() -> None:
     ).replace("c.r", "c.q")
 
 
-@pytest.mark.parametrize(
-    ("name", "reason"),
-    table(__file__, "names that are refused"),
-)
+@pytest.mark.parametrize(("name", "reason"), table(__file__, "names that are refused"))
 def test_names_that_are_refused(name: str, reason: str) -> None:
     with pytest.raises(ElastalogError) as fault:
         renamed(name, main=EDGES.replace(".decl edge", ".decl e^dge") + ".decl p(x: Node)\np(x) :- edge(x, _).\n")

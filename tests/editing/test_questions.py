@@ -160,10 +160,7 @@ def repaired(text: str, which: int = 0) -> list[str]:
     return results
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    table(__file__, "a slip is put right"),
-)
+@pytest.mark.parametrize(("old", "new"), table(__file__, "a slip is put right"))
 def test_a_slip_is_put_right(old: str, new: str) -> None:
     assert repaired(PROGRAM.replace(old, new)) == [PROGRAM]
 

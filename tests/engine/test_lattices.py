@@ -10,6 +10,7 @@ import pytest
 import elastalog
 from elastalog import Branch, Program
 from elastalog.diagnostics.diagnostic import ElastalogError
+from tests.tables import table
 
 SIGNS = """
 .type Sign = Bot {} | Neg {} | Pos {} | Top {}
@@ -107,31 +108,7 @@ def test_nan_stays_where_there_is_nothing_else() -> None:
         assert isnan(left)
 
 
-@pytest.mark.parametrize(
-    ("text", "code", "message"),
-    [
-        (".decl p(x: D<>)", "E0263", "there is no lattice `D<>`"),
-        (".lattice number<> { Glb -> @f(_, _) }", "E0263", "lattice `number<>` has no `Lub`"),
-        (".lattice number<> { Lub -> @f(_) }", "E0263", "operator `Lub` is a functor of two values"),
-        (".lattice number<> { Lub -> @f(_, _), Up -> 1 }", "E0263", "a lattice has no operator `Up`"),
-        (".lattice number<> { Lub -> @f(_, _), Lub -> @f(_, _) }", "E0263", "operator `Lub` is given twice"),
-        (".lattice number<> { Lub -> @f(_, _) } " * 2, "E0263", "lattice `number<>` is declared twice"),
-        (
-            ".lattice number<> { Lub -> @f(_, _) } .decl p(x: number<>) p(v) :- p(v), p(v).",
-            "E0263",
-            "`v` is said of several values of `number<>`, which has no `Glb`",
-        ),
-        (".decl p(x: number, y: min number) choice-domain x", "E0264", "a choice domain and a column that improves"),
-        (".decl p(x: min number, y: number) eqrel", "E0264", "`eqrel` and a column that improves"),
-        (
-            ".decl p(x: min number) p(a) <= p(b) :- b < a.",
-            "E0264",
-            "relation `p` has a subsumption and a column that improves",
-        ),
-        (".type R = [x: number] .decl p(x: min R)", "E0264", "values of type `R` have no order"),
-        (".decl p(x: min number) inline p(1). .decl q(x: number) q(x) :- p(x).", "E0226", "is inline"),
-    ],
-)
+@pytest.mark.parametrize(("text", "code", "message"), table(__file__, "what cannot improve is said"))
 def test_what_cannot_improve_is_said(text: str, code: str, message: str) -> None:
     with pytest.raises(ElastalogError) as raised:
         Program.parse(".functor f(a: number, b: number): number\n" + text)

@@ -17,10 +17,7 @@ DECLARATIONS = """
 FACTS = {"q": [(1,), (MOST,)], "r": [(MOST,)], "s": [(1, 7)]}
 
 
-@pytest.mark.parametrize(
-    "rule",
-    table(__file__, "rows that are dropped do not overflow"),
-)
+@pytest.mark.parametrize("rule", table(__file__, "rows that are dropped do not overflow"))
 def test_rows_that_are_dropped_do_not_overflow(rule: str) -> None:
     with elastalog.open(DECLARATIONS + rule, FACTS) as db:
         assert len(db["p"]) == 1

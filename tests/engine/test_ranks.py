@@ -108,8 +108,7 @@ def test_an_update_that_fails_leaves_everything_as_it_was() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rules", "why"),
-    table(__file__, "a stratum says why it is not evaluated in the order of values"),
+    ("rules", "why"), table(__file__, "a stratum says why it is not evaluated in the order of values")
 )
 def test_a_stratum_says_why_it_is_not_evaluated_in_the_order_of_values(rules: str, why: str) -> None:
     declarations = ".decl e(x: number, y: number, w: number)\n.decl q(x: number)\n.decl r(x: number, n: min number)\n"
@@ -123,10 +122,7 @@ def test_a_stratum_says_why_it_is_not_evaluated_in_the_order_of_values(rules: st
     assert said[0].endswith(why or "(by ranks: value, steps)")
 
 
-@pytest.mark.parametrize(
-    ("columns", "why"),
-    table(__file__, "values without one order of numbers have no ranks"),
-)
+@pytest.mark.parametrize(("columns", "why"), table(__file__, "values without one order of numbers have no ranks"))
 def test_values_without_one_order_of_numbers_have_no_ranks(columns: str, why: str) -> None:
     program = lower(elastalog.Program.parse(f".decl r({columns})\n.input r").checked)
     assert [stratum.why_in_rounds for stratum in program.strata if stratum.dominance] == [why]

@@ -177,10 +177,7 @@ def test_inline_changes_no_answer(rules: str) -> None:
     assert 0 < len(plain["r"]) < 7 or "_" in rules
 
 
-@pytest.mark.parametrize(
-    ("declared", "rules"),
-    table(__file__, "inline that would change an answer is refused"),
-)
+@pytest.mark.parametrize(("declared", "rules"), table(__file__, "inline that would change an answer is refused"))
 def test_inline_that_would_change_an_answer_is_refused(declared: str, rules: str) -> None:
     with pytest.raises(ElastalogError, match="E0226"):
         elastalog.open(f"{DECLARED}.decl q(x: number, y: number) {declared}\n{rules}")

@@ -160,10 +160,7 @@ HEAD = (
 HEAD += ".decl p(x: number) .decl q(x: number) .decl s(x: symbol)\n"
 
 
-@pytest.mark.parametrize(
-    ("rule", "code"),
-    table(__file__, "what cannot be folded is refused"),
-)
+@pytest.mark.parametrize(("rule", "code"), table(__file__, "what cannot be folded is refused"))
 def test_what_cannot_be_folded_is_refused(rule: str, code: str) -> None:
     with pytest.raises(ElastalogError) as raised:
         Program.parse(HEAD + rule, "program.dl")

@@ -70,19 +70,13 @@ def print_of(called: Any) -> str:
     return fingerprint(operator)
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    table(__file__, "what is compiled counts"),
-)
+@pytest.mark.parametrize(("old", "new"), table(__file__, "what is compiled counts"))
 def test_what_is_compiled_counts(made: Callable[[str], Any], old: str, new: str) -> None:
     assert old in SOURCE
     assert print_of(made(SOURCE.replace(old, new)).used) != print_of(made(SOURCE).used)
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    table(__file__, "what is not compiled does not count"),
-)
+@pytest.mark.parametrize(("old", "new"), table(__file__, "what is not compiled does not count"))
 def test_what_is_not_compiled_does_not_count(made: Callable[[str], Any], old: str, new: str) -> None:
     assert old in SOURCE
     assert print_of(made(SOURCE.replace(old, new)).used) == print_of(made(SOURCE).used)

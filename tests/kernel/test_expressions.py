@@ -323,10 +323,7 @@ def test_regular_expressions_take_linear_time_and_are_those_of_ecmascript(
     assert kept("match", SYMBOL, var("y", SYMBOL), var("x", SYMBOL), (SYMBOL, SYMBOL), *rows) == [0] * expected
 
 
-@pytest.mark.parametrize(
-    ("pattern", "reason"),
-    table(__file__, "what cannot be matched in linear time is refused"),
-)
+@pytest.mark.parametrize(("pattern", "reason"), table(__file__, "what cannot be matched in linear time is refused"))
 def test_what_cannot_be_matched_in_linear_time_is_refused(pattern: str, reason: str) -> None:
     with pytest.raises(NotRegular) as caught:
         matcher(pattern)

@@ -81,10 +81,7 @@ def test_constants_of_every_type():
     }
 
 
-@pytest.mark.parametrize(
-    ("line", "code", "message"),
-    table(__file__, "bad lines are located"),
-)
+@pytest.mark.parametrize(("line", "code", "message"), table(__file__, "bad lines are located"))
 def test_bad_lines_are_located(line, code, message):
     with pytest.raises(ElastalogError) as error:
         parse_diff(f'+edge(1, "fine").\n{line}\n', "u.diff", SCHEMAS)
@@ -170,10 +167,7 @@ def test_tables_of_nullary_changes(tmp_path):
     assert plain(read_diff(tmp_path / "flag.csv", SCHEMAS)) == ({}, {"flag": [()]})
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "code", "message", "place"),
-    table(__file__, "bad tables of changes"),
-)
+@pytest.mark.parametrize(("name", "content", "code", "message", "place"), table(__file__, "bad tables of changes"))
 def test_bad_tables_of_changes(tmp_path, name, content, code, message, place):
     (tmp_path / name).write_text(content)
     with refused(code, message=message, location=f"{tmp_path / name}{place}"):

@@ -134,16 +134,7 @@ def test_a_fact_in_the_place_of_names_of_columns_is_told_of(
     )
 
 
-@pytest.mark.parametrize(
-    ("program", "name", "text"),
-    [
-        (CALLS + "(headers=true)", "calls.facts", "caller\tcallee\na\tb\n"),
-        (CALLS, "calls.facts", "a\tb\ncaller\tcallee\n"),
-        (".decl s(x: symbol, y: symbol)\n.input s", "s.facts", "X\ty\n"),
-        (".decl done()\n.input done", "done.facts", "()\n"),
-        (CALLS, "calls.facts", ""),
-    ],
-)
+@pytest.mark.parametrize(("program", "name", "text"), table(__file__, "other first lines are not told of"))
 def test_other_first_lines_are_not_told_of(
     tmp_path: Path, recwarn: pytest.WarningsRecorder, program: str, name: str, text: str
 ) -> None:
@@ -320,8 +311,7 @@ def test_the_first_fact_of_a_file_without_the_header_that_is_said_is_warned_of(t
 
 
 @pytest.mark.parametrize(
-    ("said", "row", "reason"),
-    table(__file__, "a row without a chosen column is shown as it is written"),
+    ("said", "row", "reason"), table(__file__, "a row without a chosen column is shown as it is written")
 )
 def test_a_row_without_a_chosen_column_is_shown_as_it_is_written(
     tmp_path: Path, said: str, row: str, reason: str

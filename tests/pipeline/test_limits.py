@@ -239,10 +239,7 @@ def test_lists_of_json_are_read_element_by_element(tmp_path: Path, text: str, fa
         assert set(db["e"]) == facts
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    table(__file__, "what is no list of json says where"),
-)
+@pytest.mark.parametrize(("text", "reason"), table(__file__, "what is no list of json says where"))
 def test_what_is_no_list_of_json_says_where(tmp_path: Path, text: str, reason: str) -> None:
     (tmp_path / "e.json").write_text(text)
     program = '.decl e(x: number, y: number)\n.input e(IO=json, filename="e.json")\n'

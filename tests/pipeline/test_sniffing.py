@@ -16,6 +16,7 @@ import elastalog
 from elastalog import ElastalogError
 from elastalog.settings import SETTINGS
 from tests.refusals import refused
+from tests.tables import table
 
 DEP = ".decl dep(package: symbol, needs: symbol, times: number)\n"
 FACTS = {("a", "b", 1), ("c, d", "e", 2)}
@@ -28,15 +29,9 @@ def read(path: Path | str, program: str = DEP, **options: Any) -> elastalog.Sess
 @pytest.mark.parametrize(
     ("name", "text", "understood"),
     [
-        ("dep.csv", 'a,b,1\n"c, d",e,2\n', "fields between commas, quotes as in CSV, no header"),
-        ("dep.csv", 'package,needs,times\na,b,1\n"c, d",e,2\n', "fields between commas, quotes as in CSV, a header"),
-        ("dep.csv", 'from,to,how often\na,b,1\n"c, d",e,2\n', "fields between commas, quotes as in CSV, a header"),
+        *table(__file__, "how a file is written is found and said"),
         ("dep.csv", "a;b;1\r\nc, d;e;2\r\n", "fields between semicolons, no header"),
-        ("dep.facts", "a\tb\t1\nc, d\te\t2\n", "fields between tabs, no header"),
-        ("dep.txt", "a|b|1\nc, d|e|2\n", "fields between bars, no header"),
         ("dep", "\ufefftimes;Needs;package\n1;b;a\n2;e;c, d\n", "fields between semicolons, a header"),
-        ("dep.json", '[["a", "b", 1], {"package": "c, d", "needs": "e", "times": 2}]', "a list in JSON"),
-        ("dep.jsonl", '["a", "b", 1]\n["c, d", "e", 2]\n', "JSON lines"),
     ],
 )
 def test_how_a_file_is_written_is_found_and_said(
@@ -232,22 +227,7 @@ def test_facts_of_a_text_are_in_the_current_folder_and_none_are_said_to_be_so(
 
 @pytest.mark.parametrize(
     ("parameters", "text", "advice"),
-    [
-        ('filename="d", delimiter=","', 'a,b,1\n"c, d",e,2\n', '`.input dep(filename="d", rfc4180=true)`'),
-        ('filename="d"', 'package,needs,times\n"c, d",e,2\n', '`.input dep(filename="d", rfc4180=true, headers=true)`'),
-        ('filename="d"', "a;b;1\n", '`.input dep(filename="d", delimiter=";")`'),
-        ('filename="d", rfc4180=true', "a\tb\t1\n", r'`.input dep(filename="d", delimiter="\t")`'),
-        ('filename="d"', "id\tpackage\tneeds\ttimes\n1\ta\tb\t1\n", '`.input dep(filename="d", headers=true)`'),
-        ('filename="d"', "package;to\na;b\n", '`.input dep(filename="d", delimiter=";", headers=true)`'),
-        ('filename="d", rfc4180=true', "package\na\n", '`.input dep(filename="d", rfc4180=true, headers=true)`'),
-        (
-            'filename="d", delimiter=";"',
-            "package;to;how often\na;b;1\n",
-            '`.input dep(filename="d", delimiter=";", headers=true)`',
-        ),
-        ('filename="d"', '[["a", "b", 1]]\n', '`.input dep(IO=json, filename="d")`'),
-        ('filename="d"', '{"package": "a"}\n', '`.input dep(filename="dep.jsonl")`'),
-    ],
+    table(__file__, "the hint for bad rows names the setting that makes the file readable"),
 )
 def test_the_hint_for_bad_rows_names_the_setting_that_makes_the_file_readable(
     tmp_path: Path, parameters: str, text: str, advice: str

@@ -226,10 +226,7 @@ all(x, y) :- same(x, y), near(y, _), chosen(x, _).
 """
 
 
-@pytest.mark.parametrize(
-    "query",
-    table(__file__, "relations of a special kind"),
-)
+@pytest.mark.parametrize("query", table(__file__, "relations of a special kind"))
 def test_relations_of_a_special_kind(query: str) -> None:
     facts = {"e": [(1, 2), (1, 3), (2, 3), (5, 6), (6, 7), (9, 8)]}
     with elastalog.open(SPECIAL, facts=facts) as whole:

@@ -38,10 +38,7 @@ def solved(expression: str, base: str = "number", *, wraps: bool = False) -> tup
     return equation, solve_equation(equation, {"@1", "y"}, rule.wraps)
 
 
-@pytest.mark.parametrize(
-    ("expression", "solution"),
-    table(__file__, "what is solved"),
-)
+@pytest.mark.parametrize(("expression", "solution"), table(__file__, "what is solved"))
 def test_what_is_solved(expression: str, solution: str) -> None:
     found = solved(expression)[1]
     assert show_expression(found.expression) == solution

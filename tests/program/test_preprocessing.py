@@ -40,10 +40,7 @@ def faults(text: str, **options: object) -> list[tuple[str, str]]:
     return [(found.code, found.message) for found in raised.value.diagnostics]
 
 
-@pytest.mark.parametrize(
-    ("text", "meaning"),
-    table(__file__, "macros and conditions"),
-)
+@pytest.mark.parametrize(("text", "meaning"), table(__file__, "macros and conditions"))
 def test_macros_and_conditions(text: str, meaning: str) -> None:
     assert expanded(text) == meaning
 
@@ -79,10 +76,7 @@ def test_without_the_preprocessor_its_lines_are_errors_and_macros_are_names(tmp_
     assert Program.load(tmp_path / "main.dl", preprocess=False).checked.relations.keys() == {"p"}
 
 
-@pytest.mark.parametrize(
-    ("text", "fault"),
-    table(__file__, "faults", columns=2),
-)
+@pytest.mark.parametrize(("text", "fault"), table(__file__, "faults", columns=2))
 def test_faults(text: str, fault: tuple[str, str]) -> None:
     assert faults(text) == [fault]
 

@@ -424,10 +424,7 @@ nearest(a, k) :- road(a, _, _), k = min l : { road(a, _, l) }.
 """
 
 
-@pytest.mark.parametrize(
-    ("fact", "told"),
-    table(__file__, "the best value is told in the place of another"),
-)
+@pytest.mark.parametrize(("fact", "told"), table(__file__, "the best value is told in the place of another"))
 def test_the_best_value_is_told_in_the_place_of_another(fact: str, told: str) -> None:
     roads = [("A", "B", 90), ("B", "C", 380), ("A", "C", 500)]
     with elastalog.open(BEST, {"road": roads}) as db:

@@ -146,10 +146,7 @@ def test_output_to_a_file_in_the_shell(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "script",
-    table(__file__, "wrong uses in the shell are errors"),
-)
+@pytest.mark.parametrize("script", table(__file__, "wrong uses in the shell are errors"))
 def test_wrong_uses_in_the_shell_are_errors(script: str) -> None:
     result = shell(script + "\n")
     assert result.exit_code == 1

@@ -125,10 +125,7 @@ def test_prefixes_of_the_files_need_no_declaration(sessions: tuple[Any, Any, rdf
     }
 
 
-@pytest.mark.parametrize(
-    ("text", "told", "place"),
-    table(__file__, "what is not covered is an error with its place"),
-)
+@pytest.mark.parametrize(("text", "told", "place"), table(__file__, "what is not covered is an error with its place"))
 def test_what_is_not_covered_is_an_error_with_its_place(
     text: str, told: str, place: str, sessions: tuple[Any, Any, rdflib.Graph]
 ) -> None:

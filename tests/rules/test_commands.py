@@ -209,10 +209,7 @@ def test_a_rollback_drops_rules(folder: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("line", "code"),
-    table(__file__, "the shell refuses"),
-)
+@pytest.mark.parametrize(("line", "code"), table(__file__, "the shell refuses"))
 def test_the_shell_refuses(folder: Path, line: str, code: str) -> None:
     result = run("shell", "reach.dl", "-F", ".", text=f"{line}\npending\ncommit\n")
     assert result.exit_code == 1
@@ -263,10 +260,7 @@ def test_a_store_shows_the_program_of_its_last_epoch(folder: Path) -> None:
     assert "path(x, y), edge(y, z)" not in shown
 
 
-@pytest.mark.parametrize(
-    ("line", "code", "told"),
-    table(__file__, "what no rule is"),
-)
+@pytest.mark.parametrize(("line", "code", "told"), table(__file__, "what no rule is"))
 def test_what_no_rule_is(folder: Path, line: str, code: str, told: str) -> None:
     (folder / "bad.diff").write_text(f"{line}\n")
     with elastalog.open("reach.dl", facts=".") as db:

@@ -557,10 +557,7 @@ def test_a_file_with_a_header_that_half_fits_is_told_of_the_header(tmp_path: Pat
         elastalog.open(tmp_path / "p.dl")
 
 
-@pytest.mark.parametrize(
-    ("program", "advice"),
-    table(__file__, "slips of a first program"),
-)
+@pytest.mark.parametrize(("program", "advice"), table(__file__, "slips of a first program"))
 def test_slips_of_a_first_program(program: str, advice: str) -> None:
     with refused(help=advice):
         elastalog.open(program)

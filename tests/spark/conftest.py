@@ -18,20 +18,10 @@ from tests.spark.without_spark import tasks_in_this_process
 
 HERE = Path(__file__).parent
 IN_PROCESS = {
-    "test_aggregates",
-    "test_consensus",
-    "test_native_source",
-    "test_one_task",
-    "test_ontologies",
-    "test_operation",
-    "test_placement",
-    "test_programs",
-    "test_results",
-    "test_transports",
-    "test_update_programs",
-    "test_updates",
+    "test_aggregates", "test_consensus", "test_native_source", "test_one_task", "test_ontologies", "test_operation",
+    "test_placement", "test_programs", "test_results", "test_transports", "test_update_programs", "test_updates",
     "test_workplace",
-}
+}  # fmt: skip
 """Modules that also run the tasks of the backend without Spark."""
 
 CLUSTER = "ELASTALOG_TEST_CLUSTER"

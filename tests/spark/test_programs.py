@@ -16,21 +16,11 @@ from tests.spark.following import both
 from tests.spark.without_spark import tasks_in_this_process
 
 ON_SPARK = [
-    "arithmetic_of_floats",
-    "class_hierarchy",
-    "comparisons_of_symbols",
-    "constants_and_repeated_variables",
-    "empty_inputs",
-    "mutual_recursion_of_three",
-    "negation_in_layers",
-    "nullary_relations",
-    "number_limits",
-    "pointer_analysis_thesis",
-    "same_generation",
-    "string_functors",
-    "transitive_closure",
+    "arithmetic_of_floats", "class_hierarchy", "comparisons_of_symbols", "constants_and_repeated_variables",
+    "empty_inputs", "mutual_recursion_of_three", "negation_in_layers", "nullary_relations", "number_limits",
+    "pointer_analysis_thesis", "same_generation", "string_functors", "transitive_closure",
     "transitive_closure_doubling",
-]
+]  # fmt: skip
 
 
 def check_case(name: str, spark: Any, kind: Kind = "local") -> None:

@@ -127,10 +127,7 @@ def test_an_operation_may_be_encoded(tmp_path: Path) -> None:
     assert (rows(update.diff.inserted["edge"]), rows(update.diff.deleted["edge"])) == ([(1, 2)], [(3, 4)])
 
 
-@pytest.mark.parametrize(
-    ("text", "code", "line", "told"),
-    table(__file__, "faults of a table are told"),
-)
+@pytest.mark.parametrize(("text", "code", "line", "told"), table(__file__, "faults of a table are told"))
 def test_faults_of_a_table_are_told(tmp_path: Path, text: str, code: str, line: str, told: str) -> None:
     path = tmp_path / "changes.csv"
     path.write_text(text)

@@ -8,7 +8,7 @@ from elastalog.diagnostics.diagnostic import Diagnostic
 from elastalog.diagnostics.source import Source
 from elastalog.syntax.parser import parse
 from elastalog.syntax.printer import print_item
-from elastalog.syntax.tree import Clause, Comparison, Term, Tree
+from elastalog.syntax.tree import Call, Clause, Comparison, Float, Integer, String, Term, Tree, Variable
 
 
 def read(text: str) -> tuple[Tree, tuple[Diagnostic, ...]]:
@@ -54,16 +54,14 @@ def printed(text: str) -> list[str]:
     return [print_item(item) for item in read(text)[0].items]
 
 
-def shape(term: Term) -> Any:
-    """Calls as nested tuples, variables and constants as their text: precedence at a glance."""
-    from elastalog.syntax.tree import Call, Float, Integer, String, Variable
-
+def shape(term: Term) -> str:
+    """A term with operators as functors, too: precedence at a glance."""
     match term:
         case Call():
-            return (term.functor, *map(shape, term.arguments))
+            return f"{term.functor}({', '.join(map(shape, term.arguments))})"
         case Variable():
             return term.name
         case Integer() | Float() | String():
-            return term.value
+            return str(term.value)
         case _:
             return type(term).__name__

@@ -23,10 +23,7 @@ def test_line_endings_of_every_kind() -> None:
     assert len(read_clean("\ufeffp(1).\r\nq(2). // x\r\nr(3).").items) == 3
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    table(__file__, "wrong clauses", columns=2),
-)
+@pytest.mark.parametrize(("text", "expected"), table(__file__, "wrong clauses", columns=2))
 def test_wrong_clauses(text: str, expected: tuple[str, str, str]) -> None:
     assert findings(text) == [expected]
 

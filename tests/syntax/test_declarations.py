@@ -35,10 +35,7 @@ def test_items_are_printed_in_one_way(text: str, again: list[str]) -> None:
     assert printed(text) == again
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    table(__file__, "wrong declarations", columns=2),
-)
+@pytest.mark.parametrize(("text", "expected"), table(__file__, "wrong declarations", columns=2))
 def test_wrong_declarations(text: str, expected: tuple[str, str, str]) -> None:
     assert findings(text) == [expected]
 
@@ -53,10 +50,7 @@ def test_the_nearest_directive_and_qualifier_are_offered() -> None:
     assert advice(".xyzzy a()") == [f"the directives are {directives}"]
 
 
-@pytest.mark.parametrize(
-    ("text", "help_line"),
-    table(__file__, "slips are answered by what is meant"),
-)
+@pytest.mark.parametrize(("text", "help_line"), table(__file__, "slips are answered by what is meant"))
 def test_slips_are_answered_by_what_is_meant(text: str, help_line: str) -> None:
     assert advice(text) == [help_line]
 
@@ -79,10 +73,7 @@ def test_printing_a_component(text: str) -> None:
     assert printed(text) == [text]
 
 
-@pytest.mark.parametrize(
-    ("text", "code", "message"),
-    table(__file__, "faults"),
-)
+@pytest.mark.parametrize(("text", "code", "message"), table(__file__, "faults"))
 def test_faults(text: str, code: str, message: str) -> None:
     assert [found[:2] for found in findings(text)] == [(code, message)]
 
@@ -96,19 +87,13 @@ def test_components_nest_only_so_deep() -> None:
     assert "E0116" in {found.code for found in read(text)[1]}
 
 
-@pytest.mark.parametrize(
-    "text",
-    table(__file__, "columns that improve are printed as they are written"),
-)
+@pytest.mark.parametrize("text", table(__file__, "columns that improve are printed as they are written"))
 def test_columns_that_improve_are_printed_as_they_are_written(text: str) -> None:
     assert findings(text) == []
     assert printed(text) == [text]
 
 
-@pytest.mark.parametrize(
-    ("text", "code"),
-    table(__file__, "what is no lattice is reported where it is"),
-)
+@pytest.mark.parametrize(("text", "code"), table(__file__, "what is no lattice is reported where it is"))
 def test_what_is_no_lattice_is_reported_where_it_is(text: str, code: str) -> None:
     assert [found[0] for found in findings(text + "\nrest(1).")] == [code]
 

@@ -13,6 +13,7 @@ from elastalog.diagnostics.source import Source
 from elastalog.syntax.format import format_program
 from elastalog.syntax.tokens import tokenize
 from tests.commands import run
+from tests.tables import table
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = sorted([*ROOT.glob("tests/programs/*/program.dl"), *ROOT.glob("examples/**/*.dl")])
@@ -41,32 +42,7 @@ def test_words_and_comments_stay_and_a_second_time_changes_nothing(path: Path) -
 
 @pytest.mark.parametrize(
     ("text", "layout"),
-    [
-        (".decl  p( x:number,y :symbol )btree", ".decl p(x: number, y: symbol) btree"),
-        (".type T=A|B", ".type T = A | B"),
-        (".type T<:number", ".type T <: number"),
-        ('.input e(IO = file,filename="a")', '.input e(IO=file, filename="a")'),
-        ("p(x,-3+y*-2):-q( x ),! r(x),x<-1.", "p(x, -3 + y * -2) :- q(x), !r(x), x < -1."),
-        ("p(n):-n=count:{q(_)},m=sum x:{q(x)}.", "p(n) :- n = count : { q(_) }, m = sum x : { q(x) }."),
-        ("p(x):-(a(x);b(x)),x!=0x1f.", "p(x) :- (a(x); b(x)), x != 0x1f."),
-        ("p(x) :- i . q(x).", None),
-        ("a.p(x):-a.b.q(x).", "a.p(x) :- a.b.q(x)."),
-        ("p(x band 1,min( x,2 )):-q(x).", "p(x band 1, min(x, 2)) :- q(x)."),
-        ("p(1).   p(2).", "p(1). p(2)."),
-        (".decl p(x: number) p(1).", ".decl p(x: number)\np(1)."),
-        ("p(x):-q(x),r(x). .plan 0:(2 , 1)", "p(x) :- q(x), r(x).\n.plan 0:(2, 1)"),
-        (".comp C<T ,U>:B<T>{.decl p(x:T)}", ".comp C<T, U> : B<T> {\n    .decl p(x: T)\n}"),
-        ('@[doc="x"]  @[ key(1) ] .decl p(@[a] x:number)', '@[doc = "x"] @[key(1)]\n.decl p(@[a] x: number)'),
-        (".comp C{ @![doc] p(1). }", ".comp C {\n    @![doc]\n    p(1).\n}"),
-        ("p(x):- @![doc] q(x). .strict", "p(x) :- @![doc] q(x).\n.strict"),
-        ('p(n):-n=@@f x:"a",{q(x)}.', 'p(n) :- n = @@f x : "a", { q(x) }.'),
-        (".init i=C<number>", ".init i = C<number>"),
-        ("p(x) :-\n q(x),\n      r(x).", "p(x) :-\n    q(x),\n    r(x)."),
-        ("p(x) :- (\nq(x)\n;r(x)\n).", "p(x) :- (\n        q(x)\n        ; r(x)\n    )."),
-        ("// a\n\n\n\np(1).// b\n/* c */ p(2).", "// a\n\np(1).  // b\n/* c */\np(2)."),
-        ("#define A 1\n  #ifdef A\np( A ).\n#endif", "#define A 1\n#ifdef A\np(A).\n#endif"),
-        ("", None),
-    ],
+    [*table(__file__, "layouts"), ("p(x) :- i . q(x).", None), ("", None)],
 )
 def test_layouts(text: str, layout: str | None) -> None:
     if layout is not None:

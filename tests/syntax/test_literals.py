@@ -15,10 +15,7 @@ def test_spans_of_an_atom() -> None:
 
 
 # What is written as it is printed is read as what it says: `test_printer.py` has trees of every kind.
-@pytest.mark.parametrize(
-    ("text", "again"),
-    table(__file__, "literals are printed in one way"),
-)
+@pytest.mark.parametrize(("text", "again"), table(__file__, "literals are printed in one way"))
 def test_literals_are_printed_in_one_way(text: str, again: str) -> None:
     assert printed(f"p(x) :- a(x), {text}.") == [f"p(x) :- a(x), {again}."]
 
@@ -28,10 +25,7 @@ def test_match_and_contains_take_two_arguments(word: str) -> None:
     assert findings(f"p() :- {word}(x).") == [("E0124", f"`{word}` takes 2 arguments, not 1", f"{word}(x)")]
 
 
-@pytest.mark.parametrize(
-    ("text", "again"),
-    table(__file__, "negation of anything is kept as it was written"),
-)
+@pytest.mark.parametrize(("text", "again"), table(__file__, "negation of anything is kept as it was written"))
 def test_negation_of_anything_is_kept_as_it_was_written(text: str, again: str) -> None:
     assert isinstance(read_literal(text), NegatedGroup)
     assert printed(f"p(x) :- a(x), {text}.") == [f"p(x) :- a(x), {again}."]
@@ -44,30 +38,14 @@ def test_the_span_of_a_negation_starts_at_its_sign() -> None:
     assert text[slice(*no_match.span)] == "!match(x, y)"
 
 
-@pytest.mark.parametrize(
-    ("text", "left"),
-    [
-        ("(x + 1) * 2 = y", ("*", ("+", "x", 1), 2)),
-        ("((x)) = y", "x"),
-        ("strlen(x) > 3", ("strlen", "x")),
-        ("min(x, y) = 3", ("min", "x", "y")),
-        ("f(x) + 1 = 3", ("+", ("f", "x"), 1)),
-        ("f(x) < 3", ("f", "x")),
-        ('"a" = x', "a"),
-        ("-x < 3", ("neg", "x")),
-        ("x band 1 = 1", ("band", "x", 1)),
-    ],
-)
-def test_the_left_side_of_a_comparison(text: str, left: object) -> None:
+@pytest.mark.parametrize(("text", "left"), table(__file__, "the left side of a comparison"))
+def test_the_left_side_of_a_comparison(text: str, left: str) -> None:
     comparison = read_literal(text)
     assert isinstance(comparison, Comparison)
     assert shape(comparison.left) == left
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    table(__file__, "wrong literals", columns=2),
-)
+@pytest.mark.parametrize(("text", "expected"), table(__file__, "wrong literals", columns=2))
 def test_wrong_literals(text: str, expected: tuple[str, str, str]) -> None:
     assert findings(f"p() :- {text}.") == [expected]
 
@@ -102,8 +80,7 @@ def test_an_atom_without_parentheses_is_read_as_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "message", "meant"),
-    table(__file__, "habits of other languages are understood and reported"),
+    ("text", "message", "meant"), table(__file__, "habits of other languages are understood and reported")
 )
 def test_habits_of_other_languages_are_understood_and_reported(text: str, message: str, meant: str) -> None:
     program = f"p() :- {text}."

@@ -18,10 +18,7 @@ from tests.tables import table
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.dl"))
 
 
-@pytest.mark.parametrize(
-    "text",
-    table(__file__, "terms are printed with no more parentheses than needed"),
-)
+@pytest.mark.parametrize("text", table(__file__, "terms are printed with no more parentheses than needed"))
 def test_terms_are_printed_with_no_more_parentheses_than_needed(text: str) -> None:
     assert print_term(read_term(text)) == text
 

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from elastalog.syntax.keywords import FUNCTORS
@@ -10,29 +8,11 @@ from tests.syntax.reading import advice, findings, read_item, read_term, shape
 from tests.tables import table
 
 
-@pytest.mark.parametrize(
-    ("text", "value", "is_unsigned"),
-    [
-        ("42", 42, False),
-        ("42u", 42, True),
-        ("0x2a", 42, False),
-        ("0b101", 5, False),
-        ("0b101u", 5, True),
-        ("1.2.3.4", 0x01020304, False),
-        ("255.255.255.255", 2**32 - 1, False),
-        ("-5", -5, False),
-        ("- 5", -5, False),
-        ("-9223372036854775808", -(2**63), False),
-        ("9223372036854775807", 2**63 - 1, False),
-        ("18446744073709551615", 2**64 - 1, False),
-        ("0xffffffffffffffff", 2**64 - 1, False),
-        ("0000000000000000000000000000000000000000000000000000000000000000000000007", 7, False),
-    ],
-)
-def test_integers(text: str, value: int, is_unsigned: bool) -> None:
+@pytest.mark.parametrize(("text", "value"), table(__file__, "integers"))
+def test_integers(text: str, value: str) -> None:
     term = read_term(text)
     assert isinstance(term, Integer)
-    assert (term.value, term.is_unsigned) == (value, is_unsigned)
+    assert f"{term.value}{'u' * term.is_unsigned}" == value
 
 
 @pytest.mark.parametrize("text", ["18446744073709551616", "-9223372036854775809", "0x10000000000000000", "9" * 60])
@@ -70,52 +50,14 @@ def test_unknown_escapes_are_reported_each_at_its_place() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("1 + 2 * 3", ("+", 1, ("*", 2, 3))),
-        ("1 - 2 - 3", ("-", ("-", 1, 2), 3)),
-        ("(1 - (2 - 3))", ("-", 1, ("-", 2, 3))),
-        ("2 ^ 3 ^ 4", ("^", 2, ("^", 3, 4))),
-        ("(2 ^ 3) ^ 4", ("^", ("^", 2, 3), 4)),
-        ("a % b / c", ("/", ("%", "a", "b"), "c")),
-        ("-2 ^ 2", ("neg", ("^", 2, 2))),
-        ("-x * y", ("*", ("neg", "x"), "y")),
-        ("x - -5", ("-", "x", -5)),
-        ("x -5", ("-", "x", 5)),
-        ("--x", ("neg", ("neg", "x"))),
-        ("-(5)", ("neg", 5)),
-        ("-5u", ("neg", 5)),
-        ("2 ^ -x ^ y", ("^", 2, ("neg", ("^", "x", "y")))),
-        ("2 ^ -5", ("^", 2, -5)),
-        ("(-5) ^ 2", ("^", -5, 2)),
-        ("a lor b land c", ("lor", "a", ("land", "b", "c"))),
-        ("a lor b lxor c", ("lor", "a", ("lxor", "b", "c"))),
-        ("a land b bor c", ("land", "a", ("bor", "b", "c"))),
-        ("a bor b bxor c band d", ("bor", "a", ("bxor", "b", ("band", "c", "d")))),
-        ("a band b bshl c + d", ("band", "a", ("bshl", "b", ("+", "c", "d")))),
-        ("a bshr b bshru c", ("bshru", ("bshr", "a", "b"), "c")),
-        ("bnot x band y", ("band", ("bnot", "x"), "y")),
-        ("bnot(x) ^ 2", ("bnot", ("^", "x", 2))),
-        ("lnot x", ("lnot", "x")),
-        ("band(x, y)", ("band", "x", "y")),
-        ("bshru(x, y) + 1", ("+", ("bshru", "x", "y"), 1)),
-        ("min(a, b, c)", ("min", "a", "b", "c")),
-        ("max(a + 1, b)", ("max", ("+", "a", 1), "b")),
-        ("cat(a, b, c)", ("cat", "a", "b", "c")),
-        ('strlen(cat(a, "b"))', ("strlen", ("cat", "a", "b"))),
-        ("range(1, 10)", ("range", 1, 10)),
-        ("unheard_of(x)", ("unheard_of", "x")),
-        ("1 + sum x : { q(x) } * 2", ("+", 1, ("*", "Aggregate", 2))),
-    ],
-)
-def test_functors_and_precedence(text: str, expected: Any) -> None:
-    assert shape(read_term(text)) == expected
+@pytest.mark.parametrize(("text", "calls"), table(__file__, "functors and precedence"))
+def test_functors_and_precedence(text: str, calls: str) -> None:
+    assert shape(read_term(text)) == calls
 
 
 @pytest.mark.parametrize("functor", sorted(FUNCTORS - {"bnot", "lnot"}))
 def test_every_functor_can_be_called(functor: str) -> None:
-    assert shape(read_term(f"{functor}(x, y)")) == (functor, "x", "y")
+    assert shape(read_term(f"{functor}(x, y)")) == f"{functor}(x, y)"
 
 
 def test_spans_of_calls() -> None:
@@ -144,17 +86,13 @@ def test_aggregates_with_a_target(operator: str, target: str) -> None:
     assert shape(aggregate.target) == shape(read_term(target))
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    table(__file__, "wrong terms", columns=2),
-)
+@pytest.mark.parametrize(("text", "expected"), table(__file__, "wrong terms", columns=2))
 def test_wrong_terms(text: str, expected: tuple[str, str, str]) -> None:
     assert findings(text) == [expected]
 
 
 @pytest.mark.parametrize(
-    ("wrong", "right"),
-    table(__file__, "an aggregate of another language is shown with its own words"),
+    ("wrong", "right"), table(__file__, "an aggregate of another language is shown with its own words")
 )
 def test_an_aggregate_of_another_language_is_shown_with_its_own_words(wrong: str, right: str) -> None:
     (told,) = advice(f"p(n) :- n = {wrong}, n > 3.")

@@ -8,8 +8,8 @@ import sys
 import time
 from pathlib import Path
 
-from tests.torture.record import GOALS, Line, read, table, write
-from tests.torture.trials import KINDS, UNITS, Tally, attack, attempt
+from tests.torture.record import Line, read, table, write
+from tests.torture.trials import KINDS, Tally, attack, attempt
 
 SLICE = 20.0
 """How many seconds one kind goes on before the next has its turn."""
@@ -37,7 +37,7 @@ def main() -> int:
     print(f"\n{'attack':14} {'trials':>8} {'attacks':>19} {'failures':>9} {'seconds':>9} {'longest':>9}")
     for kind, tally in tallies.items():
         numbers = f"{len(tally.failed):9,} {tally.seconds:9.1f} {tally.longest:9.2f}"
-        print(f"{kind:14} {tally.trials:8,} {f'{tally.attacks:,} {UNITS[kind]}':>19} {numbers}")
+        print(f"{kind:14} {tally.trials:8,} {f'{tally.attacks:,} {KINDS[kind].unit}':>19} {numbers}")
     for kind, tally in tallies.items():
         for seed, trace in list(tally.failed.items())[:5]:
             print(f"\n--- {kind}, seed {seed}\n{trace}", file=sys.stderr)
@@ -69,7 +69,7 @@ def go_on(path: Path, kinds: list[str], seconds: float, most: int | None = None)
 
 
 def _furthest(lines: dict[str, Line], kinds: list[str]) -> str | None:
-    reached = {kind: lines[kind].attacks / GOALS[kind] for kind in kinds}
+    reached = {kind: lines[kind].attacks / KINDS[kind].goal for kind in kinds}
     kind = min(reached, key=lambda kind: reached[kind])
     return kind if reached[kind] < 1 else None
 

@@ -8,32 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from tests.torture.trials import KINDS, UNITS, Tally
-
-GOALS: Mapping[str, int] = {
-    "language": 1_000_000,
-    "facts": 100_000,
-    "diffs": 20_000,
-    "arguments": 20_000,
-    "differential": 90_000,
-    "rule changes": 7_000,
-    "constructs": 30_000,  # of programs, each under six sessions in the mean
-    "computed heads": 100_000,  # of sessions, under nine strategies and options in turn
-    "lattices": 50_000,  # of sessions, under nine strategies and options in turn
-    "tasks": 5_000,  # of sessions on Spark, under seventeen strategies and options in turn
-    "threads": 50_000,
-    "settings": 150_000,
-    "strata": 50_000,
-    "shell": 2_000,
-    "interrupts": 2_000,
-    "kills": 1_000,
-    "power cuts": 20_000,
-    "damage": 10_000,
-    "full disk": 500,
-    "forks": 200,
-    "buckets": 5_000,
-}
-"""How many attacks of each kind are enough."""
+from tests.torture.trials import KINDS, Tally
 
 
 @dataclass(slots=True)
@@ -85,7 +60,7 @@ def table(lines: Mapping[str, Line]) -> str:
     ]
     for kind, line in lines.items():
         rows.append(
-            f"| {kind} | {line.trials:,} | {line.attacks:,} {UNITS[kind]} | {len(line.failed)} | {len(line.mended)}"
-            f" | {line.seconds:,.0f} | {line.longest:.1f} s |"
+            f"| {kind} | {line.trials:,} | {line.attacks:,} {KINDS[kind].unit} | {len(line.failed)}"
+            f" | {len(line.mended)} | {line.seconds:,.0f} | {line.longest:.1f} s |"
         )
     return "\n".join(rows)

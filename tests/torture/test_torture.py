@@ -8,31 +8,14 @@ import pytest
 
 from tests.torture import __main__ as torture
 from tests.torture import record
-from tests.torture.trials import KINDS, UNITS, attack
-
-FEW = {
-    "language": 12,
-    "facts": 15,
-    "diffs": 150,
-    "arguments": 3,
-    "damage": 2,
-    "power cuts": 1,
-    "kills": 1,
-    "constructs": 1,
-    "computed heads": 2,
-    "lattices": 10,
-    "tasks": 1,
-    "settings": 2,
-    "strata": 2,
-    "buckets": 2,
-}
+from tests.torture.trials import KINDS, Kind, attack
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_promise_is_broken(kind: str) -> None:
-    tally = attack([kind], 1, 20.0, FEW.get(kind, 4))[kind]
+    tally = attack([kind], 1, 20.0, KINDS[kind].few)[kind]
     assert tally.failed == {}
     assert tally.trials > 0
 
@@ -60,25 +43,19 @@ def test_links_that_need_more_room_are_alive() -> None:
 
 
 def test_a_trial_that_fails_is_counted_with_its_seed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(KINDS, "language", lambda seed: 1 // (seed % 3))
+    monkeypatch.setitem(KINDS, "language", Kind(lambda seed: 1 // (seed % 3), "programs", 6))
     tally = attack(["language"], 1, 20.0, 6)["language"]
     assert (tally.trials, list(tally.failed)) == (6, [3, 6])
 
 
 def test_runs_are_summed_and_what_failed_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(KINDS, "forks", lambda seed: 5 if seed != 2 else 1 // 0)
-    monkeypatch.setattr(record, "GOALS", {**record.GOALS, "forks": 20})
-    monkeypatch.setattr(torture, "GOALS", record.GOALS)
+    monkeypatch.setitem(KINDS, "forks", Kind(lambda seed: 5 if seed != 2 else 1 // 0, "lives", 20))
     path = tmp_path / "torture.json"
     assert torture.go_on(path, ["forks"], 60.0, most=3) == 1
     found = record.read(path)["forks"]
     assert (found.next_seed, found.trials, found.attacks, list(found.failed)) == (7, 6, 25, ["2"])
-    monkeypatch.setitem(KINDS, "forks", lambda seed: 5)
+    monkeypatch.setitem(KINDS, "forks", Kind(lambda seed: 5, "lives", 20))
     assert torture.go_on(path, ["forks"], 60.0, most=3) == 0
     found = record.read(path)["forks"]
     assert (found.attacks, found.failed, found.mended) == (30, {}, [2])
     assert "| forks | 6 | 30 lives | 0 | 1 |" in record.table(record.read(path))
-
-
-def test_every_kind_has_a_goal_and_a_unit() -> None:
-    assert set(record.GOALS) == set(UNITS) == set(KINDS)

@@ -18,54 +18,40 @@ from tests.torture.tasks import tasks
 Trial = Callable[[int], int | None]
 """Attacks from a seed; raises when a promise is broken. Returns how many attacks there were, if not one."""
 
-KINDS: dict[str, Trial] = {
-    "language": inputs.language,
-    "facts": inputs.facts,
-    "diffs": inputs.diffs,
-    "arguments": inputs.arguments,
-    "differential": evaluation.differential,
-    "rule changes": evaluation.rule_changes,
-    "constructs": constructs,
-    "computed heads": computed_heads,
-    "lattices": lattices,
-    "tasks": tasks,
-    "threads": evaluation.threads,
-    "settings": evaluation.settings,
-    "strata": evaluation.strata,
-    "shell": shell,
-    "interrupts": evaluation.interrupts,
-    "kills": stores.kills,
-    "power cuts": power.power_cuts,
-    "damage": stores.damage,
-    "full disk": stores.full_disk,
-    "forks": stores.forks,
-    "buckets": buckets,
-}
 
-UNITS = {
-    "language": "programs",
-    "facts": "files",
-    "diffs": "diffs",
-    "arguments": "calls",
-    "differential": "epochs",
-    "rule changes": "epochs",
-    "constructs": "epochs",
-    "computed heads": "epochs",
-    "lattices": "epochs",
-    "tasks": "epochs",
-    "threads": "epochs",
-    "settings": "epochs",
-    "strata": "epochs",
-    "shell": "scripts",
-    "interrupts": "interrupts",
-    "kills": "kills",
-    "power cuts": "power cuts",
-    "damage": "stores",
-    "full disk": "lives",
-    "forks": "lives",
-    "buckets": "troubled requests",
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """Trials of a kind: what is counted as one attack, how many are enough, and how many trials a test makes."""
+
+    trial: Trial
+    unit: str
+    goal: int
+    few: int = 4
+
+
+KINDS: dict[str, Kind] = {
+    "language": Kind(inputs.language, "programs", 1_000_000, 12),
+    "facts": Kind(inputs.facts, "files", 100_000, 15),
+    "diffs": Kind(inputs.diffs, "diffs", 20_000, 150),
+    "arguments": Kind(inputs.arguments, "calls", 20_000, 3),
+    "differential": Kind(evaluation.differential, "epochs", 90_000),
+    "rule changes": Kind(evaluation.rule_changes, "epochs", 7_000),
+    "constructs": Kind(constructs, "epochs", 30_000, 1),  # of programs, each under six sessions in the mean
+    "computed heads": Kind(computed_heads, "epochs", 100_000, 2),  # of sessions, under nine strategies in turn
+    "lattices": Kind(lattices, "epochs", 50_000, 10),  # of sessions, under nine strategies and options in turn
+    "tasks": Kind(tasks, "epochs", 5_000, 1),  # of sessions on Spark, under seventeen strategies and options in turn
+    "threads": Kind(evaluation.threads, "epochs", 50_000),
+    "settings": Kind(evaluation.settings, "epochs", 150_000, 2),
+    "strata": Kind(evaluation.strata, "epochs", 50_000, 2),
+    "shell": Kind(shell, "scripts", 2_000),
+    "interrupts": Kind(evaluation.interrupts, "interrupts", 2_000),
+    "kills": Kind(stores.kills, "kills", 1_000, 1),
+    "power cuts": Kind(power.power_cuts, "power cuts", 20_000, 1),
+    "damage": Kind(stores.damage, "stores", 10_000, 2),
+    "full disk": Kind(stores.full_disk, "lives", 500),
+    "forks": Kind(stores.forks, "lives", 200),
+    "buckets": Kind(buckets, "troubled requests", 5_000, 2),
 }
-"""What is counted as one attack."""
 
 
 @dataclass(slots=True)
@@ -84,7 +70,7 @@ def attempt(kind: str, seed: int, tally: Tally) -> None:
     """One trial, added to a tally."""
     began = time.perf_counter()
     try:
-        attacks = KINDS[kind](seed)
+        attacks = KINDS[kind].trial(seed)
         tally.attacks += 1 if attacks is None else attacks
     except Exception:
         tally.failed[seed] = traceback.format_exc()

@@ -237,10 +237,7 @@ def test_updates_are_refused_for_what_is_wrong_with_them(http: httpx.Client) -> 
     assert http.get("/health").json()["epoch"] == 1
 
 
-@pytest.mark.parametrize(
-    "text",
-    table(__file__, "rules over the network may not name files or code"),
-)
+@pytest.mark.parametrize("text", table(__file__, "rules over the network may not name files or code"))
 def test_rules_over_the_network_may_not_name_files_or_code(http: httpx.Client, text: str) -> None:
     refused(http.patch("/program", json={"added": text}), 422, "E0927")
     refused(http.patch("/program", json={"program": PROGRAM + text}), 422, "E0927")
@@ -456,10 +453,7 @@ def test_answers_tell_what_they_warn_of(http: httpx.Client) -> None:
     refused(http.post("/suggest", json={"unwanted": ["label(1, one)"], "over": "facts"}), 422, "E0608")
 
 
-@pytest.mark.parametrize(
-    ("call", "told"),
-    table(__file__, "parameters that a call has not are refused"),
-)
+@pytest.mark.parametrize(("call", "told"), table(__file__, "parameters that a call has not are refused"))
 def test_parameters_that_a_call_has_not_are_refused(http: httpx.Client, call: str, told: str) -> None:
     method, path = call.split()
     body = {"json": {"query": "path(1, X)"}} if method == "POST" else {}
@@ -473,10 +467,7 @@ def test_explicit_facts_are_asked_for_alone(http: httpx.Client) -> None:
         refused(http.get(f"/relations/edge?explicit=true&{more}"), 400, "E0926")
 
 
-@pytest.mark.parametrize(
-    ("call", "told"),
-    table(__file__, "advice speaks of calls over http"),
-)
+@pytest.mark.parametrize(("call", "told"), table(__file__, "advice speaks of calls over http"))
 def test_advice_speaks_of_calls_over_http(http: httpx.Client, call: str, told: str) -> None:
     method, path = call.split()
     body = {"/query": {"query": "path(?a, X)"}, "/suggest": {"unwanted": ["path(9, 9)"]}}.get(path)

@@ -216,10 +216,7 @@ def test_a_client_that_is_left_open_warns_of_nothing(running: Running) -> None:
     assert [str(one.message) for one in found] == []
 
 
-@pytest.mark.parametrize(
-    ("name", "told"),
-    table(__file__, "what only sessions have is told"),
-)
+@pytest.mark.parametrize(("name", "told"), table(__file__, "what only sessions have is told"))
 def test_what_only_sessions_have_is_told(running: Running, name: str, told: str) -> None:
     with pytest.raises(AttributeError) as raised:
         getattr(running.connect(), name)

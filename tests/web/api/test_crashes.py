@@ -71,22 +71,12 @@ def test_a_service_that_is_told_to_end_ends_well(tmp_path: Path, started: list[S
 
 def test_a_start_says_what_is_opened(tmp_path: Path) -> None:
     program, facts = made(tmp_path)
-    command = [
-        sys.executable,
-        "-m",
-        "elastalog",
-        "serve",
-        program,
-        "-F",
-        facts,
-        "--host",
-        "203.0.113.1",
-        "--token",
-        "T",
-    ]
+    command = [sys.executable, "-m", "elastalog", "serve", program, "-F", facts, "--host", "203.0.113.1"]
     environment = {**os.environ, "PYTHONPATH": str(Path(elastalog.__file__).parents[1])}
     for more in ([], ["-q"]):
-        ended = subprocess.run([*command, *more], capture_output=True, text=True, env=environment, timeout=60)
+        ended = subprocess.run(
+            [*command, "--token", "T", *more], capture_output=True, text=True, env=environment, timeout=60
+        )
         assert ended.stderr.startswith(f"opening {program} …\n") == (not more)
         assert "E0937" in ended.stderr
 

@@ -63,10 +63,7 @@ def test_named_columns_are_never_swapped(text: str) -> None:
     assert read_pasted("web,cart\ncart,prices", None, calls.names).in_order_of(calls)[0] == ("web", "cart")
 
 
-@pytest.mark.parametrize(
-    ("text", "why"),
-    table(__file__, "what cannot be read says why"),
-)
+@pytest.mark.parametrize(("text", "why"), table(__file__, "what cannot be read says why"))
 def test_what_cannot_be_read_says_why(text: str, why: str) -> None:
     with pytest.raises(elastalog.ElastalogError) as caught:
         read_pasted(text, False)
