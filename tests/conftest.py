@@ -41,16 +41,23 @@ TOLD = {
 """Warnings that tests are told and do not ask about, by the folders and modules that provoke them. They are not among
 those that a run ends with; a filter would hide them from commands, whose output tests read."""
 
+DEAR = ("described", "object_server", "programs", "wheel")
+"""Fixtures that take seconds to make: servers, a wheel. One test process has them, with all tests that use them."""
+
 settings.register_profile("ci", max_examples=100, deadline=None, derandomize=True, database=None)
 settings.register_profile("long", max_examples=5000, deadline=None)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tests of a group have it at the end of their ids, by which xdist keeps them in one process. It sets an attribute
-    for that which pytest has not looked at since 9.2; `tests/test_groups.py` says whether this does."""
+    """Tests of a group, or of a fixture that is one, have it at the end of their ids, by which xdist keeps them in one
+    process. It sets an attribute for that which pytest has not looked at since 9.2; `tests/test_groups.py` says whether
+    this does."""
     if getattr(config.option, "loadgroup", False):
         for item in items:
+            dear = [name for name in DEAR if name in getattr(item, "fixturenames", ())]
+            if dear and item.get_closest_marker("xdist_group") is None:
+                item.add_marker(pytest.mark.xdist_group(dear[0]))
             group = item.get_closest_marker("xdist_group")
             if group is not None and not item.nodeid.endswith(f"@{group.args[0]}"):
                 item._id = type(item._id).parse(f"{item.nodeid}@{group.args[0]}")
