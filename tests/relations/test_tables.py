@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from fractions import Fraction
 
 import duckdb
@@ -167,40 +168,20 @@ NOT_UTF8 = pa.Array.from_buffers(
 )
 
 BAD = {
-    "too few values": ([(1, "a"), (2,)], "E0501", "row 2 given for `edge`: 1 value for 2 columns"),
-    "too many values": ([(1, "a", 2)], "E0501", "row 1 given for `edge`: 3 values for 2 columns"),
+    "too few values": ([(1, "a"), (2,)], "E0501", "row 2: 1 value for 2 columns"),
+    "too many values": ([(1, "a", 2)], "E0501", "row 1: 3 values for 2 columns"),
     "too few columns": (TABLE.select(["x"]), "E0518", "the table has no column `y` of relation `edge`"),
-    "float for number": (
-        [(1, "a"), (2.0, "b")],
-        "E0502",
-        "row 2 given for `edge`: `x` is declared as number, but given as float `2.0`",
-    ),
-    "bool for number": (
-        [(True, "a")],
-        "E0502",
-        "row 1 given for `edge`: `x` is declared as number, but given as bool `True`",
-    ),
-    "text for number": (
-        [("1", "a")],
-        "E0502",
-        "row 1 given for `edge`: `x` is declared as number, but given as str `'1'`",
-    ),
-    "number for symbol": ([(1, 2)], "E0502", "row 1 given for `edge`: `y` is declared as symbol, but given as int `2`"),
-    "bytes for symbol": (
-        [(1, b"a")],
-        "E0502",
-        "row 1 given for `edge`: `y` is declared as symbol, but given as bytes `b'a'`",
-    ),
-    "too large": (
-        [(1, "a"), (2**63, "b")],
-        "E0503",
-        "row 2 given for `edge`: `9223372036854775808` does not fit number `x`",
-    ),
-    "null": ([(1, None)], "E0504", "row 1 given for `edge`: `y` is null"),
-    "lone surrogate": ([(1, "\ud800")], "E0505", "row 1 given for `edge`: `y` holds a lone surrogate"),
-    "not UTF-8": (pa.table({"x": [1, 2, 3], "y": NOT_UTF8}), "E0505", "row 2 given for `edge`: `y` is not UTF-8"),
-    "row of text": (["ab"], "E0502", "row 1 given for `edge`: `'ab'` is str, not a tuple"),
-    "row of a number": ([(1, "a"), 5], "E0502", "row 2 given for `edge`: `5` is int, not a tuple"),
+    "float for number": ([(1, "a"), (2.0, "b")], "E0502", "row 2: `x` is declared as number, but given as float `2.0`"),
+    "bool for number": ([(True, "a")], "E0502", "row 1: `x` is declared as number, but given as bool `True`"),
+    "text for number": ([("1", "a")], "E0502", "row 1: `x` is declared as number, but given as str `'1'`"),
+    "number for symbol": ([(1, 2)], "E0502", "row 1: `y` is declared as symbol, but given as int `2`"),
+    "bytes for symbol": ([(1, b"a")], "E0502", "row 1: `y` is declared as symbol, but given as bytes `b'a'`"),
+    "too large": ([(1, "a"), (2**63, "b")], "E0503", "row 2: `9223372036854775808` does not fit number `x`"),
+    "null": ([(1, None)], "E0504", "row 1: `y` is null"),
+    "lone surrogate": ([(1, "\ud800")], "E0505", "row 1: `y` holds a lone surrogate"),
+    "not UTF-8": (pa.table({"x": [1, 2, 3], "y": NOT_UTF8}), "E0505", "row 2: `y` is not UTF-8"),
+    "row of text": (["ab"], "E0502", "row 1: `'ab'` is str, not a tuple"),
+    "row of a number": ([(1, "a"), 5], "E0502", "row 2: `5` is int, not a tuple"),
     "no rows at all": (5, "E0502", "facts of `edge` are given as rows, not as int"),
     "text": ("edge", "E0502", "facts of `edge` are given as rows, not as str"),
     "one dimension": (np.array([1, 2]), "E0502", "facts of `edge` are given as rows, not as ndarray with 1 dimensions"),
@@ -214,49 +195,45 @@ BAD = {
         "E0502",
         "column `y` of `edge` is declared as symbol, but holds bytes",
     ),
-    "arrow null": (pa.table({"x": [1, None], "y": ["a", "b"]}), "E0504", "row 2 given for `edge`: `x` is null"),
-    "arrow all null": (pa.table({"x": [1], "y": [None]}), "E0504", "row 1 given for `edge`: `y` is null"),
+    "arrow null": (pa.table({"x": [1, None], "y": ["a", "b"]}), "E0504", "row 2: `x` is null"),
+    "arrow all null": (pa.table({"x": [1], "y": [None]}), "E0504", "row 1: `y` is null"),
     "null in a dictionary": (
         pa.table({"x": [1], "y": pa.DictionaryArray.from_arrays(pa.array([0]), pa.array([None], pa.string()))}),
         "E0504",
-        "row 1 given for `edge`: `y` is null",
+        "row 1: `y` is null",
     ),
     "arrow too large": (
         pa.table({"x": pa.array([1, 2**63], pa.uint64()), "y": ["a", "b"]}),
         "E0503",
-        "row 2 given for `edge`: `9223372036854775808` does not fit number `x`",
+        "row 2: `9223372036854775808` does not fit number `x`",
     ),
-    "pandas missing": (pd.DataFrame({"x": [1, 2], "y": ["a", None]}), "E0504", "row 2 given for `edge`: `y` is null"),
-    "pandas missing number": (
-        pd.DataFrame({"x": [1, None], "y": ["a", "b"]}),
-        "E0504",
-        "row 2 given for `edge`: `x` is null",
-    ),
+    "pandas missing": (pd.DataFrame({"x": [1, 2], "y": ["a", None]}), "E0504", "row 2: `y` is null"),
+    "pandas missing number": (pd.DataFrame({"x": [1, None], "y": ["a", "b"]}), "E0504", "row 2: `x` is null"),
     "pandas mixed": (
         pd.DataFrame({"x": [1, 2], "y": ["a", 3]}),
         "E0502",
-        "row 2 given for `edge`: `y` is declared as symbol, but given as int `3`",
+        "row 2: `y` is declared as symbol, but given as int `3`",
     ),
     "pandas too large for Arrow": (
         pd.DataFrame({"y": ["a"], "x": [2**70]}),
         "E0503",
-        "row 1 given for `edge`: `1180591620717411303424` does not fit number `x`",
+        "row 1: `1180591620717411303424` does not fit number `x`",
     ),
     "pandas unknown to Arrow": (
         pd.DataFrame({"x": [1 + 2j], "y": ["a"]}),
         "E0502",
-        "row 1 given for `edge`: `x` is declared as number, but given as complex `(1+2j)`",
+        "row 1: `x` is declared as number, but given as complex `(1+2j)`",
     ),
     "pandas lone surrogate": (
         pd.DataFrame({"x": [1, 2], "y": ["a", "\ud800"]}),
         "E0505",
-        "row 2 given for `edge`: `y` holds a lone surrogate",
+        "row 2: `y` holds a lone surrogate",
     ),
-    "NumPy masked": (np.ma.array([[1, 2]], mask=[[True, False]]), "E0504", "row 1 given for `edge`: `x` is null"),
+    "NumPy masked": (np.ma.array([[1, 2]], mask=[[True, False]]), "E0504", "row 1: `x` is null"),
     "polars unknown to Arrow": (
         pl.DataFrame({"y": ["a"], "x": [2**70]}),
         "E0503",
-        "row 1 given for `edge`: `1180591620717411303424` does not fit number `x`",
+        "row 1: `1180591620717411303424` does not fit number `x`",
     ),
 }
 
@@ -264,6 +241,7 @@ BAD = {
 @pytest.mark.parametrize("case", BAD)
 def test_bad_rows_are_named(case):
     rows, code, message = BAD[case]
+    message = re.sub(r"^(row \d):", r"\1 given for `edge`:", message)
     dictionary = Dictionary()
     with pytest.raises(ElastalogError) as error:
         to_words(EDGE, rows, dictionary)

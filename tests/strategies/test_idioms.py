@@ -25,7 +25,7 @@ WAYS = [*({"strategy": name} for name in sorted(STRATEGIES)), {"strategy": "elas
 REFUSED = {"E0901", "E0905", "E0902"}
 """Codes of strategies and levels that do not take a program."""
 DEEPEST = 2
-UPDATES = 8
+UPDATES = 5
 
 
 class Facts:
