@@ -225,13 +225,9 @@ def test_bootstraps_cost_rows_and_rounds_too(rows: int, rounds: int, cost: float
 def test_what_threads_spare_a_bootstrap_makes_it_cheaper() -> None:
     """The same evaluation, shared by sixteen threads: an update may cost less before it is abandoned for one."""
     facts = {"edge": [(number, number + 1) for number in range(300)]}
-    program = """.decl edge(a: number, b: number)
-    .decl path(a: number, b: number)
-    path(a, b) :- edge(a, b).
-    path(a, c) :- path(a, b), edge(b, c)."""
     allowed = []
     for threads in (1, 16):
-        with forced(share_round_from=0, machine_share_from=0), elastalog.open(program, facts, jobs=threads) as db:
+        with forced(share_round_from=0, machine_share_from=0), elastalog.open(CLOSURE, facts, jobs=threads) as db:
             forecast = db.forecast(deleted={"edge": facts["edge"][:30]})
             allowed += [choice.derivations_allowed or 0 for choice in forecast if "path" in choice.relations]
     assert allowed[1] < 0.6 * allowed[0]

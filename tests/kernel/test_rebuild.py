@@ -20,6 +20,7 @@ from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.evaluation import costs
 from elastalog.planning.logical import LogicalStratum
 from elastalog.settings import SETTINGS
+from tests.closures import CLOSURE
 from tests.engine.judging import followed, state_of
 from tests.kernel import plans_of
 
@@ -192,13 +193,8 @@ class AlwaysAnew(costs.CostModel):
 
 
 def test_indexes_that_updates_use_are_made_again_by_an_evaluation_once() -> None:
-    program = """
-    .decl edge, path(x: number, y: number)
-    path(x, y) :- edge(x, y).
-    path(x, z) :- path(x, y), edge(y, z).
-    """
     chain = [(i, i + 1) for i in range(40)]
-    with elastalog.open(program, {"edge": chain[:20]}) as db:
+    with elastalog.open(CLOSURE, {"edge": chain[:20]}) as db:
         relations = db._backend.held.relations
         evaluated = set(relations["path"].indexed)
 

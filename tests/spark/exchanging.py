@@ -14,6 +14,7 @@ from tests.generators.seeded import seeded_case
 from tests.spark.following import both
 
 EDGES = ".decl edge(x: number, y: number)\n.decl path(x: number, y: number)\n"
+LINEAR = EDGES + "path(x, y) :- edge(x, y).\npath(x, z) :- path(x, y), edge(y, z).\n"
 DOUBLING = EDGES + "path(x, y) :- edge(x, y).\npath(x, z) :- path(x, y), path(y, z).\n"
 CHAIN = {"edge": [(i, i + 1) for i in range(16)]}
 UPDATES: list[tuple[list[tuple[int, int]], list[tuple[int, int]]]] = [([(16, 17)], [(8, 9)]), ([(8, 9)], [])]

@@ -26,13 +26,10 @@ from elastalog.settings import SETTINGS
 from tests.commands import run
 from tests.engine.judging import least_budget, levels_of
 from tests.refusals import refused
-from tests.spark.exchanging import without_room
+from tests.spark.exchanging import DOUBLING, EDGES, LINEAR, without_room
 from tests.spark.following import both
 from tests.spark.without_spark import Settings, tasks_in_this_process
 
-EDGES = ".decl edge(x: number, y: number)\n.decl path(x: number, y: number)\n"
-LINEAR = EDGES + "path(x, y) :- edge(x, y).\npath(x, z) :- path(x, y), edge(y, z).\n"
-DOUBLING = EDGES + "path(x, y) :- edge(x, y).\npath(x, z) :- path(x, y), path(y, z).\n"
 FACTS = {"edge": [(1, 2), (2, 3), (3, 4), (4, 2), (4, 5)]}
 
 

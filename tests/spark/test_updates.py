@@ -20,12 +20,18 @@ from tests.forcing import forced
 from tests.generators.seeded import seeded_case
 from tests.reference.cases import parse_accepted
 from tests.refusals import refused
-from tests.spark.exchanging import CHAIN, UPDATES, follow_a_chain, follow_random_updates, without_room
+from tests.spark.exchanging import (
+    CHAIN,
+    DOUBLING,
+    EDGES,
+    LINEAR,
+    UPDATES,
+    follow_a_chain,
+    follow_random_updates,
+    without_room,
+)
 from tests.spark.following import both, files_in, files_known
 
-EDGES = ".decl edge(x: number, y: number)\n.decl path(x: number, y: number)\n"
-LINEAR = EDGES + "path(x, y) :- edge(x, y).\npath(x, z) :- path(x, y), edge(y, z).\n"
-DOUBLING = EDGES + "path(x, y) :- edge(x, y).\npath(x, z) :- path(x, y), path(y, z).\n"
 LABELS = """
 .decl label, same, link(x: number, text: symbol)
 same(x, t) :- label(x, t).
