@@ -37,7 +37,7 @@ KINDS: dict[str, Kind] = {
     "differential": Kind(evaluation.differential, "epochs", 90_000),
     "rule changes": Kind(evaluation.rule_changes, "epochs", 7_000),
     "constructs": Kind(constructs, "epochs", 30_000, 1),  # of programs, each under six sessions in the mean
-    "computed heads": Kind(computed_heads, "epochs", 100_000, 2),  # of sessions, under nine strategies in turn
+    "computed heads": Kind(computed_heads, "epochs", 100_000, 1),  # of sessions, under nine strategies in turn
     "lattices": Kind(lattices, "epochs", 50_000, 6),  # of sessions, under nine strategies and options in turn
     "tasks": Kind(tasks, "epochs", 5_000, 1),  # of sessions on Spark, under seventeen strategies and options in turn
     "threads": Kind(evaluation.threads, "epochs", 50_000),
