@@ -355,6 +355,38 @@ def test_what_only_is_given_says_so(db: Session) -> None:
     )
 
 
+def test_nothing_holds_only_if_given_where_a_rule_may_derive_it() -> None:
+    program = """.decl member(p: symbol, g: symbol)
+    .decl grants(g: symbol, t: symbol)
+    .decl barred(p: symbol)
+    .decl belongs(p: symbol, g: symbol)
+    belongs(p, g) :- member(p, g).
+    .decl has(p: symbol, t: symbol)
+    has(p, t) :- belongs(p, g), grants(g, t).
+    .decl ok(p: symbol, t: symbol)
+    ok(p, t) :- has(p, t), !barred(p).
+    .decl fine(p: symbol)
+    fine(p) :- ok(p, "prod"), ok(p, t), t != "prod".
+    .decl joined(p: symbol)
+    joined(p) :- belongs(p, _).
+    """
+    facts = {"member": [("ann", "ops"), ("bob", "staff")], "grants": [("ops", "prod"), ("ops", "lab")]}
+    with elastalog.open(program, facts) as db:
+        assert near(db.why_not('ok(X, "prod")')) == [('ok("bob", "prod")', ['has("bob", "prod")'])]
+        # As where nothing fits at all, but through two relations of rules.
+        assert near(db.why_not("fine(X)")) == [('fine("bob")', ['ok("bob", "prod")', 'ok("bob", t)'])]
+        assert 'member("bob", "ops")' in str(db.why_not('ok(X, "prod")', depth=3))
+        found = db.why_not("joined(X)")
+        assert found.headline == (
+            "joined(X): 2 fit; no rule comes near to deriving another, which takes other facts of `belongs`"
+        )
+        assert found.is_exhaustive
+        db.apply({"barred": [("ann",)]})
+        assert near(db.why_not('ok(X, "prod")')) == [
+            ('ok("ann", "prod")', ['!barred("ann")']), ('ok("bob", "prod")', ['has("bob", "prod")']),
+        ]  # fmt: skip
+
+
 def test_a_rule_and_values_restrict_the_search(db: Session) -> None:
     found = db.why_not("path(1, X)", rule=2, bindings={"y": 3})
     assert near(found) == [("path(1, z)", ["edge(3, z)"])]
@@ -443,8 +475,62 @@ def test_what_may_be_comes_before_lengths_that_no_road_has() -> None:
         assert str(found.instantiations[0].failing[0].fact) == 'road("ulm", "kiel", 80)'
         assert all(one.implausible for one in found.instantiations[1:])
         found = db.why_not('far("ulm", "kiel", 90)')  # behind 60 that lack 5 kilometres less than none
-        first = [str(one.failing[0].fact) for one in found.instantiations[:2]]
-        assert first == ['far("ulm", "bonn", 5)', 'road("bonn", "kiel", 5)']
+        first = [str(one.failing[0].fact) for one in found.instantiations[:3]]
+        assert first == ['road("ulm", "kiel", 90)', 'far("ulm", "bonn", 5)', 'road("bonn", "kiel", 5)']
+
+
+TRIPS = """.decl road(x: symbol, y: symbol, k: number, name: symbol)
+.decl trip(x: symbol, y: symbol, k: number)
+trip(x, y, k) :- road(x, y, k, _).
+trip(x, z, d + k) :- trip(x, y, d), road(y, z, k, _), d + k < 300.
+"""
+
+
+@pytest.mark.parametrize(("asked", "nearest"), [(80, "R1"), (150, "R1")])
+def test_lengths_that_no_road_has_come_last_where_names_are_open_too(asked: int, nearest: str) -> None:
+    roads = [("ulm", "bonn", 90, "A1"), ("bonn", "kiel", 100, "A4"), ("oslo", "rome", asked, "E6")]
+    with elastalog.open(TRIPS, {"road": roads}) as db:
+        found = db.why_not(f'trip("ulm", "kiel", {asked})')
+        assert [one.how for one in found.instantiations][:2] == [nearest, "R2"]
+
+
+ROLES = """.decl role(p: symbol, r: symbol)
+.decl member(p: symbol, g: symbol)
+.decl group_role(g: symbol, r: symbol)
+.decl can(r: symbol, t: symbol)
+.decl has_role(p: symbol, r: symbol)
+.decl may(p: symbol, t: symbol)
+has_role(p, r) :- role(p, r).
+has_role(p, r) :- member(p, g), group_role(g, r).
+may(p, t) :- has_role(p, r), can(r, t).
+"""
+
+
+def test_what_was_deleted_lately_comes_first(tmp_path: Path) -> None:
+    facts = {
+        "role": [("bob", "author")],
+        "member": [("ann", "editors"), ("bob", "guests")],
+        "group_role": [("editors", "editor"), ("guests", "guest"), ("admins", "author"), ("admins", "editor")],
+        "can": [("editor", "plan"), ("author", "plan")],
+    }
+    for store in (None, tmp_path / "store"):
+        with elastalog.open(ROLES, facts, **({} if store is None else {"store": store})) as db:
+            assert db.why_not('has_role("ann", "author")').instantiations[0].how == "R2"  # `admins` are there
+            assert db.why_not('has_role("eve", "guest")').instantiations[0].how == "R2"
+            with db.update() as update:
+                update.delete("member", [("ann", "editors")])
+            found = db.why_not('has_role("ann", "editor")')
+            assert [one.text for one in found.instantiations[0].literals if one.status == "fails"] == [
+                'member("ann", "editors")'
+            ]
+            # `has_role("ann", "editor")` held too; below it the group, not the direct role.
+            below = db.why_not('may("ann", "plan")', depth=3).instantiations[0].literals[0]
+            assert (below.text, below.how) == ('has_role("ann", "editor")', "R2")
+            assert [one.text for one in below.children] == [
+                'member("ann", "editors")', 'group_role("editors", "editor")',
+            ]  # fmt: skip
+    with elastalog.open(ROLES, store=tmp_path / "store") as db:  # what was deleted is read from the store
+        assert db.why_not('has_role("ann", "editor")').instantiations[0].literals[0].text == 'member("ann", "editors")'
 
 
 def test_negative_numbers_that_facts_have_are_plausible() -> None:

@@ -141,7 +141,7 @@ class Decoder:
             open_fact = Fact(fact["relation"], tuple(NIL if value is None else value for value in fact["values"]))
             return PatternAbsence(
                 open_fact, found, impossible, told["is_exhaustive"], source, pattern=subject, present=told["present"],
-                **rest,
+                read=tuple(told.get("read", ())), **rest,
             )  # fmt: skip
         return Absence(self.fact(told["fact"]), found, impossible, told["is_exhaustive"], source, **rest)
 

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from elastalog.backends.protocol import Matrix
+from elastalog.backends.protocol import GONE, Matrix
 from elastalog.debugging.answers import What
 from elastalog.evaluation.changes import RuleTexts, Update
 from elastalog.evaluation.epochs import EpochRecord, Epochs
@@ -135,6 +135,21 @@ class Past:
             if store is not None:
                 return [*(explicit_update(record) for record in store.turned(after, until)), *guards]
         return [*(r.update for r in self._records if r.update is not None and after < r.epoch <= until), *guards]
+
+    def gone(self, most_epochs: int, most_facts: int) -> list[Mapping[str, Matrix]]:
+        """The facts of every relation that disappeared in each of the last epochs, of each relation the first ones."""
+        until = self._epoch()
+        after = max(self.oldest, until - most_epochs)
+        with self._stored() as store:
+            if store is None:
+                sides = [record.changes for record in self._records if record.epoch > after]
+                each = [{n: went for n, (_, went) in one.items() if not isinstance(went, Pairs)} for one in sides]
+            else:
+                each = [
+                    {name: one.words[(one.was != GONE) & (one.level == GONE)] for name, one in record.changes.items()}
+                    for record in store.turned(after, until)
+                ]
+        return [{name: np.asarray(rows)[:most_facts] for name, rows in went.items() if len(rows)} for went in each]
 
     def rules(self, after: int) -> list[tuple[int, RuleTexts]]:
         """The rules that the epochs after one have changed, for those that changed any, oldest first."""

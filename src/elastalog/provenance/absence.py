@@ -79,7 +79,9 @@ class LiteralStatus:
 @dataclass(frozen=True, slots=True)
 class Instantiation:
     """A rule with values for its variables, except for those that are `free`, and the status of each literal of its
-    body. `conclusion`: what it would derive; a variable in it stands for any value."""
+    body. `conclusion`: what it would derive; a variable in it stands for any value. `drawbacks`, most important first:
+    whether not all that it lacks are facts that held not long ago; how many values of these facts come from equations
+    and occur nowhere; how many are negative: solving an equation finds lengths that no road has."""
 
     shape: ClassVar[str] = "member"
 
@@ -88,6 +90,7 @@ class Instantiation:
     literals: tuple[LiteralStatus, ...]
     free: tuple[str, ...]
     conclusion: str
+    drawbacks: tuple[int, int, int] = (0, 0, 0)
 
     @property
     def children(self) -> tuple[LiteralStatus, ...]:
@@ -113,14 +116,8 @@ class Instantiation:
 
     @property
     def implausible(self) -> int:
-        """The number of negative values in missing facts that occur neither in a present fact nor in the one asked
-        about: solving an equation finds lengths that no road has."""
-        facts = [(literal.status, literal.fact.values) for literal in self.literals if literal.fact is not None]
-        known = {value for status, values in facts if status == "holds" for value in values}
-        plain = [one.name for one in self.rule.head.arguments if isinstance(one, Variable)]
-        known.update(self.bindings[name] for name in plain if name in self.bindings)
-        lacking = (value for status, values in facts if status == "fails" for value in values)
-        return sum(isinstance(value, int | float) and value < 0 and value not in known for value in lacking)
+        """The number of negative values that come from equations."""
+        return self.drawbacks[2]
 
     def pattern(self, atom: Atom) -> Pattern:
         """The facts that fit an atom of the rule, as far as its values are known."""
@@ -136,10 +133,9 @@ class Instantiation:
 
     @property
     def rank(self) -> tuple[object, ...]:
-        """Nearest first: fewest failing literals, fewest implausible values, most facts present, fewest free
-        variables."""
+        """Nearest first: fewest failing literals, fewest drawbacks, most facts present, fewest free variables."""
         texts = tuple(literal.text for literal in self.literals)
-        return len(self.failing), self.implausible, -self.present, len(self.free), self.rule.number, texts
+        return len(self.failing), self.drawbacks, -self.present, len(self.free), self.rule.number, texts
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -230,10 +226,12 @@ class Absence(Rendered):
 @dataclass(frozen=True, slots=True, repr=False)
 class PatternAbsence(Absence):
     """Why no more facts than the `present` ones fit a `pattern`, such as `path(1, X)`: the nearest failing
-    instantiations that would derive another one. `fact` has nil in the open places."""
+    instantiations that would derive another one. `fact` has nil in the open places. `read`: the other relations that
+    the rules read."""
 
     pattern: str = ""
     present: int = 0
+    read: tuple[str, ...] = ()
 
     @property
     def subject(self) -> str:
@@ -246,4 +244,6 @@ class PatternAbsence(Absence):
             return f"{self.pattern}: {fit}; what comes nearest to deriving another:"
         if self.impossible:
             return f"{self.pattern}: {fit}; no rule could derive another:"
-        return f"{self.pattern}: {fit}; no rule comes near to deriving another, which holds only if it is given"
+        needed = " or ".join(f"`{name}`" for name in self.read)
+        when = f"takes other facts of {needed}" if needed else "holds only if it is given"
+        return f"{self.pattern}: {fit}; no rule comes near to deriving another, which {when}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import islice, zip_longest
 from typing import Any, TypeAlias, TypeVar, cast
 from weakref import ref
@@ -71,7 +72,8 @@ class Setting:
 class Explainer:
     """Answers why and why not about the present epoch, whose number is `epoch`. `asking` makes the block in which a
     proof or an absence is expanded later, within a time limit and with no update in between; other callers see to that
-    themselves. `touched_since`: what updates since an epoch have touched, None if that is not known."""
+    themselves. `touched_since`: what updates since an epoch have touched, None if that is not known. `gone`: the facts
+    that disappeared not long ago."""
 
     def __init__(
         self,
@@ -79,11 +81,13 @@ class Explainer:
         epoch: Callable[[], int],
         asking: Asking = nullcontext,
         touched_since: Callable[[int], Touched | None] = lambda epoch: None,
+        gone: Callable[[], Touched] = tuple,
     ) -> None:
         self._setting = setting
         self._epoch = epoch
         self._asking = asking
         self._touched_since = touched_since
+        self._gone = gone
         self._reading: Reading | None = None
         self._known: Explanations | None = None
         self._proofs: _Proofs | None = None
@@ -99,7 +103,7 @@ class Explainer:
             self._reading = reading
         touched = self._touched_since(number if before is None else before.number)
         proofs = _Proofs()
-        now = Explanations(setting, reading, number, self._epoch, self._asking, proofs)
+        now = Explanations(setting, reading, number, self._epoch, self._asking, proofs, self._gone)
         if before is not None and touched is not None:
             proofs.assembly = now.taken_over(before, touched)
         self._known, self._proofs = now, proofs
@@ -117,7 +121,14 @@ class Explanations:
     the backend's watch is over."""
 
     def __init__(
-        self, setting: Setting, reading: Reading, number: int, epoch: Callable[[], int], asking: Asking, proofs: _Proofs
+        self,
+        setting: Setting,
+        reading: Reading,
+        number: int,
+        epoch: Callable[[], int],
+        asking: Asking,
+        proofs: _Proofs,
+        gone: Callable[[], Touched],
     ) -> None:
         self.number = number
         self._epoch = epoch
@@ -127,6 +138,7 @@ class Explanations:
         self._superseded = Superseded(reading)
         self._is_annotated = setting.is_annotated
         self._proofs = ref(proofs)
+        self._find_gone = gone
 
     def taken_over(self, before: Explanations, touched: Touched) -> Assembly | None:
         """What was known before, which is not asked any more; updates have touched some facts since."""
@@ -295,7 +307,7 @@ class Explanations:
             else:
                 assert isinstance(written, Atom)
                 below = self.pattern(each.pattern(written), literal.text, 1)
-            nearest = sorted(below.instantiations, key=goes_on)[:1]
+            nearest = sorted(below.instantiations, key=lambda one: (one.drawbacks[:2], goes_on(one)))[:1]
             more = len({each.rule.number for each in below.instantiations}) - len(nearest)
             below = replace(below, instantiations=tuple(nearest), more_rules=more)
             below = self._to_depth(below, depth - 1, above)
@@ -323,10 +335,31 @@ class Explanations:
         require_number("limit", limit, 1, whole=True, or_none=False)
         require_number("rule", rule, 1, whole=True)
         require_mapping("`bindings` are values by variable", bindings, 'give a mapping, such as `{"y": 3}`')
-        rules = tuple(r for r in self._setting.program.rules if r.head.relation == relation)
-        rules = tuple(r for r in rules if not r.is_closure) if rule is None else (_chosen(relation, rules, rule),)
+        rules = self._rules_of(relation, rule)
         given = {name: value_of_variable(rules, name, value) for name, value in (bindings or {}).items()}
-        return WhyNot(rules, self._look_up, self._reading.ordinal, limit, given, self)
+        ordinal = self._reading.ordinal
+        return WhyNot(rules, self._look_up, ordinal, limit, given, self, self._rules_of, self._held_lately)
+
+    def _rules_of(self, relation: str, chosen: int | None = None) -> tuple[Rule, ...]:
+        """The rules of a relation that are asked, or the one chosen by its number."""
+        rules = tuple(r for r in self._setting.program.rules if r.head.relation == relation)
+        return tuple(r for r in rules if not r.is_closure) if chosen is None else (_chosen(relation, rules, chosen),)
+
+    @cached_property
+    def _gone(self) -> dict[str, Matrix]:
+        """The facts that disappeared not long ago."""
+        found: dict[str, list[Matrix]] = {}
+        for each in self._find_gone():
+            for name, words in each.items():
+                found.setdefault(name, []).append(words)
+        return {name: np.concatenate(words) for name, words in found.items()}
+
+    def _held_lately(self, relation: str, values: Pattern) -> bool:
+        """Whether a fact with the given values disappeared not long ago."""
+        words, known = self._gone.get(relation), self._reading.known(relation, values)
+        if words is None or known is None:
+            return False
+        return bool((words[:, list(known)] == list(known.values())).all(axis=1).any())
 
     def _notes(self, fact: Fact, is_given: bool) -> Iterator[str]:
         """What keeps a fact away that rules may give."""

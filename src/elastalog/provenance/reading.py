@@ -113,7 +113,7 @@ class Reading:
     def select(self, relation: str, values: Sequence[Value | None]) -> Iterator[tuple[Value, ...]]:
         """The facts with the given values, in the order in which they are stored; None fits any."""
         self.look()
-        if (known := self._known(relation, values)) is None:
+        if (known := self.known(relation, values)) is None:
             return
         words = np.array(list(known.values()), np.int32)
         if len(known) == len(values):
@@ -137,7 +137,7 @@ class Reading:
 
     def words_fitting(self, pattern: Pattern) -> Matrix:
         """The facts that fit a pattern, as the backend holds them."""
-        relation, known = pattern.relation, self._known(pattern.relation, _known_terms(pattern))
+        relation, known = pattern.relation, self.known(pattern.relation, _known_terms(pattern))
         if known is None:
             return np.empty((0, len(self._bases[relation])), np.int32)
         words = self.backend.select(relation, tuple(known), np.array(list(known.values()), np.int32)).words
@@ -147,7 +147,7 @@ class Reading:
                 fits &= words[:, first[term.name]] == words[:, column]
         return words[fits]
 
-    def _known(self, relation: str, values: Sequence[Value | None]) -> dict[int, int] | None:
+    def known(self, relation: str, values: Sequence[Value | None]) -> dict[int, int] | None:
         """The words of the values that are given, by column; None if no fact has one of them."""
         found = {}
         for column, (base, value) in enumerate(zip(self._bases[relation], values, strict=False)):

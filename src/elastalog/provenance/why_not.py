@@ -5,16 +5,18 @@ given up as failing. Searches with one failing literal come first, then two, and
 Variables get their values from the facts that other atoms take; the rest stay free.
 
 For a pattern only some arguments of the head have values: the body gives the others values, or leaves them open where
-no fact fits an atom. Derivations of facts that hold are no answers.
+no fact fits an atom. Derivations of facts that hold are no answers. Where facts fit an atom, but none is of use, it
+gets the values of a fact that rules come near to deriving.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
+from typing import TypeAlias
 
 from elastalog.analysis.listing import show_value
 from elastalog.analysis.pattern import Free, Pattern
@@ -49,8 +51,11 @@ from elastalog.provenance.joins import (
     match_atom,
     matches,
     needed_by,
+    pattern_of,
     show,
 )
+from elastalog.provenance.joins import Pattern as LookedFor
+from elastalog.syntax.tree import nodes_of
 
 MOST_LOOKUPS = 2_000
 """Look-ups that the search for one rule may make."""
@@ -58,6 +63,10 @@ MOST_CANDIDATES = 200
 """Facts that are tried for one atom."""
 KEPT = 10
 """How many times more instantiations are ranked than shown."""
+
+
+HeldLately: TypeAlias = Callable[[str, LookedFor], bool]
+"""Whether a fact with the given values held not long ago; None fits any."""
 
 
 class _Spent(Exception):
@@ -78,6 +87,10 @@ class Search:
     found: dict[tuple[str, ...], Instantiation] = field(default_factory=dict)
     is_wanted: Callable[[Bindings], bool] = lambda _: True
     """Whether an instantiation with such values is of use."""
+    near: Callable[[Atom, Bindings], Iterable[Bindings]] = lambda *_: ()
+    """The bindings extended by the values of absent facts that fit an atom and that rules come near to deriving."""
+    held_lately: HeldLately = lambda *_: False
+    occurring: dict[tuple[str, int, Value], bool] = field(default_factory=dict)
     plausible: int = 0
     """How many of those found have no implausible values: others are only shown where there are too few of these."""
     lookups: int = 0
@@ -178,7 +191,11 @@ class Search:
             if status == "fails" and isinstance(literal, Atom) and any(n not in bindings for n in needed_by(literal)):
                 self.spend()
                 if next(matches(literal, bindings, self.look_up, self.ordinal), None) is not None:
-                    return  # it does not fail for all values, so taking a fact that fits is nearer
+                    # It does not fail for all values, so taking a fact that fits is nearer, or one that nearly holds.
+                    kept = {n: one for n, one in decided.items() if needed_by(self.literals[n]) <= bindings.keys()}
+                    for nearer in self.near(literal, bindings):
+                        self.extend(dict(nearer), kept, failures)
+                    return
         found = self.instantiation(bindings, decided)
         key = tuple(literal.text for literal in found.literals)
         self.plausible += key not in self.found and not found.implausible
@@ -197,8 +214,40 @@ class Search:
                 result = aggregate_value(literal, bindings, self.look_up, self.ordinal)
                 text += " (it has no value)" if result is None else f" (it is {show_value(result)})"
             shown.append(LiteralStatus(kind, text, status, self.fact_of(literal, bindings)))
-        conclusion = show(self.wanted, bindings)
-        return Instantiation(self.rule, dict(bindings), tuple(shown), tuple(sorted(free)), conclusion)
+        conclusion, drawbacks = show(self.wanted, bindings), self.drawbacks(bindings, decided)
+        return Instantiation(self.rule, dict(bindings), tuple(shown), tuple(sorted(free)), conclusion, drawbacks)
+
+    def drawbacks(self, bindings: Bindings, decided: Mapping[int, Status]) -> tuple[int, int, int]:
+        """See `Instantiation.drawbacks`. Values that are neither those of facts nor asked about come from equations."""
+        known = {None, *(bindings.get(one.name) for one in self.rule.head.arguments if isinstance(one, Variable))}
+        lacking: list[tuple[Atom, LookedFor]] = []
+        for number, status in decided.items():
+            if isinstance(literal := self.literals[number], Atom):
+                with suppress(NoValue):
+                    values = pattern_of(literal, bindings, self.ordinal)
+                    known.update(values if status == "holds" else ())
+                    lacking += [(literal, values)] * (status == "fails")
+        made = [
+            (atom.relation, place, value)
+            for atom, values in lacking
+            for place, (argument, value) in enumerate(zip(atom.arguments, values, strict=True))
+            if value is not None and value not in known and not isinstance(argument, Constant)
+        ]
+        is_revived = len(lacking) == sum(status == "fails" for status in decided.values())
+        is_revived &= all(self.held_lately(atom.relation, values) for atom, values in lacking)
+        negative = sum(isinstance(value, int | float) and value < 0 for _, _, value in made)
+        return not is_revived, sum(not self.occurs(*one) for one in made), negative
+
+    def occurs(self, relation: str, place: int, value: Value) -> bool:
+        """Whether some fact has a value in a column."""
+        asked = relation, place, value
+        if asked not in self.occurring:
+            arity = next(
+                len(one.arguments) for one in self.literals if isinstance(one, Atom) and one.relation == relation
+            )
+            pattern = [value if column == place else None for column in range(arity)]
+            self.occurring[asked] = next(iter(self.look_up(relation, pattern)), None) is not None
+        return self.occurring[asked]
 
     def fact_of(self, literal: Literal, bindings: Bindings) -> Fact | None:
         atom = literal.atom if isinstance(literal, Negation) else literal
@@ -236,7 +285,7 @@ def _kind(literal: Literal) -> str:
 @dataclass(frozen=True, slots=True)
 class WhyNot:
     """Asks rules for the nearest failing instantiations, and shows at most `limit`. `given`: values of variables fixed
-    beforehand."""
+    beforehand. `rules_of`: the rules of other relations. `above`: the relations whose rules are asked already."""
 
     rules: tuple[Rule, ...]
     look_up: LookUp
@@ -244,6 +293,9 @@ class WhyNot:
     limit: int
     given: Bindings
     source: AbsenceSource | None
+    rules_of: Callable[[str], tuple[Rule, ...]] = lambda _: ()
+    held_lately: HeldLately = lambda *_: False
+    above: frozenset[str] = frozenset()
 
     def fact(self, fact: Fact, is_fixpoint: bool = True, competes: bool = False) -> Absence:
         """Why a fact is absent. A rule may derive it after all where there is no fixpoint (E0615), or where the fact
@@ -257,7 +309,9 @@ class WhyNot:
     def pattern(self, pattern: Pattern, written: str, present: int) -> PatternAbsence:
         """Why no further fact fits a pattern. `present`: how many hold."""
         fact = Fact(pattern.relation, tuple(NIL if isinstance(term, Free) else term for term in pattern.terms))
-        return PatternAbsence(fact, *self._nearest(pattern, least=1), self.source, pattern=written, present=present)
+        found = PatternAbsence(fact, *self._nearest(pattern, least=1), self.source, pattern=written, present=present)
+        read = {atom.relation: None for rule in self.rules for atom in nodes_of(Atom, rule.body)}
+        return replace(found, read=tuple(name for name in read if name != pattern.relation))
 
     def _nearest(
         self, pattern: Pattern, least: int
@@ -280,10 +334,9 @@ class WhyNot:
         for rule in self.rules:
             bindings: dict[str, Value] = {}
             deferred: list[tuple[Expression, Value]] = []
-            known = [(a, t) for a, t in zip(rule.head.arguments, pattern.terms, strict=True) if not isinstance(t, Free)]
-            part = Atom(rule.head.relation, tuple(argument for argument, _ in known), rule.head.span)
-            if not match_atom(part, [value for _, value in known], bindings, deferred):
-                impossible.append((rule, _why_impossible(rule, part, [value for _, value in known])))
+            part, values = _known_part(rule.head, pattern)
+            if not match_atom(part, values, bindings, deferred):
+                impossible.append((rule, _why_impossible(rule, part, values)))
                 continue
             if any(not compare("=", bindings.setdefault(name, value), value) for name, value in self.given.items()):
                 what = "fact" if pattern.is_fact else "pattern"
@@ -292,11 +345,35 @@ class WhyNot:
             literals = [*rule.body, *equations_of(deferred), *_same(rule.head, pattern), *_computed(rule.head, pattern)]
             wanted = _wanted(rule.head, pattern)
             search = Search(rule, wanted, literals, self.look_up, self.ordinal, self.limit * KEPT)
+            search.held_lately = self.held_lately
             if not pattern.is_fact:
                 search.is_wanted = partial(self._is_absent, wanted)
+                search.near = partial(self._near, search, {})
             search.run(bindings, least)
             searches.append(search)
         return searches, tuple(impossible)
+
+    def _near(
+        self, search: Search, known: dict[Pattern, list[Pattern]], atom: Atom, bindings: Bindings
+    ) -> Iterator[Bindings]:
+        """Bindings with more values, those of absent facts that fit an atom and that rules come near to deriving; rules
+        of relations `above` are not asked again."""
+        above = self.above | {search.wanted.relation}
+        if atom.relation in above:
+            return
+        values = pattern_of(atom, bindings, self.ordinal)
+        pattern = Pattern(atom.relation, tuple(Free(None) if value is None else value for value in values))
+        if pattern not in known:
+            below = replace(self, rules=self.rules_of(atom.relation), given={}, above=above)
+            searches, _ = below._searched(pattern, 1)
+            search.is_cut |= any(one.is_cut for one in searches)
+            found = sorted((one for each in searches for one in each.found.values()), key=lambda one: one.rank)
+            known[pattern] = [one.pattern(one.rule.head) for one in found[: self.limit]]
+        for one in known[pattern]:
+            part, values = _known_part(atom, one)
+            nearer = dict(bindings)
+            if match_atom(part, values, nearer, []) and len(nearer) > len(bindings):
+                yield nearer
 
     def _is_absent(self, wanted: Atom, values: Bindings) -> bool:
         """Whether what a rule would derive does not hold yet, as far as its values are known."""
@@ -357,6 +434,12 @@ def _definition(comparison: Comparison, known: Bindings) -> tuple[str, Expressio
 
 
 # --- patterns --------------------------------------------------------------------------------------------------------
+
+
+def _known_part(atom: Atom, pattern: Pattern) -> tuple[Atom, list[Value]]:
+    """The arguments of an atom for which a pattern has values, and these."""
+    known = [(a, t) for a, t in zip(atom.arguments, pattern.terms, strict=True) if not isinstance(t, Free)]
+    return Atom(atom.relation, tuple(argument for argument, _ in known), atom.span), [value for _, value in known]
 
 
 def _why_impossible(rule: Rule, head: Atom, values: Sequence[Value]) -> str:

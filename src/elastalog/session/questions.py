@@ -33,6 +33,7 @@ from elastalog.relations.records import NotOfType
 from elastalog.relations.schema import Column, Schema
 from elastalog.relations.words import Dictionary, row_to_write
 from elastalog.session.materialisation import Materialisation
+from elastalog.settings import SETTINGS
 from elastalog.syntax.tree import nodes_of
 
 if TYPE_CHECKING:
@@ -374,7 +375,8 @@ class Answerers:
         now = self._materialisation
         # Levels that were made for one epoch are no longer there in the next.
         known = now.epochs.touched_since if setting.backend is now.backend else lambda epoch: None
-        return Explainer(setting, lambda: now.epoch, now.asking, known)
+        gone = partial(self._history.past.gone, SETTINGS.epochs_of_candidates, SETTINGS.rows_compared)
+        return Explainer(setting, lambda: now.epoch, now.asking, known, gone)
 
     def _make_debugger(self, setting: Setting, epochs: Epochs) -> None:
         from elastalog.debugging.debugger import Debugger

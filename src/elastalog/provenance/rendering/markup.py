@@ -205,7 +205,7 @@ def _absence_json(absence: Absence) -> dict[str, Any]:
         for instantiation in absence.instantiations
     ]
     impossible = [{"rule": rule.number, "reason": why} for rule, why in absence.impossible]
-    asked = {"present": absence.present} if isinstance(absence, PatternAbsence) else {}
+    asked = {"present": absence.present, "read": [*absence.read]} if isinstance(absence, PatternAbsence) else {}
     return {
         "fact": {**fact_as_json(absence.fact), "text": absence.subject},
         **asked,

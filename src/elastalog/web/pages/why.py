@@ -111,7 +111,7 @@ async def build_absence(window: Window, asked: Fact | str) -> None:
         if warned:
             raw(faults_html(warned))
         if not found.instantiations and not found.impossible:
-            raw(empty("No rule comes near", f"What is not there of {found.fact.relation} holds only if it is given."))
+            raw(empty("No rule comes near", f"{found.headline}."))
         for number, instantiation in enumerate(found.instantiations):
             title = instantiation.conclusion if is_pattern else ""
             raw(_instantiation(window, instantiation, title), "wb-why-not").props(f'data-near="{number}"')
