@@ -238,6 +238,69 @@ def test_values_that_a_repair_leaves_open_are_to_be_chosen() -> None:
         assert sorted(map(str, found.insert)) == ['ok("zoe")', 'team("x", 1)', 'user("zoe", "x", "x")']
 
 
+ROADS = """
+.decl road(x: symbol, y: symbol, km: number, name: symbol)
+.decl dist(x: symbol, y: symbol, km: min number)
+dist(a, b, k) :- road(a, b, k, _).
+dist(a, c, d + k) :- dist(a, b, d), road(b, c, k, _).
+"""
+
+
+@pytest.mark.parametrize("back", [[("B", "A", 60, "r2")], []])
+@pytest.mark.parametrize("candidates", [None, ['road("A", _, 10, _)']])
+def test_values_to_be_chosen_were_tried(back: list[Any], candidates: list[str] | None) -> None:
+    """A road of -100 km that closes a circle has no fixpoint; one of -40 km is none that the question names."""
+    with elastalog.open(ROADS, {"road": [("A", "B", 50, "r1"), *back, ("B", "C", 70, "r3")]}) as db:
+        with pytest.raises(ElastalogError, match="E0712") as error:
+            db.suggest(missing=['dist("A", "C", 10)'], candidates=candidates)
+        told = error.value.diagnostics[0]
+        assert 'no fact matches road("A", "C", 10, _); which values it should have is for you to say' in told.notes
+        given = ast.literal_eval(re.search(r"candidates=(\[.*\])", told.help)[1])
+        assert given == ['road("A", "C", 10, "x")']
+        assert db.suggest(missing=['dist("A", "C", 10)'], candidates=given).verified
+
+
+def test_a_value_that_no_trial_showed_to_help_is_not_named() -> None:
+    program = ".decl age(n: symbol, a: number)\n.decl old(n: symbol)\nold(n) :- age(n, a), a > 60."
+    with elastalog.open(program, {"age": [("eve", 7)]}) as db, pytest.raises(ElastalogError, match="E0712") as error:
+        db.suggest(missing=['old("zoe")'])
+    told = error.value.diagnostics[0]
+    assert 'no fact matches age("zoe", a); which values it should have is for you to say' in told.notes
+    assert "age" not in told.help
+
+
+DENIALS = """
+.decl member(a: symbol, g: symbol)
+.decl grants(g: symbol, t: symbol)
+.decl deny(g: symbol, t: symbol)
+.decl denied(a: symbol, t: symbol)
+.decl may(a: symbol, t: symbol)
+denied(p, t) :- member(p, g), deny(g, t).
+may(p, t) :- member(p, g), grants(g, t), !denied(p, t).
+"""
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"candidates": ['-member("eve", "interns")', 'member("eve", _)']},
+        {"candidates": ["-member(_, _)", "member(_, _)"]},
+        {"rejected": ["deny(_, _)"]},
+    ],
+)
+def test_what_can_be_inserted_is_asked_again_after_deletions(asked: dict[str, Any]) -> None:
+    facts = {
+        "member": [("eve", "interns"), ("bob", "staff")],
+        "grants": [("staff", "repo"), ("interns", "repo")],
+        "deny": [("interns", "repo")],
+    }
+    with elastalog.open(DENIALS, facts) as db:
+        found = db.suggest(missing=['may("eve", "repo")'], **asked)
+        assert (*map(str, found.delete), *map(str, found.insert)) == (
+            'member("eve", "interns")', 'member("eve", "staff")',
+        )  # fmt: skip
+
+
 def test_an_older_fault_is_looked_for_among_all_facts_from_the_shell(tmp_path: Path) -> None:
     (tmp_path / "reach.dl").write_text(PROGRAM)
     (tmp_path / "edge.facts").write_text("1\t2\n2\t3\n")

@@ -347,7 +347,8 @@ class Search:
     )  # fmt: skip
     candidates: tuple[str, ...] = option(
         "--candidate", multiple=True, metavar="FACT",
-        help="A fact that may be inserted (-edge(1,2): deleted) for the missing ones; may be repeated."
+        help="A fact, or a pattern such as edge(1,_), that may be inserted (-edge(1,2): deleted) for the missing ones;"
+        " may be repeated."
         "  [default: what why-not finds]",
     )  # fmt: skip
     localise: bool = option("--localise", is_flag=True, help="Show what causes the faults instead of what to undo.")

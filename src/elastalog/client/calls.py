@@ -253,7 +253,8 @@ def suggest(
     `undo` is the update that does it, to be sent to `/updates`. What is `rejected` stays as it is: facts, patterns
     (`edge(1, _)`), rules; `weights` say how dear it is to change each of them; `over`: parts of an `update`, or
     explicit `facts`, whenever they came. `candidates` bring missing facts about: facts to insert, or to delete
-    (`-edge(1, 2)`), or lists of values by relation; unless given, what is found by asking why not."""
+    (`-edge(1, 2)`), or patterns of such, or lists of values by relation; unless given, what is found by asking why
+    not."""
     given: Any = candidates
     if isinstance(given, dict):
         schemas = context.session.schemas

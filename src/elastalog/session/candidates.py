@@ -25,7 +25,7 @@ from elastalog.diagnostics.arguments import listed
 from elastalog.diagnostics.diagnostic import error
 from elastalog.evaluation.changes import Update
 from elastalog.provenance.fact import Fact
-from elastalog.provenance.reading import Reading
+from elastalog.provenance.reading import Reading, WordFact
 from elastalog.relations.facts import Relation
 from elastalog.session.questions import warn_of_terms
 from elastalog.settings import SETTINGS
@@ -46,15 +46,23 @@ MISSING = "missing facts are given in a list"
 _ADVICE = "give facts in a list, those to delete as `-edge(1, 2)`; or rows by relation"
 
 
-def given_candidates(given: Any, now: Materialisation, known: Callable[[], Iterable[Element]]) -> list[Element]:
+def words_of(fact: Fact, now: Materialisation) -> WordFact:
+    """A fact as the backend holds it. New texts get words."""
+    return fact.relation, tuple(now.encode(fact.relation, [fact.values])[0].tolist())
+
+
+def given_candidates(
+    given: Any, now: Materialisation, known: Callable[[list[Element]], Iterable[Element]]
+) -> list[Element]:
     """Candidates that the user gives: rows by relation, or facts, with a minus those to delete. A pattern with a minus
-    stands for all explicit facts that match; without one, for the matching `known` facts, to be inserted."""
+    stands for all explicit facts that match; without one, for the matching facts that are `known` to be of use,
+    possibly with the other candidates, to be inserted."""
     if isinstance(given, Mapping):
         offered = (
             (name, Relation.of(now.schema(name), now.dictionary, now.encode(name, given[name]))) for name in given
         )
         return [Element("+", Fact(name, values)) for name, facts in offered for values in facts]
-    found = []
+    found, patterns = list[Element](), list[Pattern]()
     for one in listed("candidates are facts", given, _ADVICE):
         sign, written = signed(one)
         pattern = parse_selection(written, now.program.checked) if isinstance(written, str) else None
@@ -64,13 +72,14 @@ def given_candidates(given: Any, now: Materialisation, known: Callable[[], Itera
             explicit = Relation.of(now.schema(pattern.relation), now.dictionary, now.explicit_words(pattern.relation))
             found += [Element("-", Fact(pattern.relation, values)) for values in explicit if pattern.fits(values)]
         else:
-            found += [
-                Element("+", fact)
-                for sign, fact in known()
-                if sign == "+" and isinstance(fact, Fact) and fact.relation == pattern.relation
-                if pattern.fits(fact.values)
-            ]
-    return found
+            patterns.append(pattern)
+    fitting = (
+        Element("+", fact)
+        for sign, fact in (known(found) if patterns else ())
+        if sign == "+" and isinstance(fact, Fact)
+        if any(fact.relation == pattern.relation and pattern.fits(fact.values) for pattern in patterns)
+    )
+    return [*found, *fitting]
 
 
 def deleted_lately(missing: Sequence[Fact], now: Materialisation, past: Past) -> list[Element]:
@@ -88,13 +97,18 @@ def deleted_lately(missing: Sequence[Fact], now: Materialisation, past: Past) ->
 
 @dataclass
 class Candidates:
-    """The candidates for missing facts where the user gives none."""
+    """The candidates for missing facts that the user leaves open. `given`: those that are given. `must_stay`: whether a
+    fact must not be changed."""
 
     missing: Sequence[Fact]
     now: Materialisation
     answerers: Answerers
     likely: Likely
     past: Past
+    must_stay: Callable[[Fact], bool]
+    given: Sequence[Element] = ()
+    worked: tuple[tuple[str, ...], list[str]] | None = None
+    """See `RepairSearch.filled`."""
 
     @cached_property
     def lately(self) -> list[Element]:
@@ -102,7 +116,7 @@ class Candidates:
         return deleted_lately(self.missing, self.now, self.past)
 
     @cached_property
-    def _nearest(self) -> tuple[list[Element], list[tuple[str, Fact]]]:
+    def _nearest(self) -> tuple[list[Element], list[Opening]]:
         return candidates_by_why_not(self.missing, self.now, self.answerers.explanations)
 
     @cached_property
@@ -119,9 +133,15 @@ class Candidates:
         return self._related[0]
 
     @property
-    def left_open(self) -> list[tuple[str, Fact]]:
-        """The atoms that lack a fact with values to be chosen, each with an example."""
-        return self._related[1]
+    def openings(self) -> list[Opening]:
+        """What derivations lack with values to be chosen: first what needs the fewest facts in all, and the fewest
+        values that the question does not name."""
+        named = {value for fact in self.missing for value in fact.values}
+
+        def rank(one: Opening) -> tuple[int, int]:
+            return one.needed, sum(value not in named for fact in one.examples for value in fact.values)
+
+        return sorted(dict.fromkeys(self._related[1]), key=rank)
 
     @property
     def seconds(self) -> float:
@@ -129,34 +149,42 @@ class Candidates:
         return self._related[2]
 
     @cached_property
-    def _related(self) -> tuple[list[Element], list[tuple[str, Fact]], float]:
-        """Asks why not, in the present state; then in states where all that was found is inserted, and at last also all
-        that was deleted lately: only there rules lack further facts, or negate them."""
-        first, left_open = self._nearest
-        now, found, offered = self.now, dict.fromkeys(first), _facts_of(self.lately)
+    def _related(self) -> tuple[list[Element], list[Opening], float]:
+        """Asks why not, in the present state; then in states where all that was found is inserted, where it is deleted,
+        where both is done, and at last also all that was deleted lately is inserted: only there rules lack further
+        facts, or negate them."""
+        first, openings = self._nearest
+        now, found, offered = self.now, dict.fromkeys([*self.given, *first]), _facts_of(self.lately)
         sandbox = Sandbox(now.epochs, (), seconds_a_trial=SETTINGS.search_seconds)
+        none = dict[Fact, None]()
+        rounds = [*[("+", none)] * SETTINGS.rounds_of_why_not, ("-", none), ("+-", none), ("+", offered)]
+        asked: list[list[dict[Fact, None]]] = [[none, none]]
         # Of merged relations, only what is evaluated anew can be explained.
-        rounds = [] if now.backend.program.merged else [*[dict[Fact, None]()] * SETTINGS.rounds_of_why_not, offered]
-        before: dict[Fact, None] = {}
-        for others in rounds:
-            new = _facts_of(one for one in found if one.sign == "+")
-            inserted = others | {fact: None for fact in new if not self.likely.is_below(fact)}
-            if inserted == before:
+        for signs, others in [] if now.backend.program.merged else rounds:
+            changed = [
+                {fact: None for fact in _facts_of(one for one in found if one.sign == sign) if not self.must_stay(fact)}
+                if sign in signs
+                else none
+                for sign in ("-", "+")
+            ]
+            changed[1] = others | {fact: None for fact in changed[1] if not self.likely.is_below(fact)}
+            if changed in asked:
                 continue
-            before = inserted
-            words = [(fact.relation, tuple(now.encode(fact.relation, [fact.values])[0].tolist())) for fact in inserted]
+            asked.append(changed)
+            deleted, inserted = changed
+            words = [words_by_relation(words_of(fact, now) for fact in side) for side in changed]
             explainer = self.answerers.in_a_trial()
             try:
-                with sandbox.tried(Update({}, words_by_relation(words))):
+                with sandbox.tried(Update(words[0], words[1])):
                     there, open_there = candidates_by_why_not(self.missing, now, explainer.now(), others)
             except NoState:
                 continue
-            found.update({one: None for one in there if one.sign == "+" or one.fact not in inserted})
-            left_open = open_there or left_open
+            found.update({one: None for one in there if one.fact not in (deleted if one.sign == "+" else inserted)})
+            openings += open_there
         again = [element for element in self.lately if element in found][: SETTINGS.likeliest_candidates // 2]
         rest = sorted(found, key=lambda one: not self._is_plain(one))
         seconds = max(SETTINGS.search_seconds, SETTINGS.search_trials * (sandbox.seconds.trials or LEAST_SECONDS))
-        return list(dict.fromkeys([*again, *rest])), left_open, min(seconds, TIME_LIMIT)
+        return list(dict.fromkeys([*again, *rest])), openings, min(seconds, TIME_LIMIT)
 
 
 def _facts_of(elements: Iterable[Element]) -> dict[Fact, None]:
@@ -165,12 +193,11 @@ def _facts_of(elements: Iterable[Element]) -> dict[Fact, None]:
 
 def candidates_by_why_not(
     missing: Sequence[Fact], now: Materialisation, known: Explanations, offered: Collection[Fact] = ()
-) -> tuple[list[Element], list[tuple[str, Fact]]]:
+) -> tuple[list[Element], list[Opening]]:
     """The explicit facts that the nearest failing derivations lack, at any depth, those that block them, and those of
-    the `offered` that derivations use; and the facts that the nearest one lacks with columns left open, each with an
-    example that fits."""
+    the `offered` that derivations use; and what derivations lack with columns left open."""
     found: dict[Element, None] = {}
-    left_open: list[tuple[str, Fact]] = []
+    openings: list[Opening] = []
     asked: set[Fact | Pattern] = set()
     facts, patterns, program = deque(missing), deque[Pattern](), now.program.checked
     derived, reading = {rule.head.relation for rule in program.rules}, Reading(now.backend, now.dictionary)
@@ -193,8 +220,9 @@ def candidates_by_why_not(
             for better in _better(one, reading):
                 found.update({Element("-", leaf): None for leaf in known.leaves(better, SETTINGS.leaves_examined)})
             absence = known.absence(one, SETTINGS.derivations_examined)
-        if not left_open and absence.instantiations:
-            left_open += _left_open(absence.instantiations[0], program)
+        if len(openings) < SETTINGS.derivations_examined:
+            each = enumerate(absence.instantiations)
+            openings += filter(None, (_opening(one, program, not number) for number, one in each))
         for kind, other in _in_the_way(absence, now):
             if isinstance(other, Pattern):
                 if other.relation in derived:
@@ -207,7 +235,7 @@ def candidates_by_why_not(
         if offered:
             literals = (literal for each in absence.instantiations for literal in each.literals)
             facts += [one.fact for one in literals if one.fact and (one.kind, one.status) == ("atom", "holds")]
-    return list(found), left_open
+    return list(found), openings
 
 
 def _better(missing: Fact, reading: Reading) -> Iterator[Fact]:
@@ -289,9 +317,19 @@ def _in_the_way(absence: Absence, now: Materialisation) -> Iterator[tuple[str, F
                 yield "aggregate", fact
 
 
-def _left_open(instantiation: Instantiation, program: CheckedProgram) -> Iterator[tuple[str, Fact]]:
-    """The given atoms that fail for every value of their open columns, as text, and a fact that fits each."""
-    known = dict(instantiation.bindings)
+@dataclass(frozen=True)
+class Opening:
+    """The given atoms of a derivation that fail for every value of their open columns, as texts, and a fact that fits
+    each. `needed`: how many facts the derivation is from. `is_nearest`: it is the nearest one of its fact."""
+
+    texts: tuple[str, ...]
+    examples: tuple[Fact, ...]
+    needed: int
+    is_nearest: bool
+
+
+def _opening(instantiation: Instantiation, program: CheckedProgram, is_nearest: bool) -> Opening | None:
+    known, found = dict(instantiation.bindings), list[tuple[str, Fact]]()
     for atom, state in zip(instantiation.rule.body, instantiation.literals, strict=False):
         if not (isinstance(atom, Atom) and state.status == "fails" and state.fact is None):
             continue
@@ -303,7 +341,10 @@ def _left_open(instantiation: Instantiation, program: CheckedProgram) -> Iterato
                 value = _EXAMPLES[attribute.base]
                 values.append(known.setdefault(term.name, value) if isinstance(term, Variable) else value)
         if len(values) == len(atom.arguments) and program.is_given(atom.relation):
-            yield state.text, Fact(atom.relation, tuple(values))
+            found.append((state.text, Fact(atom.relation, tuple(values))))
+    needed = sum(isinstance(literal, Atom) for literal in instantiation.rule.body)
+    texts, examples = tuple(text for text, _ in found), tuple(fact for _, fact in found)
+    return Opening(texts, examples, needed, is_nearest) if found else None
 
 
 _EXAMPLES: Mapping[Base, Value] = {Base.SYMBOL: "x", Base.NUMBER: 1, Base.UNSIGNED: 1, Base.FLOAT: 1.0}

@@ -7,9 +7,13 @@ import math
 import time
 from collections import deque
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from elastalog.analysis.listing import show_value
 from elastalog.analysis.pattern import parse_selection
@@ -29,6 +33,7 @@ from elastalog.session.candidates import (
     given_candidates,
     named,
     warn_of_named,
+    words_of,
 )
 from elastalog.session.pending import PendingUpdate
 from elastalog.session.questions import is_mentioned
@@ -37,8 +42,6 @@ from elastalog.settings import SETTINGS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import TypeAlias
-
-    import numpy as np
 
     from elastalog.debugging.answers import Sign, Suggestion
     from elastalog.diagnostics.diagnostic import Diagnostic
@@ -112,7 +115,7 @@ class RepairSearch:
         """Compares repairs of the same size: first one with the most candidates that the user offered or that were
         deleted lately, then others that avoid an element of those found."""
         is_over_facts, is_ours = found.over == "facts", self.given is None
-        offered = {one.fact for one in self._offered(found.missing)} if is_over_facts else set()
+        offered = {one.fact for one in self._offered(found.missing, asked)} if is_over_facts else set()
 
         def drawbacks(one: Suggestion) -> tuple[int, ...] | None:
             """What speaks against a repair, in order of importance: side effects, in the output if there is one; facts
@@ -192,10 +195,10 @@ class RepairSearch:
         now = self.now
         missing = [now.fact(fact) for fact in facts_in(MISSING, asked.missing)]
         for fact in missing:
-            now.encode(fact.relation, [fact.values])  # so that it has words
+            words_of(fact, now)  # so that it has words
         asked = replace(asked, missing=missing)
         is_free = self.given is None and missing
-        found = self._among_ours(asked) if is_free else self._among(self._offered(missing), asked)
+        found = self._among_ours(asked) if is_free else self._among(self._offered(missing, asked), asked)
         least = min([1.0, *(asked.weights or {}).values()])  # of a change that is not a candidate
         if found.minimum and found.bound > least and tuple(missing) in self.known:
             told = "only candidates that why-not finds were tried"
@@ -204,7 +207,7 @@ class RepairSearch:
 
     def _among_ours(self, asked: Inquiry) -> Suggestion:
         """The smallest of what is found in several searches, at last also among what was only deleted lately."""
-        ours, found, failed = self._ours(asked.missing), None, None
+        ours, found, failed = self._ours(asked.missing, asked), None, None
         for candidates, seconds in self._searches(ours, asked):
             if found is not None and len(candidates) > len(ours.related):
                 break
@@ -247,22 +250,23 @@ class RepairSearch:
                 raise self._none_does(asked, candidates, failed.diagnostics[0], is_proven="E0712" in codes) from None
             raise
 
-    def _offered(self, missing: Sequence[Fact]) -> list[Element]:
+    def _offered(self, missing: Sequence[Fact], asked: Inquiry) -> list[Element]:
         """The changes that the user offers for missing facts, otherwise those that revert recent deletions."""
         if self.given is None:
-            return self._ours(missing).lately if missing else []
+            return self._ours(missing, asked).lately if missing else []
 
-        def known() -> list[Element]:
-            ours = self._ours(missing)
+        def known(given: list[Element]) -> list[Element]:
+            ours = self._ours(missing, asked, given)
             return [*ours.lately, *ours.related]
 
         return given_candidates(self.given, self.now, known)
 
-    def _ours(self, missing: Sequence[Fact]) -> Candidates:
-        """The changes that may bring about missing facts."""
-        key = tuple(missing)
+    def _ours(self, missing: Sequence[Fact], asked: Inquiry, given: Sequence[Element] = ()) -> Candidates:
+        """The changes that may bring about missing facts; only the user's question says what must stay."""
+        key, past = tuple(missing), self.history.past
         if key not in self.known:
-            self.known[key] = Candidates(missing, self.now, self.answerers, self.likely, self.history.past)
+            stays = partial(self._must_stay, rejected=asked.rejected)
+            self.known[key] = Candidates(missing, self.now, self.answerers, self.likely, past, stays, given)
         return self.known[key]
 
     def _none_does(
@@ -272,15 +276,14 @@ class RepairSearch:
         what the search says."""
         now, missing = self.now, asked.missing
         relations = now.backend.program.relations
-        left_open = self._ours(missing).left_open if self.given is None else []
+        left_open, chosen = self.filled(asked, candidates) if tuple(missing) in self.known else ((), [])
         free = [one for one in candidates if not self._must_stay(one.fact, asked.rejected)]
-        chosen = [*(fact for _, fact in left_open), *free]
         tried = {value for one in candidates if isinstance(one.fact, Fact) for value in one.fact.values}
         unknown = (
             show_value(value)
             for fact in missing
             for base, word, value in zip(
-                relations[fact.relation].bases, _words(now, fact)[0], fact.values, strict=False
+                relations[fact.relation].bases, words_of(fact, now)[1], fact.values, strict=False
             )
             if value not in tried and not is_mentioned(word, base, relations, now.backend)
         )
@@ -289,12 +292,30 @@ class RepairSearch:
             missing=", ".join(map(str, missing)),
             tried=", ".join(map(str, free[:5])) + ", …" * (len(free) > 5) or None,
             rejected=", ".join(map(str, asked.rejected)) or None,
-            left_open=" and ".join(text for text, _ in left_open) or None,
-            chosen=", ".join(f"'{one}'" for one in chosen[:6]) + ", …" * (len(chosen) > 6) if left_open else None,
+            left_open=" and ".join(left_open) or None,
+            chosen=", ".join(f"'{one}'" for one in chosen) or None,
             unknown=None if left_open else next(unknown, None),
             why=None if is_proven else told.notes[0],
             more=told.help,
         )
+
+    def filled(self, asked: Inquiry, candidates: Sequence[Element]) -> tuple[tuple[str, ...], list[str]]:
+        """The facts that derivations lack with values to be chosen, as texts, and the changes that a trial showed to be
+        a repair where these facts have some value. Without changes if none of the trials did."""
+        ours = self._ours(asked.missing, asked)
+        if ours.worked is None:
+            clock, openings = Clock(min(SETTINGS.search_seconds, asked.time_limit or math.inf)), ours.openings
+            ours.worked = next((one.texts for one in openings if one.is_nearest), ()), []
+            free = [*(ours.related if self.given is None else candidates)]
+            for one in openings[: SETTINGS.repairs_compared] if clock.left else ():
+                tried = self._changes([*free, *(Element("+", fact) for fact in one.examples)])
+                with suppress(ElastalogError):
+                    wanted = replace(asked, time_limit=clock.left, on_progress=None)
+                    found = self.answerers.debugger.repair(wanted, tried)
+                    changes = [*map(str, found.insert), *(f"-{fact}" for fact in found.delete)]
+                    ours.worked = one.texts, changes
+                    break
+        return ours.worked
 
     def _must_stay(self, fact: Fact | str, rejected: Sequence[Any]) -> bool:
         """Whether a fact is rejected, or fits a pattern that is."""
@@ -310,14 +331,13 @@ class RepairSearch:
 
     def _changes(self, candidates: Sequence[Element]) -> dict[WordFact, bool]:
         """The facts of candidates that are changes, and whether each is explicit."""
-        now = self.now
         found: dict[WordFact, bool] = {}
         for element in candidates:
             assert isinstance(element.fact, Fact)
-            words = _words(now, element.fact)
-            is_there = bool(now.backend.is_explicit(element.fact.relation, words)[0])
+            relation, words = words_of(element.fact, self.now)
+            is_there = bool(self.now.backend.is_explicit(relation, np.array([words], np.int32))[0])
             if is_there == (element.sign == "-"):
-                found[element.fact.relation, tuple(words[0].tolist())] = is_there
+                found[relation, words] = is_there
         return found
 
     def _side_effects(self, found: Suggestion, changes: Changes) -> SideEffects:
@@ -351,10 +371,6 @@ def _is_as_small(other: Suggestion, found: Suggestion, is_weighed: bool) -> bool
 
 def _clock(asked: Inquiry) -> Clock:
     return Clock(TIME_LIMIT if asked.time_limit is None else asked.time_limit)
-
-
-def _words(now: Materialisation, fact: Fact) -> np.ndarray:
-    return now.encode(fact.relation, [fact.values])
 
 
 # --- applying a suggestion ------------------------------------------------------------------------------------------

@@ -297,9 +297,9 @@ class Session(Renamed):
         facts, patterns, rules. `weights` are the costs of changing elements, 1 by default. An unwanted fault may be a
         pattern: nothing matches it afterwards. `over`: `update`, or `facts` for a smallest set of changes of explicit
         facts, whenever they came; by default the update, if the faults came with it. Over facts, unwanted facts are
-        removed by deletions, and missing ones brought about by `candidates`: facts to insert (`-edge(1,2)`: to delete),
-        or rows by relation; by default what why-not finds and what recent epochs deleted. `minimum` then refers to
-        these."""
+        removed by deletions, and missing ones brought about by `candidates`: facts or patterns to insert (`-edge(1,2)`:
+        to delete), or rows by relation; by default what why-not finds and what recent epochs deleted. `minimum` then
+        refers to these. A pattern to insert stands for what why-not finds that fits it."""
         from elastalog.debugging.questions import Inquiry
         from elastalog.session.candidates import Likely
         from elastalog.session.repair import RepairSearch

@@ -287,7 +287,8 @@ DEBUGGING: Final = (
         "suggest [facts] +R(1) -S(2)",
         "show the smallest part of the last update to undo, or, with `facts`, the fewest facts to change, so that "
         "+facts disappear and -facts appear; `unwanted` and `missing` may stand for the signs. After the faults, "
-        "`--candidate E(1)` names a fact that may be inserted, `--candidate -E(1)` one that may be deleted; repeatable",
+        "`--candidate E(1)` names a fact that may be inserted, `--candidate -E(1)` one that may be deleted, patterns "
+        "such as `E(_)` several; repeatable",
         _suggest,
         aliases=("debug",),
     ),
