@@ -723,3 +723,30 @@ def test_fewer_facts_than_were_deleted_lately_are_suggested_where_they_do() -> N
         db.apply(deleted={"user": [("eve",)]})
         found = db.suggest(missing=['may("eve", "doc")'], over="facts")
         assert (len(found.elements), 'user("eve")' in map(str, found.insert)) == (2, True)
+
+
+MAY = """
+.decl member(u: symbol, g: symbol)
+.decl grants(g: symbol, action: symbol, t: symbol)
+.decl may(u: symbol, action: symbol, t: symbol)
+may(u, a, t) :- member(u, g), grants(g, a, t).
+.output may
+"""
+
+
+@pytest.mark.parametrize(
+    ("grants", "repair"),
+    [
+        ([], 'member("dan", "dev")'),
+        ([("dev", "read", "repo"), ("qa", "read", "repo")], 'member("dan", "dev")'),
+        ([("dev", "read", "repo")], 'grants("qa", "push", "repo")'),  # of `dev`, dan may read, too
+    ],
+)
+def test_what_the_fault_is_about_changes_first_where_side_effects_are_as_many(
+    grants: list[tuple[str, str, str]], repair: str
+) -> None:
+    members = [("dan", "qa"), ("ann", "dev"), ("bob", "dev")]
+    facts = {"member": members, "grants": [("dev", "push", "repo"), ("qa", "test", "repo"), *grants]}
+    with elastalog.open(MAY, facts) as db:
+        found = db.suggest(missing=['may("dan", "push", "repo")'])
+        assert (list(map(str, found.insert)), found.side_effects.number) == ([repair], 0)

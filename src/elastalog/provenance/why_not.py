@@ -235,8 +235,9 @@ class Search:
         ]
         is_revived = len(lacking) == sum(status == "fails" for status in decided.values())
         is_revived &= all(self.held_lately(atom.relation, values) for atom, values in lacking)
-        negative = sum(isinstance(value, int | float) and value < 0 for _, _, value in made)
-        return not is_revived, sum(not self.occurs(*one) for one in made), negative
+        negative = [isinstance(value, int | float) and value < 0 for _, _, value in made]
+        unheard = sum(less or not self.occurs(*one) for one, less in zip(made, negative, strict=True))
+        return not is_revived, unheard, sum(negative)
 
     def occurs(self, relation: str, place: int, value: Value) -> bool:
         """Whether some fact has a value in a column."""

@@ -117,11 +117,15 @@ class RepairSearch:
         is_over_facts, is_ours = found.over == "facts", self.given is None
         offered = {one.fact for one in self._offered(found.missing, asked)} if is_over_facts else set()
 
+        subjects = {value for fault in (*found.unwanted, *found.missing) for value in fault.values[:1]}
+
         def drawbacks(one: Suggestion) -> tuple[int, ...] | None:
             """What speaks against a repair, in order of importance: side effects, in the output if there is one; facts
             to insert that are unlike the present ones and neither offered by the user nor deleted lately; those that
-            were not deleted lately, if others were; elements that were not offered, if any were; with a missing fact,
-            side effects in other relations; values that are new to their columns."""
+            were not deleted lately, if others were; elements that were not offered, if any were; facts that do not say
+            what the faults are about, which is their first value: `member("dan", "dev")` is for `may("dan", "push")`
+            before `grants("qa", "push")`, which is about all of a group; with a missing fact, side effects in other
+            relations; values that are new to their columns."""
             if one.side_effects is None:
                 return None
             new = [fact for fact in one.insert if fact not in offered] if is_over_facts and is_ours else []
@@ -130,6 +134,7 @@ class RepairSearch:
                 sum(not self.likely.is_one(fact) for fact in new),
                 len(new) if offered else 0,
                 sum(element.fact not in offered for element in one.elements) if offered else 0,
+                sum(subjects.isdisjoint(fact.values) for fact in (*one.insert, *one.delete)) if is_over_facts else 0,
                 one.side_effects.elsewhere if is_over_facts and one.missing else 0,
                 sum(map(self.likely.new_values, new)),
             )
