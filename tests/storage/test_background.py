@@ -265,5 +265,19 @@ def test_files_that_a_snapshot_replaces_stay_until_it_is_in_force(folder: Path) 
     assert before <= set(files_of(path))
     session.apply(*UPDATES[2])
     assert snapshot_epochs(path) == [3]
+    assert before <= set(files_of(path)), "a commit waits for no file to be removed"
+    session.close()
+    assert set(files_of(path)).isdisjoint({"manifest-1.json", "facts/0-edge-1.parquet"})
+
+
+def test_what_a_snapshot_has_replaced_goes_with_the_next(folder: Path) -> None:
+    path = folder / "store"
+    session, disk = held_at(path, 3, retention=0)
+    disk.gate.set()
+    assert is_written(session)
+    for inserted, deleted in UPDATES[2:]:
+        session.apply(inserted, deleted)
+        if session._history.store._coming is not None:
+            assert is_written(session)
     assert set(files_of(path)).isdisjoint({"manifest-1.json", "facts/0-edge-1.parquet"})
     session.close()

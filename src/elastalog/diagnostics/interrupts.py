@@ -1,10 +1,13 @@
-"""Ctrl-C, or SIGTERM, at a moment when it can do no harm."""
+"""Who may cut in, and when: Ctrl-C and SIGTERM only where they do no harm, other threads sooner than usual."""
 
 from __future__ import annotations
 
 import _signal  # type: ignore[import-not-found]  # what `signal` is made of, without enumerations, which cost a lot
 import signal
-from collections.abc import Callable
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any, TypeAlias
 
@@ -42,3 +45,28 @@ class uninterrupted:  # noqa: N801  # used like a function
 
 _NUMBERS = int(signal.SIGINT), int(signal.SIGTERM)
 _getsignal, _set = _signal.getsignal, _signal.signal
+
+
+SHORT_TURN, USUAL_TURN = 0.0005, sys.getswitchinterval()
+"""Seconds after which a thread that runs Python hands the interpreter to one that waits for it."""
+
+
+@contextmanager
+def short_turns() -> Iterator[None]:
+    """A block during which threads hand the interpreter over sooner. One that calls the system or compiled code many
+    times may have to wait for it each time: with the usual turns, a commit some tens of milliseconds in all."""
+    global _blocks
+    with _COUNTING:
+        _blocks += 1
+        sys.setswitchinterval(min(USUAL_TURN, SHORT_TURN))
+    try:
+        yield
+    finally:
+        with _COUNTING:
+            _blocks -= 1
+            if not _blocks:
+                sys.setswitchinterval(USUAL_TURN)
+
+
+_COUNTING = threading.Lock()
+_blocks = 0

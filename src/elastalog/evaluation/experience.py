@@ -9,9 +9,10 @@ steps waits for memory. A bootstrap goes through rows in their order, at half th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, field
+from dataclasses import field
 from functools import lru_cache
 from math import log2
+from operator import attrgetter
 from typing import Any, Final
 
 from elastalog.late import dataclass
@@ -248,13 +249,13 @@ class Experience:
     def as_json(self) -> dict[str, Any]:
         """What a store keeps."""
         kept: dict[str, Any] = {
-            "bootstraps": [] if self.bootstrap is None else [astuple(self.bootstrap)],
+            "bootstraps": [] if self.bootstrap is None else [_of_bootstrap(self.bootstrap)],
             "sizes": [[key, known.mean, known.size, known.seen] for key, known in self.sizes.items()],
             "weight": [self.weight, self.weighed],
             "vain": [self.credit],
         }
         if self.difference is not None:
-            kept["last"] = [*astuple(self.difference.features)[:4], self.difference.other, self.difference.left]
+            kept["last"] = [*_of_features(self.difference.features), self.difference.other, self.difference.left]
         return kept
 
     @classmethod
@@ -270,3 +271,8 @@ class Experience:
         sizes = {key: SizeClass(mean, size, seen) for key, mean, size, seen in kept["sizes"]}
         bootstrap = Bootstrap(*kept["bootstraps"][-1]) if kept["bootstraps"] else None
         return cls(bootstrap, sizes, weight, weighed, kept["vain"][-1], difference)
+
+
+# Not `astuple`, which copies everything: an epoch in a store has this of every stratum.
+_of_bootstrap = attrgetter("inputs", "derivations", "cost", "rows", "left")
+_of_features = attrgetter("changes", "is_loss", "inputs", "facts")

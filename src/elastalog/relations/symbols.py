@@ -133,7 +133,7 @@ class Symbols:
 
     def strings_from(self, first_id: int) -> list[str]:
         """The texts with ids from `first_id` on, in order: what a journal has not written yet."""
-        listed: list[str] = self.array(first_id, len(self)).to_pylist()
+        listed: list[str] = self.array(first_id, len(self)).to_pylist() if first_id < len(self) else []
         return listed
 
     def array(self, first_id: int, last_id: int) -> pa.LargeStringArray:

@@ -15,7 +15,7 @@ import json
 import re
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, field
+from dataclasses import asdict, field, fields
 from datetime import UTC, date, datetime, time
 from itertools import accumulate
 from typing import Any
@@ -170,7 +170,8 @@ class LogEntry:
 
     def written(self) -> dict[str, Any]:
         """As a JSON value."""
-        told = {"time" if name == "timestamp" else name: value for name, value in asdict(self).items()}
+        told = {"time" if name == "timestamp" else name: getattr(self, name) for name in _OF_ENTRY}
+        told["strata"] = [{name: getattr(stratum, name) for name in _OF_STRATUM} for stratum in self.strata]
         if self.digest is None:
             del told["digest"]
         return told
@@ -182,6 +183,9 @@ class LogEntry:
         strata = tuple(StratumEntry(**{**s, "relations": tuple(s["relations"])}) for s in written["strata"])
         rules = {side: tuple(written.get(side, ())) for side in ("removed_rules", "added_rules")}
         return LogEntry(**{**written, "strata": strata, **rules})
+
+
+_OF_STRATUM, _OF_ENTRY = ([one.name for one in fields(kind)] for kind in (StratumEntry, LogEntry))
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ grows. Nothing refers to it until the writer of the store puts it in force.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import threading
@@ -33,6 +34,7 @@ from typing import Any
 import pyarrow as pa
 
 from elastalog.backends.rows import merged
+from elastalog.diagnostics.interrupts import short_turns
 from elastalog.folders.addresses import inside, is_address
 from elastalog.folders.files import files_at, put
 from elastalog.late import dataclass
@@ -316,7 +318,10 @@ def write_files(
     dictionary: Dictionary,
     fetch: Callable[[str], FactWords],
 ) -> Written:
-    """Writes everything but the manifest, flushed to the disk. Raises OSError; then some files are of no use."""
+    """Writes everything but the manifest, flushed to the disk. Raises OSError; then some files are of no use. What the
+    snapshot before has left goes first: commits do not wait for files to be removed."""
+    with contextlib.suppress(OSError):
+        collect(files, root, before)
     symbols, patterns = write_dictionary(
         files, root, dictionary, before.symbols, before.patterns, moment.symbols, moment.patterns
     )
@@ -363,7 +368,7 @@ class BackgroundSnapshot:
 
     def start(self) -> None:
         """Begins to write, in the background."""
-        thread = threading.Thread(target=self.run, name=f"elastalog-snapshot-{self.moment.epoch}")
+        thread = threading.Thread(target=self._run_beside, name=f"elastalog-snapshot-{self.moment.epoch}")
         try:
             thread.start()
         except RuntimeError:  # there are too many threads
@@ -385,6 +390,10 @@ class BackgroundSnapshot:
             self._written.set_result(self._write(fetch))
         except BaseException as error:
             self._written.set_exception(error)
+
+    def _run_beside(self) -> None:
+        with short_turns():
+            self.run()
 
     @property
     def is_done(self) -> bool:

@@ -167,6 +167,8 @@ class Store(RecordedEpochs):
             if self._journal is not None:
                 self._journal.close()
                 self._journal = None
+                with contextlib.suppress(OSError):
+                    collect(self._files, self.root, self.manifest)
             if self._lock is not None:
                 self._lock.release()
                 self._lock = None
@@ -232,8 +234,8 @@ class Store(RecordedEpochs):
 
     @property
     def is_snapshot_due(self) -> bool:
-        """Whether the journal has grown so long that a snapshot pays."""
-        if self._journal is None or self._is_elsewhere:
+        """Whether the journal has grown so long that a snapshot pays, and none is under way."""
+        if self._journal is None or self._coming is not None or self._is_elsewhere:
             return False
         options = self.manifest.options
         latest = self.manifest.snapshots[-1]
@@ -254,7 +256,7 @@ class Store(RecordedEpochs):
 
     def finish_snapshot(self, wait: bool = False) -> None:
         """Puts the snapshot that was begun in force, if it has been written by now; or waits for it. Raises what went
-        wrong with it; then the store is as before."""
+        wrong with it; then the store is as before. What it replaces goes with the next one, or at the end."""
         coming = self._coming
         if coming is None or self._is_elsewhere or not (wait or coming.is_done):
             return
@@ -334,8 +336,6 @@ class Store(RecordedEpochs):
                 self._changed = set()
             self._symbols = max(self._symbols, manifest.known_symbols)
             self._patterns = max(self._patterns, manifest.known_patterns)
-        with contextlib.suppress(OSError):
-            collect(self._files, self.root, manifest)
 
     def _writer(self) -> JournalWriter:
         if self._journal is None:

@@ -15,7 +15,6 @@ Earlier epochs are opened from the store on demand, a few at a time.
 from __future__ import annotations
 
 import logging
-import sys
 import threading
 import time
 from collections import OrderedDict, deque
@@ -26,6 +25,7 @@ from threading import TIMEOUT_MAX
 
 from elastalog.diagnostics import quota
 from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.diagnostics.interrupts import short_turns
 from elastalog.diagnostics.quota import Quota, lifted, time_left, within
 from elastalog.evaluation.changes import Changes, Update
 from elastalog.evaluation.epochs import EpochRecord
@@ -40,11 +40,6 @@ log = logging.getLogger("elastalog.web")
 PATIENCE, SECOND, FIRST = 0.01, 0.05, 0.1
 """Seconds since a commit was requested, or the one before it ended, until: questions that block it are stopped; it goes
 ahead without the second session; it no longer waits for readers of the first."""
-
-TURN, USUAL_TURN = 0.0005, sys.getswitchinterval()
-"""Seconds after which a thread that runs Python hands the interpreter to another one while a commit is waiting. A
-reader enters and leaves compiled code many times, as a commit does, and may wait that long each time: with the usual 5
-ms, a tenth of a second in all."""
 
 MOST_PENDING = 1_000
 """How many epochs a replica may be behind; then it is dropped, and made again when needed."""
@@ -180,16 +175,14 @@ class Replicas:
             self._wanted += 1
             if self._wanted == 1:
                 self._since = time.monotonic()
-                sys.setswitchinterval(min(USUAL_TURN, TURN))
             self._gate.notify_all()
         try:
-            yield
+            with short_turns():
+                yield
         finally:
             with self._gate:
                 self._wanted -= 1
                 self._since = time.monotonic()
-                if not self._wanted:
-                    sys.setswitchinterval(USUAL_TURN)
 
     # --- for the one thread that works -----------------------------------------------------------------------------
 
