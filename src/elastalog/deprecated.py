@@ -28,7 +28,7 @@ MEMBERS: Final = {
 INSTEAD: Final = {
     "insert": ": write `db.apply({relation: rows})`, or `insert` of an update, `with db.update() as update:`",
     "delete": ": write `db.apply(deleted={relation: rows})`, or `delete` of an update, `with db.update() as update:`",
-    "undo": ": `db.engine.undoing(db.epoch).commit()` takes back the latest epoch, a number another one",
+    "undo": ": `db.apply(undo=db.epoch)` takes back the latest epoch, a number another one; `preview` shows it",
     "columns": ": `relation.schema.names` has the names",
     "to_list": ": write `list(relation)`",
     "to_dicts": ": write `relation.to_arrow().to_pylist()`",
@@ -52,6 +52,7 @@ INSTEAD: Final = {
 
 ONLY_OF_SESSIONS: Final = {
     "on_commit": ": `for event in db.listen():` tells of every epoch",
+    "engine": ": the process that runs the service has it; `db.apply(undo=3)` undoes an epoch",
     "refresh": ": a client shows the latest epoch whenever it is asked",
     "proofs": ": `db.explain(fact)` gives the best proof, `db.derivations(fact)` every derivation",
     "backup": ": copy the store where the service runs, by `elastalog backup STORE FOLDER`",
@@ -112,7 +113,8 @@ class Renamed:
             told = f"{called!r} object has no attribute {name!r}"
             is_relation = name[:1] != "_" and name != "schemas" and name in getattr(self, "schemas", ())
             kept_in = "changes" if isinstance(self, Mapping) else "db"
-            instead = f': write `{kept_in}["{name}"]`' if is_relation else self._instead.get(name, "")
+            asked = name if now is None else now.partition(".")[0]
+            instead = f': write `{kept_in}["{name}"]`' if is_relation else self._instead.get(asked, "")
             schema = None if name == "schema" else getattr(self, "schema", None)
             if name in getattr(schema, "names", ()):
                 place = schema.names.index(name)

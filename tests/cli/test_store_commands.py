@@ -117,6 +117,19 @@ def test_log(store: Path) -> None:
     assert "path: update" in run("log", store, "-v").stdout
 
 
+def test_the_log_names_no_internal_relation(tmp_path: Path) -> None:
+    program = tmp_path / "p.dl"
+    program.write_text(".decl e(x: number)\n.input e\n.decl n(x: number)\n.output n\nn(c) :- c = count : { e(_) }.\n")
+    (tmp_path / "e.facts").write_text("1\n2\n")
+    run("init", tmp_path / "s", program, "-F", tmp_path)
+    (tmp_path / "more.diff").write_text("+e(3).\n")
+    run("apply", tmp_path / "s", tmp_path / "more.diff")
+    told = run("log", tmp_path / "s", "-v").stdout
+    assert "    n: " in told
+    assert "(made for negations and aggregates): update" in told
+    assert "@" not in told
+
+
 def test_diff(store: Path) -> None:
     (store.parent / "v.diff").write_text("+edge(2, 4).\n")
     run("apply", store, store.parent / "v.diff")

@@ -289,3 +289,12 @@ def test_every_form_for_people_says_that_a_search_was_cut_short() -> None:
     for form in ("to_text", "to_tree", "to_html"):
         assert told not in getattr(absence, form)()
         assert told in getattr(replace(absence, is_exhaustive=False), form)()
+
+
+def test_alternatives_of_one_rule_show_their_own_in_the_legend() -> None:
+    program = ".decl a(x: number)\n.decl b(x: number)\n.decl c(x: number)\na(1). b(2).\nc(x) :- (a(x); b(x)).\n"
+    program += ".decl d(x: number, y: number)\nd(x, y) :- c(x), c(y), x < y."
+    with elastalog.open(program) as db:
+        assert "c.R1: c(x) :- a(x).  " in str(db.explain("d(1, 2)"))
+        assert "c.R2: c(x) :- b(x).  " in str(db.explain("d(1, 2)"))
+        assert "R2: c(x) :- (a(x); b(x)).  " in str(db.explain("c(2)"))

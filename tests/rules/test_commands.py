@@ -173,10 +173,7 @@ def test_the_shell_debugs_rules(folder: Path) -> None:
         "undo 1 of 4 elements of epoch 2 (verified, minimum):",
         "  remove rule ends(y) :- edge(_, y), !edge(y, _).",
         "side effects in the output: none",
-        (
-            "undoing all of epoch 2 also brings back what it replaced"
-            " (`undo 2`, in Python `db.engine.undoing(2).commit()`):"
-        ),
+        ("undoing all of epoch 2 also brings back what it replaced (`undo 2`, in Python `db.apply(undo=2)`):"),
         "  add rule path(x, z) :- path(x, y), edge(y, z).",
         "`apply` does it; `reject ends(y) :- edge(_, y), !edge(y, _).` looks for another repair",
         "undo 1 of 4 elements of epoch 2 (verified, minimum):",

@@ -250,8 +250,9 @@ def test_the_value_of_a_parameter_that_does_not_fit_says_what_to_give() -> None:
 def test_an_epoch_is_undone_by_its_number() -> None:
     with elastalog.open(PROGRAM, EDGES) as db:
         db.apply({"edge": [(3, 4)]})
-        assert db.engine.undoing(db.epoch).commit().impact == 4
-        assert db.engine.undoing(db.log()[-1]).commit().impact == 4
+        assert db.preview(undo=2).impact == db.apply(undo=db.epoch).impact == 4
+        assert db.apply(undo=db.log()[-1], source="me").impact == 4
+        assert [entry.source for entry in db.log()[-2:]] == ["undo of epoch 2", "me"]
         for wrong in (True, "2"):
             with pytest.raises(TypeError, match="an epoch to undo is given by its number, not"):
                 db.engine.undoing(wrong)
@@ -259,8 +260,11 @@ def test_an_epoch_is_undone_by_its_number() -> None:
             with pytest.raises(
                 elastalog.ElastalogError, match=f"epoch {unknown} cannot be undone: .*\n.* an epoch from 2 to 4"
             ):
-                db.engine.undoing(unknown)
-        with pytest.raises(AttributeError, match=r"db\.engine\.undoing\(db\.epoch\)\.commit\(\)"):
+                db.apply(undo=unknown)
+        for call in (db.apply, db.preview):
+            with pytest.raises(TypeError, match="an epoch is undone by itself"):
+                call({"edge": [(5, 6)]}, undo=2)
+        with pytest.raises(AttributeError, match=r"db\.apply\(undo=db\.epoch\)"):
             db.undo()
 
 
@@ -760,6 +764,8 @@ def test_an_update_says_whether_it_is_committed() -> None:
         db.apply({"edge": [(3, 4)]})
         update = db.engine.undoing(2)
         assert repr(update) == "<update: to be committed>"
+        with pytest.raises(elastalog.ElastalogError, match="or call its `commit`"):
+            _ = update.changes
         update.commit()
         assert repr(update) == "<update: committed>"
 

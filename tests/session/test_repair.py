@@ -152,7 +152,7 @@ def test_a_suggestion_of_insertions_is_applied() -> None:
             "change 2 explicit facts (verified, minimum):", ["  delete closed(5)", "  insert edge(3, 5)"]
         )  # fmt: skip
         assert effects.startswith("side effects: ")
-        assert advice.endswith("in Python `db.preview(inserted=…, deleted=…)`")
+        assert advice.startswith("to see them all: `db.preview(inserted=…, deleted=…)` in Python")
         found.apply()
         assert (1, 6) in db["path"]
         assert (db.epoch, len(db["closed"])) == (2, 0)
@@ -621,7 +621,7 @@ def test_where_a_rule_was_replaced_the_old_one_is_told() -> None:
         assert "undo 1 of 2 elements of epoch 2 (verified, minimum):\n  remove rule path(x, y) :- edge(y, x).\n" in told
         assert told.endswith(
             "\nundoing all of epoch 2 also brings back what it replaced (`undo 2`, in Python "
-            "`db.engine.undoing(2).commit()`):\n  add rule path(x, y) :- edge(x, y)."
+            "`db.apply(undo=2)`):\n  add rule path(x, y) :- edge(x, y)."
         )
         assert "undoing all" not in str(db.suggest(missing=["path(1, 2)"]))
         db.change_rules("path(x, x) :- edge(x, _).")

@@ -24,7 +24,7 @@ from elastalog.cli.options import (
     standard_input,
     verbosity_options,
 )
-from elastalog.cli.reports import aligned, fact_text, print_changed, without_effect
+from elastalog.cli.reports import MADE, aligned, fact_text, print_changed, without_effect
 from elastalog.cli.session_options import (
     BAD_ROWS,
     FUNCTORS,
@@ -49,6 +49,7 @@ from elastalog.diagnostics.diagnostic import error
 from elastalog.diagnostics.messages import counted
 from elastalog.folders.addresses import is_address, without_secrets
 from elastalog.late import dataclass
+from elastalog.planning.logical import HIDDEN
 from elastalog.session.settings import Store
 
 if TYPE_CHECKING:
@@ -255,7 +256,7 @@ def log(store: str, last: int | None, fact: str | None, console: Console) -> Non
                 click.echo(f"        {sign}rule: {shown_rule(rule)}")
         if console.is_verbose:
             for stratum in entry.strata:
-                name = ", ".join(stratum.relations)
+                name = ", ".join(name for name in stratum.relations if name[0] != HIDDEN) or MADE
                 click.echo(f"    {name}: {stratum.how}, {counted(stratum.derivations, 'derivation')} ({stratum.why})")
 
 
@@ -372,7 +373,7 @@ def upgrade(
 @store_argument
 @click.option(
     "-D", "--output", metavar="DIR",
-    help="Folder to write to. Without it nothing is replaced in the current one.",
+    help="Folder to write to. Without it, files go to the current folder, and one that exists there is an error.",
 )  # fmt: skip
 @click.option(
     "--format", "form", type=click.Choice(["csv", "parquet"]), default="csv", show_default=True,
@@ -478,7 +479,7 @@ def verify(store: str, recompute: bool, functors: str | None, console: Console) 
                 sys.exit(AT_FAULT)
             told += f"; epoch {session.epoch}, computed anew with sorted joins, has the same facts"
             if verification.same_way:
-                told += f" ({', '.join(verification.same_way)}: by the same algorithm as before)"
+                told += f" ({', '.join(verification.same_way)}: recomputed by the same algorithm, for want of another)"
         console.say(told)
 
 

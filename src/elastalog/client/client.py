@@ -15,7 +15,7 @@ from elastalog.analysis.query import parameter_as_json, parameter_values, parame
 from elastalog.client import calls
 from elastalog.client.calls import Call
 from elastalog.client.decoding import Decoder
-from elastalog.client.remote import Event, RemoteEngine, RemoteRelation, RemoteUndoing, RemoteUpdate, sent_events
+from elastalog.client.remote import Event, RemoteRelation, RemoteUpdate, sent_events
 from elastalog.client.transport import Broken, Calls, Transport
 from elastalog.debugging.answers import Blame, Localisation, Suggestion
 from elastalog.debugging.questions import facts_in
@@ -25,6 +25,7 @@ from elastalog.diagnostics.diagnostic import error
 from elastalog.evaluation.changes import Changes
 from elastalog.evaluation.costs import Forecast
 from elastalog.evaluation.differences import Differences
+from elastalog.evaluation.pending import Epoch, epoch_to_undo, require_alone
 from elastalog.evaluation.queries import planned_pattern
 from elastalog.pipeline.files.policy import FAIL, BadChanges, BadRows, Mode, as_bad_rows
 from elastalog.pipeline.files.read import facts_given, said_of_text
@@ -82,11 +83,6 @@ class Client(Renamed):
 
     def __repr__(self) -> str:
         return f"<Client of {self.url}: epoch {self.epoch}>"
-
-    @property
-    def engine(self) -> RemoteEngine:
-        """The part of `Session.engine` that a client offers: `undoing`."""
-        return RemoteEngine(self._take_back)
 
     @property
     def url(self) -> str:
@@ -177,12 +173,17 @@ class Client(Renamed):
         inserted: Mapping[str, Any] | str | os.PathLike[str] | None = None,
         deleted: Mapping[str, Any] | None = None,
         *,
+        undo: Epoch | None = None,
         source: str | None = None,
         batch: str | int | None = None,
         bad_rows: Mode | BadRows | None = None,
     ) -> Changes:
         """Commits rows by relation, files that hold them, or a diff file, as the next epoch, and returns what it
-        changed. Files are read in this process. `batch` and `bad_rows` as for `update`."""
+        changed; or takes back what an epoch did (`undo`). Files are read in this process. `batch` and `bad_rows` as
+        for `update`."""
+        if undo is not None:
+            require_alone(undo, inserted, deleted)
+            return self._undone(undo, batch, source=source)
         update = self.update(source, batch, bad_rows=bad_rows)
         if isinstance(inserted, str | os.PathLike):
             update.read(inserted)
@@ -220,15 +221,17 @@ class Client(Renamed):
 
     def preview(
         self,
-        inserted: Mapping[str, Any] | RemoteUndoing | None = None,
+        inserted: Mapping[str, Any] | None = None,
         deleted: Mapping[str, Any] | None = None,
         *,
+        undo: Epoch | None = None,
         added: str | Iterable[str] = "",
         removed: int | str | Iterable[int | str] = (),
     ) -> Changes:
         """What an update, or undoing an epoch, would change; nothing is committed."""
-        if isinstance(inserted, RemoteUndoing):
-            return self._take_back(inserted.epoch, preview=True)
+        if undo is not None:
+            require_alone(undo, inserted, deleted, added or None, removed or None)
+            return self._undone(undo, None, preview=True)
         edits = self.update().take(inserted, deleted, added, removed).edits
         return self._changes(self._calls.ask(calls.preview, rows=MOST_ROWS, **edits), edits["added_rules"])
 
@@ -248,9 +251,8 @@ class Client(Renamed):
         """Sends an update in the form that `POST /updates` takes."""
         return self._commit(calls.update, batch, **update)
 
-    def _take_back(self, epoch: int, *, preview: bool = False) -> Changes:
-        """Undoes an epoch, or previews that."""
-        return self._commit(calls.undo, None, epoch=epoch, preview=preview)
+    def _undone(self, epoch: Epoch, batch: str | int | None, **options: Any) -> Changes:
+        return self._commit(calls.undo, batch, epoch=epoch_to_undo(epoch), **options)
 
     def _commit(self, call: Call, batch: str | int | None, **body: Any) -> Changes:
         told = self._calls.ask(call, None if batch is None else str(batch), rows=MOST_ROWS, **body)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -12,7 +12,6 @@ from elastalog.analysis.program import Value
 from elastalog.analysis.query import parameter_as_json
 from elastalog.analysis.values import public_value
 from elastalog.client.calls import query, relation_page
-from elastalog.diagnostics.arguments import require_whole
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.evaluation.changes import Changes
 from elastalog.evaluation.pending import DraftUpdate, fill, once_committed
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
 
     from elastalog.client.decoding import Decoder
     from elastalog.client.transport import Calls
-    from elastalog.evaluation.epochs import EpochRecord
-    from elastalog.storage.entries import LogEntry
 
 
 class RemoteRelation(Relation):
@@ -161,37 +158,6 @@ class RemoteUpdate(DraftUpdate):
     def reports(self) -> tuple[Report, ...]:
         """Reports on invalid rows, by relation; empty where invalid rows are errors."""
         return self._bad.reports
-
-
-class RemoteEngine:
-    """The part of `Session.engine` that a client offers."""
-
-    def __init__(self, take_back: Callable[[int], Changes]) -> None:
-        self._take_back = take_back
-
-    def undoing(self, epoch: int | EpochRecord | LogEntry) -> RemoteUndoing:
-        """An update, not yet committed, that undoes an epoch; see `Engine.undoing`."""
-        number: Any = getattr(epoch, "epoch", epoch)
-        require_whole("an epoch to undo is given by its number", number, "give that of one; `db.log()` lists them")
-        return RemoteUndoing(self._take_back, int(number))
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name):
-            told = f"a client has only `undoing` of `engine`, not {name!r}: the process that runs the service has all"
-            raise AttributeError(told, name=name, obj=self)
-
-
-@dataclass(frozen=True, slots=True)
-class RemoteUndoing:
-    """An update that undoes an epoch, for `commit` or `Client.preview`."""
-
-    take_back: Callable[[int], Changes]
-    epoch: int
-
-    def commit(self) -> Changes:
-        """Commits it as the next epoch, and returns what that changed."""
-        return self.take_back(self.epoch)
 
 
 @dataclass(frozen=True, slots=True)

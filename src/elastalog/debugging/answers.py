@@ -236,10 +236,10 @@ class Suggestion(Answer):
                 done: dict[str, Any] = {"inserted": self.insert, "deleted": self.delete}
                 done |= {"added": self.rules_to_add, "removed": self.rules_to_remove}
                 given = ", ".join(f"{kind}=…" for kind, some in done.items() if some)
-                said = f"{said}\n`preview` of these changes shows all of them, in Python `db.preview({given})`"
+                said = f"{said}\nto see them all: `db.preview({given})` in Python, `apply --preview` as a command"
         if self.replaced:
             epoch, rules = self.epochs[1], "".join(f"\n  add rule {rule}" for rule in self.replaced)
-            how = f"`undo {epoch}`, in Python `db.engine.undoing({epoch}).commit()`"
+            how = f"`undo {epoch}`, in Python `db.apply(undo={epoch})`"
             said = f"{said}\nundoing all of epoch {epoch} also brings back what it replaced ({how}):{rules}"
         return said
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from types import TracebackType
-from typing import Any, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypeVar
 
-from elastalog.diagnostics.arguments import require_mapping, stays_here
+from elastalog.diagnostics.arguments import require_mapping, require_whole, stays_here, wrong_kind
 from elastalog.diagnostics.diagnostic import error
 from elastalog.evaluation.changes import Changes
+
+if TYPE_CHECKING:
+    from elastalog.evaluation.epochs import EpochRecord
+    from elastalog.storage.entries import LogEntry
 
 T = TypeVar("T")
 
@@ -90,6 +94,23 @@ def fill(update: DraftUpdate, inserted: Mapping[str, Any] | None, deleted: Mappi
             require_mapping(f"{side} facts are a mapping from relations to rows", given, advice)
             for name, rows in given.items():
                 take(name, rows)
+
+
+Epoch: TypeAlias = "int | EpochRecord | LogEntry"
+"""An epoch, by its number or by what is known of it."""
+
+
+def epoch_to_undo(epoch: Epoch) -> int:
+    """The number of an epoch. Raises WrongArgument for anything else."""
+    number: Any = getattr(epoch, "epoch", epoch)
+    require_whole("an epoch to undo is given by its number", number, "give that of one; `db.log()` lists them")
+    return int(number)
+
+
+def require_alone(undo: object, *others: object) -> None:
+    """Raises WrongArgument if an epoch is to be undone together with other changes."""
+    if any(other is not None for other in others):
+        raise wrong_kind("an epoch is undone by itself", undo, "apply other changes before it or after it")
 
 
 def once_committed(found: T | None) -> T:

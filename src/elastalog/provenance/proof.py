@@ -152,7 +152,7 @@ class Rendered(ABC):
 
 
 LEAST_BY_STRATUM = "each recursive part as low as possible"
-BY_RANKS = f"{LEAST_BY_STRATUM}, but least and greatest values may have lower proofs"
+BY_RANKS = f"{LEAST_BY_STRATUM}, though a `min` or `max` value may have a lower proof"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

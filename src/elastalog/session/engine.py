@@ -17,8 +17,9 @@ import numpy as np
 
 from elastalog.backends.protocol import ChangedWords
 from elastalog.backends.rows import are_in
-from elastalog.diagnostics.arguments import require_number, require_package, require_whole
+from elastalog.diagnostics.arguments import require_number, require_package
 from elastalog.diagnostics.diagnostic import error
+from elastalog.evaluation.pending import Epoch, epoch_to_undo
 from elastalog.session.history import History
 
 if TYPE_CHECKING:
@@ -108,13 +109,12 @@ class Engine:
         never depend on it, nor on whether that update comes."""
         self._updates.announce(upcoming, marks)
 
-    def undoing(self, epoch: int | EpochRecord, update: PendingUpdate | None = None) -> PendingUpdate:
+    def undoing(self, epoch: Epoch, update: PendingUpdate | None = None) -> PendingUpdate:
         """An update, not yet committed, that undoes what an epoch did to explicit facts and rules: a new one unless one
         is given to be filled. The epoch must be after the first, and known to the session or its store. Declarations
         stay."""
         past, now = self._history.past, self._materialisation.epoch
-        number: Any = getattr(epoch, "epoch", epoch)
-        require_whole("an epoch to undo is given by its number", number, "give that of one; `db.log()` lists them")
+        number = epoch_to_undo(epoch)
         if not (oldest := past.oldest) < number <= now:
             raise error("E1004.undo" if oldest < now else "E1004.none", epoch=number, oldest=oldest + 1, now=now)
         update = update or self._session.update()

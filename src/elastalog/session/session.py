@@ -15,6 +15,7 @@ from elastalog.analysis.pattern import parse_pattern
 from elastalog.deprecated import Renamed, warn
 from elastalog.diagnostics.arguments import require_one_of, require_place, require_text, stays_here
 from elastalog.diagnostics.display import html_table
+from elastalog.evaluation.pending import Epoch, require_alone
 from elastalog.folders.addresses import is_address
 from elastalog.pipeline.files.policy import FAIL, BadRows
 from elastalog.program import as_program
@@ -375,12 +376,17 @@ class Session(Renamed):
         inserted: Mapping[str, Rows] | str | os.PathLike[str] | None = None,
         deleted: Mapping[str, Rows] | None = None,
         *,
+        undo: Epoch | None = None,
         source: str | None = None,
         batch: str | int | None = None,
         bad_rows: Mode | None = None,
     ) -> Changes:
-        """Applies an update, given as rows by relation or as the path of a diff file, and returns what it changed.
-        `bad_rows` as for `update`; the `reports` of the changes say what was skipped."""
+        """Applies an update, given as rows by relation or as the path of a diff file, and returns what it changed; or,
+        instead of these, takes back what an epoch did to explicit facts and rules (`undo`: its number). `bad_rows` as
+        for `update`; the `reports` of the changes say what was skipped."""
+        if undo is not None:
+            require_alone(undo, inserted, deleted)
+            return self.engine.undoing(undo, PendingUpdate(self._updates, source, batch)).commit()
         return self._updates.apply(inserted, deleted, source, batch, bad_rows)
 
     def change_rules(
@@ -425,11 +431,15 @@ class Session(Renamed):
         inserted: Mapping[str, Rows] | PendingUpdate | None = None,
         deleted: Mapping[str, Rows] | None = None,
         *,
+        undo: Epoch | None = None,
         added: str | Iterable[str] = "",
         removed: int | str | Iterable[int | str] = (),
     ) -> Changes:
-        """What an update would change; nothing is committed. Facts are given as to `apply`, rules as to `change_rules`;
-        or, instead of these, an update that has not been committed."""
+        """What an update would change; nothing is committed. Facts, or an epoch to `undo`, are given as to `apply`,
+        rules as to `change_rules`; or, instead of these, an update that has not been committed."""
+        if undo is not None:
+            require_alone(undo, inserted, deleted, added or None, removed or None)
+            inserted = self.engine.undoing(undo, PendingUpdate(self._updates))
         return self._updates.preview(self._updates.pending(inserted, deleted, added, removed))
 
     def forecast(

@@ -98,34 +98,38 @@ def test_an_epoch_is_taken_back(running: Running) -> None:
     db.apply({"edge": [(4, 5)]}, {"edge": [(1, 2)]})
     db.change_rules("named(t) :- label(_, t), path(9, _).", removed=3)
     assert (sorted(db["named"]), db.program.checked.rules[-1].text) == ([], "named(t) :- label(_, t), path(9, _).")
-    assert sorted(db.preview(db.engine.undoing(2))["edge"].inserted) == [(1, 2)]
+    assert sorted(db.preview(undo=2)["edge"].inserted) == [(1, 2)]
     assert db.epoch == 3
-    assert sorted(db.engine.undoing(2).commit()["path"].deleted) == [(2, 5), (3, 5), (4, 5)]
+    assert sorted(db.apply(undo=2)["path"].deleted) == [(2, 5), (3, 5), (4, 5)]
     assert sorted(db["path"]) == PATHS
-    assert list(db.engine.undoing(db.log()[2]).commit()["named"].inserted) == [("one",)]
+    assert list(db.apply(undo=db.log()[2], source="me")["named"].inserted) == [("one",)]
     assert "path(9, _)" not in db.program.tree.source.text
-    db.engine.undoing(db.epoch).commit()
+    db.apply(undo=db.epoch)
     assert sorted(db["named"]) == []
-    assert db.epoch == 6
+    assert (db.epoch, db.log()[-2].source) == (6, "me")
+    with refused("E0617"):
+        db.apply({"edge": [(4, 5)]}, undo=2)
+    with refused("E0617"):
+        db.preview(removed=1, undo=2)
 
 
 def test_what_cannot_be_undone_is_told(running: Running) -> None:
     db = running.connect()
     with refused("E1004"):
-        db.engine.undoing(1).commit()
+        db.apply(undo=1)
     db.apply({"edge": [(4, 5)]})
     for epoch in (1, 3):
         with refused("E1004", match="give an epoch from 2 to 2"):
-            db.engine.undoing(epoch).commit()
+            db.apply(undo=epoch)
         with refused("E1004"):
-            db.preview(db.engine.undoing(epoch))
+            db.preview(undo=epoch)
     for wrong in ("2", 2.0, True):
         with refused("E0617"):
-            db.engine.undoing(wrong)  # type: ignore[arg-type]
+            db.apply(undo=wrong)  # type: ignore[arg-type]
     with refused("E0814"):
-        db.at(1).engine.undoing(2).commit()
+        db.at(1).apply(undo=2)
     with refused("E0924"):
-        running.connect(READ_TOKEN).engine.undoing(2).commit()
+        running.connect(READ_TOKEN).apply(undo=2)
 
 
 def test_epochs_are_named_as_for_a_session(running: Running) -> None:

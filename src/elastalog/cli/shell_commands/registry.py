@@ -137,9 +137,9 @@ BY_NAME: Final[dict[str, Command]] = {name: c for c in COMMANDS for name in (c.n
 
 _HABITS: Final = {
     "select": "`query edge(x, y)` finds the facts that fit a pattern, as `SELECT * FROM edge` does",
-    "?": "write `query` in the place of `?-`",
+    "?": "write `query` in its place",
     "show": "`relations` lists them, and `query` shows facts",
-    "diff": "`preview` shows what is pending would change; of epochs of a store, the command `elastalog diff`",
+    "diff": "`preview` shows what the pending update would change; `elastalog diff` compares epochs of a store",
     "update": "`delete` the fact as it was and `insert` the new one, then `commit`",
 }
 """Commands of other languages, and what is written here."""

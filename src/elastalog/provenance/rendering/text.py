@@ -7,10 +7,12 @@ sub-proof is shown once, an aggregate by its first members.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import count, islice
 from typing import Any, TypeAlias
 
+from elastalog.analysis.listing import show_rule
 from elastalog.analysis.program import Rule
 from elastalog.diagnostics.messages import counted
 from elastalog.provenance.absence import Absence, Instantiation, LiteralStatus
@@ -173,14 +175,14 @@ def rules_of(proof: Proof) -> list[Rule]:
 
 def legend(proof: Proof) -> str:
     """The rules that a proof uses, a line each, with their places. Where they are of several relations, they are named
-    with their relation, as `path.R1`."""
+    with their relation, as `path.R1`. Of alternatives of one rule, each shows its own."""
     rules = [rule for rule in rules_of(proof) if rule.text]
     are_of_one = len({rule.head.relation for rule in rules}) == 1
-    return "\n".join(
-        f"{'' if are_of_one else f'{rule.head.relation}.'}R{rule.number_in_relation}: {shortened(rule.text)}"
-        f"  ({rule.place})"
-        for rule in rules
-    )
+    lines, texts = [], Counter(rule.text for rule in rules)
+    for rule in rules:
+        name = f"{'' if are_of_one else f'{rule.head.relation}.'}R{rule.number_in_relation}"
+        lines.append(f"{name}: {shortened(rule.text if texts[rule.text] == 1 else show_rule(rule))}  ({rule.place})")
+    return "\n".join(lines)
 
 
 def shortened(text: str) -> str:
