@@ -167,8 +167,9 @@ class Store(RecordedEpochs):
             if self._journal is not None:
                 self._journal.close()
                 self._journal = None
-                with contextlib.suppress(OSError):
-                    collect(self._files, self.root, self.manifest)
+                if self._lock is not None and not self._lock.is_removed:  # else it may have another writer
+                    with contextlib.suppress(OSError):
+                        collect(self._files, self.root, self.manifest)
             if self._lock is not None:
                 self._lock.release()
                 self._lock = None
