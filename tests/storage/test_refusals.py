@@ -277,7 +277,8 @@ def test_ctrl_c_anywhere_in_a_snapshot_loses_nothing(folder: Path) -> None:
     with recording() as reached, create(folder / "recorded") as session:
         del reached[:]
         go_on(session)
-    for number in range(0, len(reached), 5):
+        steps = len(reached)  # before those of closing
+    for number in range(0, steps, 5):
         path = folder / f"store-{number}"
         with create(path) as session:
             left = [number]
