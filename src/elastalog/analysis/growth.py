@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import nan
 from typing import Final, NamedTuple
 
 from elastalog.analysis import program as checked
@@ -197,23 +196,18 @@ def _signed(expression: checked.Expression, sign: int) -> Iterator[tuple[str, in
 def _step(value: checked.Expression | checked.Wildcard) -> int:
     """1 for a variable plus a constant, -1 for a variable minus one, also in forms such as `5 - (4 - n)`; 0 for
     anything else."""
-    times, amount = _sum(value) if len(set(checked.names_of(value))) == 1 else (0, 0)
+    if isinstance(value, checked.Wildcard) or len(set(checked.names_of(value))) != 1:
+        return 0
+    times, amount = 0, 0.0
+    for sign, term in checked.terms_of_sum(value):
+        match term:
+            case checked.Variable():
+                times += sign
+            case checked.Constant(int() | float() as number):
+                amount += sign * number
+            case _:
+                return 0
     return (amount > 0) - (amount < 0) if times == 1 else 0
-
-
-def _sum(value: checked.Expression | checked.Wildcard) -> tuple[float, float]:
-    """How often the only variable is added in a sum or difference, and the constant beside it; NaN for anything
-    else."""
-    match value:
-        case checked.Variable():
-            return 1, 0
-        case checked.Constant(int() | float() as amount):
-            return 0, amount
-        case checked.Apply("+" | "-" as functor, (left, right)):
-            sign = 1 if functor == "+" else -1
-            (times, amount), (others, other) = _sum(left), _sum(right)
-            return times + sign * others, amount + sign * other
-    return nan, nan
 
 
 def _is_counted(bounds: _Bounds, every: Sequence[_Bounds]) -> bool:

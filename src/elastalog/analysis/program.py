@@ -357,6 +357,16 @@ def variables_of(*terms: Expression | Wildcard) -> Iterator[Variable]:
             pending.extend(term.arguments[::-1])
 
 
+def terms_of_sum(expression: Expression, sign: int = 1) -> Iterator[tuple[int, Expression]]:
+    """The terms of a sum or difference, with their signs; an expression that is neither is one."""
+    if isinstance(expression, Apply) and expression.functor in ("+", "-"):
+        left, right = expression.arguments
+        yield from terms_of_sum(left, sign)
+        yield from terms_of_sum(right, sign if expression.functor == "+" else -sign)
+    else:
+        yield sign, expression
+
+
 def names_of(*terms: Expression | Wildcard) -> Iterator[str]:
     """The names of the variables of terms."""
     return (variable.name for variable in variables_of(*terms))

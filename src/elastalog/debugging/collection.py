@@ -8,16 +8,18 @@ an index for each.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Self
 
 import numpy as np
 
 from elastalog.backends.protocol import Backend, ClauseDerivations, Matrix, Vector
 from elastalog.debugging.bracket import Bracket, fitting, instances, places
-from elastalog.debugging.graph import NO_EDGES, NOT, DerivationGraph, Edges, Part, distinct, merged
+from elastalog.debugging.graph import NO_EDGES, NOT, DerivationGraph, Edges, distinct, merged
+from elastalog.debugging.sandbox import WordSet
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.planning.logical import Absent, Clause, LogicalProgram, Scan
 from elastalog.provenance.reading import WordFact
@@ -89,13 +91,13 @@ class CollectedDerivations:
         self._first = dict(zip(self._names, starts, strict=True))
         self._starts = starts
         self._strata = strata
+        self._number_of = partial(_number_of, self._varying, self._first)
         # Bytes are faster than an array where facts are met one by one.
         self._is_collected = bytearray(self._size)
         self._is_negated = bytearray(self._size)
         self._switch_of = np.full(self._size, NOT, np.int64)
-        for i, (name, row) in enumerate(switches):
-            number = int(self._numbers(name, np.array([row], np.int32))[0]) if name in self._first else NOT
-            if number >= 0:  # otherwise rules derive the fact in every state
+        for i, fact in enumerate(switches):
+            if (number := self._number_of(fact)) >= 0:  # otherwise rules derive the fact in every state
                 self._switch_of[number] = i
         self._edges: list[Edges] = []
         self._ways: dict[int, Ways] = {}
@@ -106,10 +108,7 @@ class CollectedDerivations:
     def graph(self, roots: Sequence[WordFact]) -> DerivationGraph | None:
         """A graph of all that some facts depend on; None if they do not vary, or not all is known about them. Raises
         TooLarge."""
-        numbers = [
-            int(self._numbers(name, np.array([row], np.int32))[0]) if name in self._first else NOT
-            for name, row in roots
-        ]
+        numbers = list(map(self._number_of, roots))
         if NOT in numbers:
             return None
         if not all(self._is_collected[number] for number in numbers):
@@ -122,10 +121,7 @@ class CollectedDerivations:
 
     def is_fixed(self, fact: WordFact) -> bool:
         """Whether all is known about a fact, and it holds in every state, or in none."""
-        name, row = fact
-        if name not in self._first:
-            return name in self._bracket.exact
-        return int(self._numbers(name, np.array([row], np.int32))[0]) == NOT
+        return self._number_of(fact) == NOT if fact[0] in self._first else fact[0] in self._bracket.exact
 
     def _collect(self, roots: Iterable[int]) -> None:
         """Collects the derivations of some facts, and of all that they use."""
@@ -195,7 +191,7 @@ class CollectedDerivations:
         every = np.arange(self._starts[owner], self._starts[owner] + size + 1)
         if others and size <= SETTINGS.few_debugged_facts:
             found = self._look_for(relation, every[:-1], others)
-            if self._number + sum(len(part.heads) for part in found) > MOST_DERIVATIONS:
+            if self._number + sum(map(len, found)) > MOST_DERIVATIONS:
                 raise TooLarge
             parts += found
             others = frozenset()
@@ -203,7 +199,7 @@ class CollectedDerivations:
         ways = self._ways[owner] = Ways(known, np.searchsorted(known.heads, every).tolist(), others)
         return ways
 
-    def _projected(self, clause: Clause) -> Part:
+    def _projected(self, clause: Clause) -> Edges:
         """All derivations by a projection."""
         (scan,) = clause.scans
         facts = self._varying.words(scan.relation)
@@ -212,10 +208,9 @@ class CollectedDerivations:
         varies = np.flatnonzero(numbers >= 0)
         matching = matching[varies]
         found = ClauseDerivations(clause, varies, (FactWords(facts[matching]),))
-        bodies = (matching + self._first[scan.relation])[:, None]
-        return Part(numbers[varies], bodies, found, np.arange(len(varies)))
+        return Edges.of(found, numbers[varies], (matching + self._first[scan.relation])[:, None])
 
-    def _look_for(self, relation: str, facts: Vector, clauses: frozenset[int]) -> list[Part]:
+    def _look_for(self, relation: str, facts: Vector, clauses: frozenset[int]) -> list[Edges]:
         """The derivations of some facts of a relation by some clauses."""
         self._ascent.begin()
         words = self._varying.words(relation)[facts - self._first[relation]]
@@ -256,25 +251,23 @@ class CollectedDerivations:
         node = np.full(2 * self._size + 1, NOT, np.int64)  # the last place stands for NOT
         node[facts] = np.arange(len(facts))
         node[negated + self._size] = len(facts) + np.arange(len(negated))
-        width = max((edges.bodies.shape[1] for edges in self._edges), default=1)
-        bodies = np.full((self._number, width), NOT, np.int64)
-        start = 0
-        for edges in self._edges:
-            bodies[start : start + len(edges), : edges.bodies.shape[1]] = edges.bodies
-            start += len(edges)
+        every = Edges.joined(self._edges)
         owners = np.searchsorted(self._starts, facts, side="right") - 1
         nothing = np.full(len(negated), NOT, np.int64)
         return DerivationGraph(
-            self._varying,
-            self._first,
+            self._number_of,
             node,
-            node[np.concatenate((np.empty(0, np.int64), *(edges.heads for edges in self._edges)))],
-            node[bodies],
+            replace(every, heads=node[every.heads], bodies=node[every.bodies]),
             np.concatenate((self._switch_of[facts], nothing)),
             np.concatenate((np.full(len(facts), NOT, np.int64), node[negated])),
             np.concatenate((np.array(self._strata, np.int64)[owners], nothing)),
-            tuple(self._edges),
         )
+
+
+def _number_of(varying: WordSet, first: Mapping[str, int], fact: WordFact) -> int:
+    name, row = fact
+    found = int(varying.find(name, np.array([row], np.int32))[0]) if name in first else NOT
+    return NOT if found < 0 else first[name] + found
 
 
 def is_projection(clause: Clause) -> bool:

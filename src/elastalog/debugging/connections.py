@@ -36,14 +36,16 @@ class Connections(Assembly):
         return Proof(self._reading.fact(fact), None, (), False, None)
 
 
+@dataclass
 class ConnectingProofs:
     """Proofs of the facts that should be absent, in the base, and of those that should be present, in the state of a
     solution, as far as the two states differ."""
 
-    def __init__(self, case: Case, goals: Goals) -> None:
-        self._case = case
-        self._goals = goals
-        self._went = WordSet(case.setting.backend.program)
+    _case: Case
+    _goals: Goals
+
+    def __post_init__(self) -> None:
+        self._went = WordSet(self._case.setting.backend.program)
         self._present: list[Proof] = []
 
     def look(self, changes: ChangedWords) -> None:

@@ -16,11 +16,11 @@ from elastalog.debugging.history import OpenAnew, Past, RuleElements, guarded, r
 from elastalog.debugging.investigation import Case, Investigation
 from elastalog.debugging.questions import Asking, Elements, Inquiry, ReadFact, Sides, Written, not_repaired
 from elastalog.debugging.repair import Ground, Plan, repair, search_update
-from elastalog.debugging.sandbox import Goals, words_by_relation
+from elastalog.debugging.sandbox import Goals, update_of
 from elastalog.debugging.search import WHAT_MAY_HELP, Outcome
 from elastalog.diagnostics.arguments import is_whole, require_number, wrong_kind
 from elastalog.diagnostics.diagnostic import ElastalogError, InternalError, error
-from elastalog.evaluation.changes import Changes, Update
+from elastalog.evaluation.changes import Changes
 from elastalog.evaluation.epochs import Epochs
 from elastalog.program import Program
 from elastalog.provenance.explain import Setting
@@ -72,33 +72,25 @@ def _among_rules(ask: Ask[Answer]) -> Ask[Answer]:
     return with_rules
 
 
+@dataclass(eq=False)
 class Debugger:
     """Answers questions about the epochs of a session. `read_fact` checks facts as users write them; `undo` applies a
     suggestion; `open_anew` evaluates another program over the present facts. `rules`: those among the elements of
     updates; epochs and history must know their guards."""
 
-    def __init__(
-        self,
-        program: Program,
-        setting: Setting,
-        epochs: Epochs,
-        history: Past,
-        read_fact: ReadFact,
-        undo: Callable[[Suggestion], Changes],
-        open_anew: OpenAnew,
-        rules: RuleElements | None = None,
-    ) -> None:
-        self._program = program
-        self._setting = setting
-        self._epochs = epochs
-        self._history = history
-        self._read_fact = read_fact
-        self._undo = undo
-        self._open_anew = open_anew
-        self._rules = rules
-        self._reading = Reading(setting.backend, setting.dictionary)
+    _program: Program
+    _setting: Setting
+    _epochs: Epochs
+    _history: Past
+    _read_fact: ReadFact
+    _undo: Callable[[Suggestion], Changes]
+    _open_anew: OpenAnew
+    _rules: RuleElements | None = None
+
+    def __post_init__(self) -> None:
+        self._reading = Reading(self._setting.backend, self._setting.dictionary)
         self._investigations: dict[tuple[int, int], Investigation] = {}
-        self._asking = Asking(setting.backend, self._reading, read_fact, rules)
+        self._asking = Asking(self._setting.backend, self._reading, self._read_fact, self._rules)
         self._investigated = -1
         self._known_case: Case | None = None
         self._ground = Ground(self._case())
@@ -115,7 +107,7 @@ class Debugger:
         with guarded(self._epochs, rules, self._open_anew) as inner:
             setting = replace(self._setting, program=rules.program.checked, backend=inner.backend)
             history = replace(self._history, guarded=rules)
-            yield Debugger(rules.program, setting, inner, history, self._read_fact, self._undo, self._open_anew, rules)
+            yield replace(self, _program=rules.program, _setting=setting, _epochs=inner, _history=history, _rules=rules)
 
     # --- questions -------------------------------------------------------------------------------------------------
 
@@ -285,8 +277,8 @@ class Debugger:
             yield
             return
         since = net_changes(self._history.updates(epoch, self._epochs.number))
-        gone = words_by_relation(fact for fact, came in since.items() if not came)
-        with self._epochs.trial(Update(words_by_relation(fact for fact, came in since.items() if came), gone)):
+        came, went = ([fact for fact in since if since[fact] == has_come] for has_come in (True, False))
+        with self._epochs.trial(update_of(came, went)):
             yield
 
     # --- answers ---------------------------------------------------------------------------------------------------

@@ -157,18 +157,10 @@ class Parts:
         """Relations of strata that may have no result in some state, because a value cannot be computed there."""
         return frozenset(name for stratum, _ in self._reads if _may_fail(stratum) for name in stratum.relations)
 
-    @cached_property
-    def has_size_limits(self) -> bool:
-        """Whether a `.limitsize` may cut an evaluation short."""
-        relations = self.program.checked.relations.values()
-        return any(directive.kind == "limitsize" for relation in relations for directive in relation.directives)
-
     def decisive(self, relations: Iterable[str]) -> frozenset[int] | None:
         """The strata that decide whether facts of some relations hold in a state, and whether all rules have a result
         there; None if it takes the whole program."""
-        if self.has_size_limits:
-            return None
-        return self.below(self._fragile.union(relations))
+        return None if self.program.limits else self.below(self._fragile.union(relations))
 
 
 def _may_fail(stratum: LogicalStratum) -> bool:

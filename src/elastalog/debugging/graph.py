@@ -9,63 +9,48 @@ absence holds once all that could derive its fact is known, and the fact is not 
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import accumulate
 
 import numpy as np
 
 from elastalog.backends.protocol import ClauseDerivations, Vector
-from elastalog.debugging.sandbox import WordSet
 from elastalog.diagnostics.quota import look
 from elastalog.planning.logical import Clause
 from elastalog.provenance.reading import WordFact
 
 
+@dataclass
 class DerivationGraph:
-    """`heads`: the node that each derivation derives. `bodies`: the nodes it uses, a row each, some perhaps twice,
-    filled up with NOT. `switch_of`: the switch of a node's fact, or NOT. `negates`: the node whose absence a node is,
-    NOT for facts. `strata`: the stratum of each fact."""
+    """`number_of`: the number of a fact that varies, -1 of any other; `node`: the node of each number. `edges`: the
+    derivations between nodes; some node of a body may stand there twice. `switch_of`: the switch of a node's fact, or
+    NOT. `negates`: the node whose absence a node is, NOT for facts. `strata`: the stratum of each fact."""
 
-    def __init__(
-        self,
-        varying: WordSet,
-        first: dict[str, int],
-        node: Vector,
-        heads: Vector,
-        bodies: Vector,
-        switch_of: Vector,
-        negates: Vector,
-        strata: Vector,
-        edges: Sequence[Edges],
-    ) -> None:
-        self._varying = varying
-        self._first = first
-        self._node = node
+    number_of: Callable[[WordFact], int]
+    node: Vector
+    edges: Edges
+    switch_of: Vector
+    negates: Vector
+    strata: Vector
+
+    def __post_init__(self) -> None:
         self._nodes: dict[WordFact, int] = {}
         self._bodies_of: dict[int, list[list[int]]] = {}
-        self.heads = heads
-        self.bodies = bodies
-        self.switch_of = switch_of
-        self.negates = negates
-        self.size = len(negates)
-        self._edges = edges
-        self._ends = list(accumulate(map(len, edges)))
-        used = bodies >= 0
+        self.heads, self.bodies = self.edges.heads, self.edges.bodies
+        self.size = len(self.negates)
+        used = self.bodies >= 0
         self._width = used.sum(axis=1)
         derivation, _ = np.nonzero(used)
-        users = bodies[used]
+        users = self.bodies[used]
         order = np.argsort(users, kind="stable")
         self._uses = derivation[order]
         self._first_use = np.searchsorted(users[order], np.arange(self.size + 1))
-        order = np.argsort(heads, kind="stable")
-        self._derivations = order
-        self._first_derivation = np.searchsorted(heads[order], np.arange(self.size + 1))
-        self._leaves = np.flatnonzero(switch_of >= 0)
-        absences = np.flatnonzero(negates >= 0)
-        of = strata[negates[absences]]
+        self._derivations = np.argsort(self.heads, kind="stable")
+        self._first_derivation = np.searchsorted(self.heads[self._derivations], np.arange(self.size + 1))
+        self._leaves = np.flatnonzero(self.switch_of >= 0)
+        absences = np.flatnonzero(self.negates >= 0)
+        of = self.strata[self.negates[absences]]
         self._absences = [absences[of == stratum] for stratum in np.unique(of).tolist()]
         """Absences of facts, by stratum, from below."""
 
@@ -77,11 +62,7 @@ class DerivationGraph:
         """The node of a fact, NOT if it has none."""
         known = self._nodes.get(fact)
         if known is None:
-            name, row = fact
-            found = NOT
-            if name in self._first:
-                found = int(self._varying.find(name, np.array([row], np.int32))[0])
-            known = self._nodes[fact] = NOT if found < 0 else int(self._node[self._first[name] + found])
+            known = self._nodes[fact] = int(self.node[self.number_of(fact)])  # the last place stands for NOT
         return known
 
     def evaluate(self, is_on: Vector) -> State:
@@ -129,22 +110,19 @@ class DerivationGraph:
 
     def derivation(self, number: int) -> tuple[Clause, tuple[WordFact, ...]]:
         """The clause of a derivation, and all facts that it uses."""
-        part = bisect_right(self._ends, number)
-        edges = self._edges[part]
-        at = number - self._ends[part] + len(edges)
-        found, row = edges.found[int(edges.places[at])], int(edges.rows[at])
+        found, row = self.edges.found[int(self.edges.places[number])], int(self.edges.rows[number])
         bodies = zip(found.clause.scans, found.bodies, strict=True)
         return found.clause, tuple((scan.relation, tuple(body.words[row].tolist())) for scan, body in bodies)
 
 
+@dataclass
 class State:
     """The nodes that hold in one state, and the reasons. A reason is a set of switches: any state that agrees with this
     one on them agrees on the node."""
 
-    def __init__(self, graph: DerivationGraph, rank: Vector, by: Vector) -> None:
-        self.graph = graph
-        self._rank = rank
-        self._by = by
+    graph: DerivationGraph
+    _rank: Vector
+    _by: Vector
 
     def holds(self, node: int) -> bool:
         return bool(self._rank[node] >= 0)
@@ -210,26 +188,38 @@ FEW_DERIVATIONS = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """Derivations by one clause: the head of each, and the nodes that it uses, filled up with NOT. `rows`: their places
-    among those `found`."""
-
-    heads: Vector
-    bodies: Vector
-    found: ClauseDerivations
-    rows: Vector
-
-
-@dataclass(frozen=True, slots=True)
 class Edges:
-    """Derivations by several clauses, in the order of their heads. Each was read at a row of those of its clause, which
-    are at a place in `found`."""
+    """Derivations: the head of each, and the nodes that it uses, filled up with NOT. Each was read at a row of those of
+    its clause, which are at a place in `found`."""
 
     heads: Vector
     bodies: Vector
     found: tuple[ClauseDerivations, ...]
     places: Vector
     rows: Vector
+
+    @staticmethod
+    def of(found: ClauseDerivations, heads: Vector, bodies: Vector, rows: Vector | None = None) -> Edges:
+        """Derivations by one clause; without rows, all of those found."""
+        number = len(heads)
+        return Edges(heads, bodies, (found,), np.zeros(number, np.int64), np.arange(number) if rows is None else rows)
+
+    @staticmethod
+    def joined(parts: Sequence[Edges]) -> Edges:
+        """Derivations one after the other."""
+        bodies = np.full(
+            (sum(map(len, parts)), max((each.bodies.shape[1] for each in parts), default=1)), NOT, np.int64
+        )
+        columns: list[list[Vector]] = [[np.empty(0, np.int64)] for _ in range(3)]
+        start, found = 0, list[ClauseDerivations]()
+        for part in parts:
+            bodies[start : start + len(part), : part.bodies.shape[1]] = part.bodies
+            for column, values in zip(columns, (part.heads, part.places + len(found), part.rows), strict=True):
+                column.append(values)
+            start += len(part)
+            found += part.found
+        heads, places, rows = map(np.concatenate, columns)
+        return Edges(heads, bodies, tuple(found), places, rows)
 
     def __len__(self) -> int:
         return len(self.heads)
@@ -239,35 +229,21 @@ class Edges:
         return Edges(self.heads[chosen], self.bodies[chosen], self.found, self.places[chosen], self.rows[chosen])
 
 
-def distinct(heads: Vector, bodies: Vector, found: ClauseDerivations) -> Part:
+def distinct(heads: Vector, bodies: Vector, found: ClauseDerivations) -> Edges:
     """Every set of nodes used once for each head. Only where it is worth the while: repetitions do no harm."""
     if len(heads) <= FEW_DERIVATIONS:
-        return Part(heads, bodies, found, np.arange(len(heads)))
+        return Edges.of(found, heads, bodies)
     rows = np.concatenate((heads[:, None], np.sort(bodies, axis=1)), axis=1)
     order = np.lexsort(rows.T)
     rows = rows[order]
     is_first = np.concatenate(([True], (rows[1:] != rows[:-1]).any(axis=1)))
-    return Part(rows[is_first, 0], rows[is_first, 1:], found, order[is_first])
+    return Edges.of(found, rows[is_first, 0], rows[is_first, 1:], order[is_first])
 
 
-def merged(parts: Sequence[Part]) -> Edges:
-    """The derivations of all parts."""
-    sizes = [len(part.heads) for part in parts]
-    bodies = np.full((sum(sizes), max((part.bodies.shape[1] for part in parts), default=1)), NOT, np.int64)
-    start = 0
-    for part, size in zip(parts, sizes, strict=True):
-        bodies[start : start + size, : part.bodies.shape[1]] = part.bodies
-        start += size
-    nothing = np.empty(0, np.int64)
-    heads = np.concatenate((nothing, *(part.heads for part in parts)))
-    order = np.argsort(heads, kind="stable")
-    return Edges(
-        heads[order],
-        bodies[order],
-        tuple(part.found for part in parts),
-        np.repeat(np.arange(len(parts)), sizes)[order],
-        np.concatenate((nothing, *(part.rows for part in parts)))[order],
-    )
+def merged(parts: Sequence[Edges]) -> Edges:
+    """Derivations in the order of their heads."""
+    every = Edges.joined(parts)
+    return every.taken(np.argsort(every.heads, kind="stable"))
 
 
 NO_EDGES = merged(())

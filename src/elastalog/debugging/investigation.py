@@ -19,9 +19,8 @@ from elastalog.debugging.bracket import Bracket
 from elastalog.debugging.collection import CollectedDerivations, TooLarge
 from elastalog.debugging.dependencies import Dependencies, Parts, dependencies
 from elastalog.debugging.graph import DerivationGraph
-from elastalog.debugging.sandbox import Seconds, Switch, are_present, words_by_relation
+from elastalog.debugging.sandbox import Seconds, Switch, are_present, update_of
 from elastalog.diagnostics.diagnostic import ElastalogError
-from elastalog.evaluation.changes import Update
 from elastalog.evaluation.epochs import Epochs, Trial, TrialLimits, can_limit
 from elastalog.provenance.explain import Setting
 from elastalog.provenance.metrics import HEIGHT
@@ -141,7 +140,7 @@ class Investigation:
         came = [fact for fact in self.elements if self.changes[fact] and fact[0] in concerned]
         went = [fact for fact in self.elements if not self.changes[fact] and fact[0] in concerned]
         with seconds.spent_on("provenance"):
-            bracket = Bracket(self._epochs, dictionary, strata, _update((), went), _update(came, ()))
+            bracket = Bracket(self._epochs, dictionary, strata, update_of((), went), update_of(came, ()))
             found = CollectedDerivations(self._epochs.backend, dictionary, bracket, self.elements)
         self._parts = [*self._parts[1 - MOST_PARTS :], (strata, found)]
         seconds.number_of_limited_trials += bracket.trials
@@ -153,7 +152,7 @@ class Investigation:
         began = time.perf_counter()
         if self._previous is None:
             came = [fact for fact in self.elements if self.changes[fact]]
-            self._previous = self._epochs.trial(_update(came, (f for f in self.elements if not self.changes[f])))
+            self._previous = self._epochs.trial(update_of(came, (f for f in self.elements if not self.changes[f])))
         with self._previous:
             if seconds is not None:
                 seconds.trials += time.perf_counter() - began
@@ -167,7 +166,3 @@ def limits_for(case: Case, relations: Iterable[str]) -> TrialLimits | None:
     if strata is None or not can_limit(case.epochs.backend, case.epochs.strategy):
         return None
     return TrialLimits(strata, MOST_TRIED)
-
-
-def _update(removed: Iterable[WordFact], added: Iterable[WordFact]) -> Update:
-    return Update(words_by_relation(removed), words_by_relation(added))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from elastalog.debugging.bracket import instances, places
 from elastalog.debugging.dependencies import BOTH, NEGATIVE, POSITIVE
 from elastalog.debugging.investigation import limits_for
 from elastalog.debugging.problem import NOTHING, Concern, Problem, Switches
-from elastalog.debugging.sandbox import NoState, WordSet, words_by_relation
+from elastalog.debugging.sandbox import NoState, WordSet, update_of
 from elastalog.evaluation.changes import Update
 from elastalog.planning.logical import Absent, Clause
 from elastalog.provenance.explain import Setting
@@ -53,11 +53,6 @@ class KnownProofs:
         self._bare: list[int] = []
         self.leaves: dict[WordFact, int | None] = {}
         """The explicit facts that were met, with their switches."""
-
-    def add_explicit(self, fact: WordFact) -> None:
-        """A fact that is explicit in a state."""
-        if fact not in self.leaves:
-            self.leaves[fact] = self._switches.number(fact)
 
     def add(self, derivation: Guarded) -> None:
         if derivation in self._met:
@@ -104,12 +99,12 @@ class KnownProofs:
         return not differing or differing.isdisjoint((*guard.switches, *self._switches.deletions(guard.relations)))
 
 
+@dataclass(frozen=True, slots=True)
 class KnownState:
     """What follows from the known part of the graph in one state, and by which derivation."""
 
-    def __init__(self, proofs: KnownProofs, by: dict[WordFact, int]) -> None:
-        self._proofs = proofs
-        self._by = by
+    _proofs: KnownProofs
+    _by: dict[WordFact, int]
 
     def holds(self, fact: WordFact) -> bool:
         return fact in self._by
@@ -149,15 +144,16 @@ MOST_MEMBERS = 1_000
 """Members of an aggregate that are proved each; of more, whatever they may depend on keeps the result."""
 
 
+@dataclass
 class ProofGrowth:
     """Finds proofs in states that are being tried."""
 
-    def __init__(self, problem: Problem, corners: Corners, proofs: KnownProofs) -> None:
-        self._problem = problem
-        self._case = problem.case
-        self._signs = problem.signs
-        self._corners = corners
-        self._proofs = proofs
+    _problem: Problem
+    _corners: Corners
+    _proofs: KnownProofs
+
+    def __post_init__(self) -> None:
+        self._case, self._signs = self._problem.case, self._problem.signs
         self._flipped = frozenset[int]()
         self._went = WordSet(self._case.setting.backend.program)
 
@@ -198,7 +194,8 @@ class ProofGrowth:
             frontier = following
         # Only now, when all of it is known: in the order of the proof, so that what is next to the facts comes first.
         for fact in explicit:
-            self._proofs.add_explicit(fact)
+            if fact not in self._proofs.leaves:
+                self._proofs.leaves[fact] = self._problem.switches.number(fact)
         for derivation in found:
             self._proofs.add(derivation)
 
@@ -289,8 +286,8 @@ class Corners:
             if switch.fact[0] in signs and switch.adds == (signs[switch.fact[0]] == POSITIVE)
         ]
         deleted = {n: words for n, words in switches.explicit.items() if signs.get(n, 0) == NEGATIVE}
-        deleted |= words_by_relation(switch.fact for switch in given if not switch.adds)
-        return Update(deleted, words_by_relation(switch.fact for switch in given if switch.adds))
+        update = update_of(*([switch.fact for switch in given if switch.adds == adds] for adds in (False, True)))
+        return replace(update, deleted={**deleted, **update.deleted})
 
     def try_corner(self, relation: str) -> None:
         """Tries the state most favourable to a relation. The backend must be in the base."""

@@ -20,7 +20,7 @@ from elastalog.debugging.dependencies import BOTH, POSITIVE
 from elastalog.debugging.graph import Model
 from elastalog.debugging.known_proofs import Corners, KnownProofs, NeedsCorner, ProofGrowth
 from elastalog.debugging.problem import Concern, Condition, Problem
-from elastalog.debugging.sandbox import Goals, NoState
+from elastalog.debugging.sandbox import Goals, NoState, are_present
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.evaluation.epochs import TrialLimits
 from elastalog.provenance.reading import WordFact
@@ -182,7 +182,7 @@ class ProofOracle(Oracle):
             return turned
         try:
             with self._sandbox.moved(flipped, state, self._problem.limits) as further:
-                if not turned or not self._sandbox.are_present([fact])[0]:
+                if not turned or not are_present(self._sandbox.backend, [fact])[0]:
                     return frozenset()
                 (rests_on,) = self._proved([fact], state, [changes, further])
                 return rests_on.switches & turned or turned

@@ -16,7 +16,7 @@ from elastalog.backends.protocol import Backend, Matrix
 from elastalog.debugging.connections import ConnectingProofs
 from elastalog.debugging.dependencies import Dependencies, indifferent, turned
 from elastalog.debugging.investigation import Case, limits_for
-from elastalog.debugging.sandbox import Goals, Sandbox, Seconds, Switch, WordSet
+from elastalog.debugging.sandbox import Goals, Sandbox, Seconds, Switch, WordSet, are_present
 from elastalog.provenance.reading import WordFact
 from elastalog.provenance.steps import Steps
 
@@ -198,4 +198,4 @@ class Problem:
                 (one.relation, tuple(row)) for one in goals.patterns for row in reading.words_fitting(one).tolist()
             )
             goals = self.goals = replace(goals, absent=tuple(dict.fromkeys((*goals.absent, *fitting))))
-        return goals.unmet(self.sandbox.are_present(goals.all))
+        return goals.unmet(are_present(self.sandbox.backend, goals.all))

@@ -62,14 +62,14 @@ class Elements:
     is_any_sign: bool = False
 
 
+@dataclass(frozen=True, slots=True)
 class Asking:
     """`read_fact` checks facts as users write them. `rules`: those among the elements."""
 
-    def __init__(self, backend: Backend, reading: Reading, read_fact: ReadFact, rules: RuleElements | None) -> None:
-        self._backend = backend
-        self._reading = reading
-        self._read_fact = read_fact
-        self._rules = rules
+    _backend: Backend
+    _reading: Reading
+    _read_fact: ReadFact
+    _rules: RuleElements | None
 
     # --- facts -----------------------------------------------------------------------------------------------------
 

@@ -105,7 +105,7 @@ class Sandbox:
             return
         self.backend.watch.check()
         self.seconds.number_of_trials += 1
-        with self.tried(Update(words_by_relation(removed), words_by_relation(added)), limits) as changes:
+        with self.tried(update_of(removed, added), limits) as changes:
             yield changes
 
     @contextmanager
@@ -137,10 +137,6 @@ class Sandbox:
                 return look(changes)
         with self.moved((), chosen) as changes:
             return look(changes)
-
-    def are_present(self, facts: Iterable[WordFact]) -> list[bool]:
-        """Which facts hold in the state being tried."""
-        return are_present(self.backend, list(facts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +176,11 @@ def words_by_relation(facts: Iterable[WordFact]) -> dict[str, Matrix]:
     for relation, row in facts:
         rows.setdefault(relation, []).append(row)
     return {relation: np.array(found, np.int32) for relation, found in rows.items()}
+
+
+def update_of(deleted: Iterable[WordFact], inserted: Iterable[WordFact]) -> Update:
+    """An update of some facts."""
+    return Update(words_by_relation(deleted), words_by_relation(inserted))
 
 
 class WordSet:

@@ -285,7 +285,8 @@ class Epochs:
             return None
         if shift is None or shifts is None or not shifts.can_make(shift):
             return None
-        return Trial.of_past(self.backend, self.strategy, last.update, shift)
+        back = Update(last.update.inserted, last.update.deleted)  # by a shift: its block gets no changes
+        return Trial(self.backend, self.strategy, back, _inverse=last.update, _shift=shift)
 
 
 def _without(side: Mapping[str, Matrix], names: Collection[str]) -> dict[str, Matrix]:
@@ -306,6 +307,7 @@ class TrialLimits:
     present: Mapping[str, Matrix] = field(default_factory=dict)
 
 
+@dataclass(slots=True, eq=False)
 class Trial:
     """Within a block the update is in force; the block gets what it changed, hidden relations included. The same trial
     can be made again in the same state, and then costs only what it changed, if nothing was committed meanwhile.
@@ -314,23 +316,14 @@ class Trial:
     where a stratum cannot be maintained.
     """
 
-    def __init__(self, backend: Backend, strategy: Strategy, update: Update, limits: TrialLimits | None = None) -> None:
-        self._backend = backend
-        self._strategy = strategy
-        self._update = update
-        self._limits = limits
-        self._changes: ChangedWords = {}
-        self._inverse: Update | None = None
-        self._shift: Any | None = None
-        self._is_in_force = False
-
-    @classmethod
-    def of_past(cls, backend: Backend, strategy: Strategy, update: Update, shift: Any) -> Trial:
-        """A trial of going back behind a committed update, by a shift. Blocks do not get what that changes."""
-        trial = cls(backend, strategy, Update(update.inserted, update.deleted))
-        trial._inverse = update
-        trial._shift = shift
-        return trial
+    _backend: Backend
+    _strategy: Strategy
+    _update: Update
+    _limits: TrialLimits | None = None
+    _inverse: Update | None = None
+    _shift: Any | None = None
+    _changes: ChangedWords = field(default_factory=dict)
+    _is_in_force: bool = False
 
     def __enter__(self) -> ChangedWords:
         try:

@@ -105,10 +105,7 @@ def _explore(backend: Backend, strategy: Strategy, missing: dict[str, Matrix]) -
 
 def _has_memory(backend: Backend) -> bool:
     """Whether a state depends on the way there: by numbers of derivations, or where a limit has cut it short."""
-    program = backend.program
-    is_numbered = any(stratum.numbering is not None for stratum in program.strata)
-    directives = (directive for relation in program.checked.relations.values() for directive in relation.directives)
-    return is_numbered or any(directive.kind == "limitsize" for directive in directives)
+    return bool(backend.program.limits) or any(stratum.numbering is not None for stratum in backend.program.strata)
 
 
 def _begin_again(

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import assert_never
 
 from elastalog.analysis import program as checked
 from elastalog.analysis.check_grounded import ground
@@ -55,17 +54,10 @@ def bases_of(goals: tuple[Goal, ...], stored: Mapping[str, StoredRelation]) -> d
 def assigned_variables(body: tuple[checked.Literal, ...]) -> Iterator[Variable]:
     """The variables that get a value in an assignment of an aggregate's body."""
     for literal in body:
-        match literal:
-            case checked.Atom():
-                yield from variables_of(*literal.arguments)
-            case checked.Comparison():
-                yield from variables_of(literal.left, literal.right)
-            case checked.Aggregation():
-                yield literal.result
-            case checked.Negation():
-                pass
-            case _:
-                assert_never(literal)
+        if isinstance(literal, checked.Aggregation):
+            yield literal.result
+        elif not isinstance(literal, checked.Negation):
+            yield from checked.variables_in((literal,), is_deep=False)
 
 
 _OVERFLOWING = frozenset(

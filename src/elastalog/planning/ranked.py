@@ -12,10 +12,10 @@ within each of its values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeAlias
 
-from elastalog.analysis.program import Apply, Base, Constant, Expression, Variable
+from elastalog.analysis.program import Apply, Base, Constant, Expression, Variable, terms_of_sum
 from elastalog.analysis.subsumptions import MARK
 from elastalog.late import dataclass
 from elastalog.planning.goals import grounded, names_in
@@ -180,7 +180,7 @@ class _Reader:
             floors = tuple(part for part in expression.arguments if not _is_one_of(part, numbers))
             if len(floors) == len(expression.arguments) - len(numbers):
                 return _Parts(reads, rest, floors=floors)
-        terms = list(_terms(expression, 1))
+        terms = list(terms_of_sum(expression))
         weights = tuple((sign, term) for sign, term in terms if not _is_one_of(term, numbers))
         is_sum = sum(sign for sign, term in terms if _is_one_of(term, numbers)) == len(numbers)
         if not is_sum or self._base is Base.SYMBOL:
@@ -274,16 +274,6 @@ def _is_one_of(expression: _Value, names: Sequence[str]) -> bool:
 def _is_of_itself(test: Test) -> bool:
     """Whether a test compares a variable with itself, which asks whether it is a number."""
     return isinstance(test.left, Variable) and isinstance(test.right, Variable) and test.left.name == test.right.name
-
-
-def _terms(expression: Expression, sign: int) -> Iterator[tuple[int, Expression]]:
-    """The terms of a sum, with their signs."""
-    if isinstance(expression, Apply) and expression.functor in ("+", "-") and len(expression.arguments) == 2:
-        left, right = expression.arguments
-        yield from _terms(left, sign)
-        yield from _terms(right, sign if expression.functor == "+" else -sign)
-    else:
-        yield sign, expression
 
 
 # --- what a subsumption keeps ----------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from elastalog.settings import SETTINGS
 def plan_from_goal(clause: Clause, goal: int, statistics: Statistics, *, with_rows: bool = False) -> steps.Variant:
     """The variant that starts at the facts of one goal, a scan or a negated atom."""
     results = (*clause.head_terms, *_rows(clause, with_rows))
-    return _plan(clause, goal, set(), statistics, results, hint=_hint(clause, goal))
+    return _plan(clause, goal, statistics, results, hint=_hint(clause, goal))
 
 
 def plan_again(variant: steps.Variant, statistics: Statistics) -> steps.Variant:
@@ -46,27 +46,26 @@ def plan_by_way_of(variant: steps.Variant, goal: int, statistics: Statistics) ->
     """The variant with the same start and results that joins a certain scan before all others."""
     clause, start = variant.clause, variant.gather.goal
     scans = [i for i, literal in enumerate(clause.goals) if isinstance(literal, Scan)]
-    return _plan(clause, start, set(), statistics, variant.results, hint=(scans.index(goal),))
+    return _plan(clause, start, statistics, variant.results, hint=(scans.index(goal),))
 
 
 def plan_heads(clauses: Sequence[Clause], goal: int, statistics: Statistics) -> steps.Variant:
     """The variant that starts at the facts of one goal, for clauses that differ in their heads only: its results are
     the terms of all heads, each once."""
     results = tuple(dict.fromkeys(term for clause in clauses for term in clause.head_terms))
-    return _plan(clauses[0], goal, set(), statistics, results)
+    return _plan(clauses[0], goal, statistics, results)
 
 
 def plan_full(clause: Clause, statistics: Statistics) -> steps.Variant:
     """The variant that enumerates all derivations."""
     hint = _hint(clause, None)
     start = first_scan(clause, statistics, hint)
-    return _plan(clause, start, set(), statistics, clause.head_terms, hint=hint)
+    return _plan(clause, start, statistics, clause.head_terms, hint=hint)
 
 
 def plan_backward(clause: Clause, statistics: Statistics, *, with_rows: bool = False) -> steps.Variant:
     """The variant that starts at facts of the head; its results begin with the head's row number."""
-    bound = {term for term in clause.head_terms if isinstance(term, str)}
-    return _plan(clause, None, bound, statistics, (HEAD_ROW, *_rows(clause, with_rows)), from_head=True)
+    return _plan(clause, None, statistics, (HEAD_ROW, *_rows(clause, with_rows)), from_head=True)
 
 
 def plan_wanted(clause: Clause, wanted: Scan, statistics: Statistics) -> steps.Variant:
@@ -75,7 +74,7 @@ def plan_wanted(clause: Clause, wanted: Scan, statistics: Statistics) -> steps.V
     asking = replace(
         clause, goals=(wanted, *clause.goals), recursive_goals=tuple(goal + 1 for goal in clause.recursive_goals)
     )
-    return _plan(asking, 0, set(), statistics, asking.head_terms, is_sought=True)
+    return _plan(asking, 0, statistics, asking.head_terms, is_sought=True)
 
 
 def _rows(clause: Clause, with_rows: bool) -> tuple[str, ...]:
@@ -96,7 +95,6 @@ def _hint(clause: Clause, goal: int | None) -> tuple[int, ...]:
 def _plan(
     clause: Clause,
     start: int | None,
-    bound: set[str],
     statistics: Statistics,
     results: tuple[str | Constant, ...],
     hint: tuple[int, ...] = (),
@@ -104,6 +102,7 @@ def _plan(
     is_sought: bool = False,
 ) -> steps.Variant:
     is_sought = is_sought or from_head
+    bound = {term for term in clause.head_terms if isinstance(term, str)} if from_head else set[str]()
     visits = order_goals(clause, start, bound, statistics, hint, solves=is_sought)
     return lay_out(clause, visits, results, from_head=from_head, is_sought=is_sought)
 

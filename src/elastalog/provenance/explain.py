@@ -69,25 +69,20 @@ class Setting:
     metric: Metric = HEIGHT
 
 
+@dataclass(eq=False)
 class Explainer:
     """Answers why and why not about the present epoch, whose number is `epoch`. `asking` makes the block in which a
     proof or an absence is expanded later, within a time limit and with no update in between; other callers see to that
     themselves. `touched_since`: what updates since an epoch have touched, None if that is not known. `gone`: the facts
     that disappeared not long ago."""
 
-    def __init__(
-        self,
-        setting: Setting,
-        epoch: Callable[[], int],
-        asking: Asking = nullcontext,
-        touched_since: Callable[[int], Touched | None] = lambda epoch: None,
-        gone: Callable[[], Touched] = tuple,
-    ) -> None:
-        self._setting = setting
-        self._epoch = epoch
-        self._asking = asking
-        self._touched_since = touched_since
-        self._gone = gone
+    _setting: Setting
+    _epoch: Callable[[], int]
+    _asking: Asking = nullcontext
+    _touched_since: Callable[[int], Touched | None] = lambda epoch: None
+    _gone: Callable[[], Touched] = tuple
+
+    def __post_init__(self) -> None:
         self._reading: Reading | None = None
         self._known: Explanations | None = None
         self._proofs: _Proofs | None = None
@@ -103,7 +98,7 @@ class Explainer:
             self._reading = reading
         touched = self._touched_since(number if before is None else before.number)
         proofs = _Proofs()
-        now = Explanations(setting, reading, number, self._epoch, self._asking, proofs, self._gone)
+        now = Explanations(setting, reading, number, self._epoch, self._asking, ref(proofs), self._gone)
         if before is not None and touched is not None:
             proofs.assembly = now.taken_over(before, touched)
         self._known, self._proofs = now, proofs
@@ -116,29 +111,22 @@ class _Proofs:
     assembly: Assembly | None = None
 
 
+@dataclass(eq=False)
 class Explanations:
     """What is known about one epoch; the source of further levels of its proofs. Raises LimitReached when the time of
     the backend's watch is over."""
 
-    def __init__(
-        self,
-        setting: Setting,
-        reading: Reading,
-        number: int,
-        epoch: Callable[[], int],
-        asking: Asking,
-        proofs: _Proofs,
-        gone: Callable[[], Touched],
-    ) -> None:
-        self.number = number
-        self._epoch = epoch
-        self._asking = asking
-        self._setting = setting
-        self._reading = reading
-        self._superseded = Superseded(reading)
-        self._is_annotated = setting.is_annotated
-        self._proofs = ref(proofs)
-        self._find_gone = gone
+    _setting: Setting
+    _reading: Reading
+    number: int
+    _epoch: Callable[[], int]
+    _asking: Asking
+    _proofs: ref[_Proofs]
+    _find_gone: Callable[[], Touched]
+
+    def __post_init__(self) -> None:
+        self._superseded = Superseded(self._reading)
+        self._is_annotated = self._setting.is_annotated
 
     def taken_over(self, before: Explanations, touched: Touched) -> Assembly | None:
         """What was known before, which is not asked any more; updates have touched some facts since."""

@@ -29,6 +29,7 @@ from elastalog.analysis.program import (
     Variable,
     Wildcard,
     names_of,
+    variables_in,
 )
 from elastalog.analysis.subsumptions import MARK
 from elastalog.analysis.values import sort_key
@@ -48,7 +49,7 @@ from elastalog.provenance.ground import (
     value_of,
 )
 from elastalog.syntax.printer import print_comparison
-from elastalog.syntax.tree import mapped
+from elastalog.syntax.tree import with_parts
 
 Pattern: TypeAlias = Sequence[Value | None]
 LookUp: TypeAlias = Callable[[str, Pattern], Iterable[tuple[Value, ...]]]
@@ -58,17 +59,8 @@ Assignment: TypeAlias = frozenset[tuple[str, object]]
 
 def needed_by(literal: Literal) -> set[str]:
     """The variables that must have values before a literal can be evaluated; of an aggregate, its groups."""
-    match literal:
-        case Atom():
-            return set(names_of(*literal.arguments))
-        case Negation():
-            return needed_by(literal.atom)
-        case Comparison():
-            return set(names_of(literal.left, literal.right))
-        case Aggregation():
-            return {group.name for group in literal.groups}
-        case _:
-            assert_never(literal)
+    needed = literal.groups if isinstance(literal, Aggregation) else variables_in((literal,), is_deep=False)
+    return {variable.name for variable in needed}
 
 
 def pattern_of(atom: Atom, bindings: Bindings, ordinal: Ordinal = no_ordinal) -> Pattern:
@@ -252,26 +244,16 @@ def instantiate(literal: Literal, bindings: Bindings) -> Literal:
     """The literal with values in place of the variables that have one; an aggregate keeps its result and its groups."""
 
     def put(node: Any) -> Any:
+        if isinstance(node, Aggregation):
+            return replace(node, target=put(node.target), bodies=put(node.bodies))
         if not isinstance(node, Variable):
-            return node
+            return with_parts(node, put)
         if (value := bindings.get(node.name)) is not None:
             return Constant(value, node.base, node.span)
         name = _plain(node.name)
         return node if name == node.name else Variable(name, node.base, node.span)
 
-    def term(one: Any) -> Any:
-        return mapped(one, put) if isinstance(one, Apply) else put(one)
-
-    match literal:
-        case Atom():
-            return Atom(literal.relation, tuple(map(term, literal.arguments)), literal.span)
-        case Comparison():
-            return Comparison(literal.operator, literal.base, term(literal.left), term(literal.right), literal.span)
-        case Aggregation():
-            bodies = tuple(tuple(instantiate(inner, bindings) for inner in body) for body in literal.bodies)
-            return replace(literal, target=literal.target and term(literal.target), bodies=bodies)
-        case Negation():
-            return Negation(cast(Atom, instantiate(literal.atom, bindings)), literal.span)
+    return cast(Literal, put(literal))
 
 
 def show(literal: Literal, bindings: Bindings) -> str:

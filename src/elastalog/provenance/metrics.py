@@ -7,7 +7,7 @@ decrease when a body value grows, (3) its result is above every body value. Natu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from heapq import heappop, heappush
 
 from elastalog.diagnostics.arguments import require_one_of
@@ -40,37 +40,25 @@ SIZE = Metric("size", 1, _size)
 METRICS = {metric.name: metric for metric in (HEIGHT, SIZE)}
 
 
-@dataclass(slots=True)
-class Hypergraph:
-    """Facts by number and the derivations between them: `heads[d]` from `bodies[d]`. `values`: of the facts whose value
-    is given, the explicit ones and those outside the part that is looked at."""
-
-    heads: list[int]
-    bodies: list[tuple[int, ...]]
-    values: dict[int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Best:
-    """The best value of every fact that has one, and the order in which they were found: a fact's best derivation
-    rests on facts found before it."""
-
-    values: dict[int, int]
-    order: dict[int, int]
-
-
-def best_values(graph: Hypergraph, metric: Metric, look: Callable[[], None] = lambda: None) -> Best:
-    """Knuth's generalisation of Dijkstra's algorithm: facts in the order of their best values. `look` is called for
-    every fact, and may raise."""
+def best_values(
+    metric: Metric,
+    heads: Sequence[int],
+    bodies: Sequence[tuple[int, ...]],
+    given: Iterable[int],
+    look: Callable[[], None] = lambda: None,
+) -> dict[int, int]:
+    """The best value of every fact that has one, in the order in which they are found: a fact's best derivation rests
+    on facts found before it. Facts are numbered; derivation `d` leads to `heads[d]` from `bodies[d]`; those `given`
+    have the value of an explicit fact. Knuth's generalisation of Dijkstra's algorithm. `look` is called for every fact,
+    and may raise."""
     values: dict[int, int] = {}
-    order: dict[int, int] = {}
-    waiting = [len(set(body)) for body in graph.bodies]
+    waiting = [len(set(body)) for body in bodies]
     uses: dict[int, list[int]] = {}
-    for number, body in enumerate(graph.bodies):
+    for number, body in enumerate(bodies):
         for fact in set(body):
             uses.setdefault(fact, []).append(number)
-    heap = [(value, fact) for fact, value in graph.values.items()]
-    heap += [(metric.derived(()), graph.heads[d]) for d, body in enumerate(graph.bodies) if not body]
+    heap = [(metric.explicit, fact) for fact in given]
+    heap += [(metric.derived(()), heads[d]) for d, body in enumerate(bodies) if not body]
     heap.sort()
     while heap:
         value, fact = heappop(heap)
@@ -78,13 +66,12 @@ def best_values(graph: Hypergraph, metric: Metric, look: Callable[[], None] = la
             continue
         look()
         values[fact] = value
-        order[fact] = len(order)
         for number in uses.get(fact, ()):
             waiting[number] -= 1
-            head = graph.heads[number]
+            head = heads[number]
             if not waiting[number] and head not in values:
-                heappush(heap, (metric.derived([values[b] for b in graph.bodies[number]]), head))
-    return Best(values, order)
+                heappush(heap, (metric.derived([values[b] for b in bodies[number]]), head))
+    return values
 
 
 def metric_named(name: str) -> Metric:

@@ -15,7 +15,7 @@ import numpy as np
 from elastalog.analysis.program import Rule
 from elastalog.diagnostics.diagnostic import LimitReached, finding
 from elastalog.planning.logical import Clause
-from elastalog.provenance.metrics import HEIGHT, Best, Hypergraph, Metric, best_values
+from elastalog.provenance.metrics import HEIGHT, Metric, best_values
 from elastalog.provenance.reading import Reading, WordFact
 from elastalog.provenance.steps import EXPLICIT, Step, Steps, Superseded, chain_of, members_of
 
@@ -149,10 +149,10 @@ class Neighbourhood:
             return bodies
         return tuple([body for body in bodies if self.facts[body][0] not in flat and body not in nothing])
 
-    def hypergraph(self, metric: Metric) -> Hypergraph:
-        """The derivations, with the values of facts that are given."""
-        values = dict.fromkeys(self.outside | self.explicit, metric.explicit)
-        return Hypergraph(self.heads, [self.counted(number) for number in range(len(self.heads))], values)
+    def best_values(self, metric: Metric) -> dict[int, int]:
+        """The best value of every fact, in the order in which they are found (see `metrics`)."""
+        bodies = [self.counted(number) for number in range(len(self.heads))]
+        return best_values(metric, self.heads, bodies, self.outside | self.explicit, self._reading.look)
 
     def sort_key(self, derivation: int) -> tuple[object, ...]:
         """Orders the derivations of one fact: by rule, then by the values of the facts used."""
@@ -185,8 +185,15 @@ class ComputedSteps(Steps):
     def _find(self, wanted: list[WordFact]) -> None:
         around = Neighbourhood(self.reading, self._scope, self.superseded)
         around.collect(wanted)
-        best = best_values(around.hypergraph(self._metric), self._metric, self.reading.look)
-        for number, value in best.values.items():
+        best = around.best_values(self._metric)
+        place = {number: place for place, number in enumerate(best)}
+
+        def attains(head: int, bodies: tuple[int, ...]) -> bool:
+            """Whether a derivation from facts found before its head gives the head its best value."""
+            is_below = all(place.get(body, place[head]) < place[head] for body in bodies)
+            return is_below and self._metric.derived([best[body] for body in bodies]) == best[head]
+
+        for number, value in best.items():
             fact = around.facts[number]
             if number in around.outside or fact in self.known:
                 continue
@@ -195,16 +202,6 @@ class ComputedSteps(Steps):
             if number in around.explicit:
                 self.known[fact] = EXPLICIT
                 continue
-            usable = [
-                derivation
-                for derivation in around.of_head[number]
-                if self._attains(best, around.counted(derivation), number)
-            ]
+            usable = [each for each in around.of_head[number] if attains(number, around.counted(each))]
             chosen = usable[0] if len(usable) == 1 else min(usable, key=around.sort_key)
             self.known[fact] = around.step(chosen)
-
-    def _attains(self, best: Best, bodies: tuple[int, ...], head: int) -> bool:
-        """Whether a derivation from facts found before its head gives the head its best value."""
-        if any(body not in best.order or best.order[body] >= best.order[head] for body in bodies):
-            return False
-        return self._metric.derived([best.values[body] for body in bodies]) == best.values[head]

@@ -76,11 +76,17 @@ class Reading:
         }
         self._origins: dict[int, Origin] = {}
         self._variables: dict[int, tuple[tuple[int, int, str], ...]] = {}
+        """Where the variables of a clause are among its scans: scan, column, name."""
         for stratum in program.strata:
             for clause in stratum.clauses:
                 if clause.origin is not None:
                     self._origins[clause.number] = clause.origin
-                    self._variables[clause.number] = _variables_in(clause)
+                    self._variables[clause.number] = tuple(
+                        (number, column, term)
+                        for number, scan in enumerate(clause.scans)
+                        for column, term in enumerate(scan.terms)
+                        if isinstance(term, str)
+                    )
 
     # --- facts -----------------------------------------------------------------------------------------------------
 
@@ -291,16 +297,6 @@ class Reading:
 
 def _known_terms(pattern: Pattern) -> list[Value | None]:
     return [None if isinstance(term, Free) else term for term in pattern.terms]
-
-
-def _variables_in(clause: Clause) -> tuple[tuple[int, int, str], ...]:
-    """Where the variables of a clause are among its scans: scan, column, name."""
-    return tuple(
-        (number, column, term)
-        for number, scan in enumerate(clause.scans)
-        for column, term in enumerate(scan.terms)
-        if isinstance(term, str)
-    )
 
 
 def _has_range(comparisons: list[Comparison]) -> bool:

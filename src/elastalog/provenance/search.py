@@ -15,7 +15,7 @@ from itertools import count
 from elastalog.diagnostics.diagnostic import InternalError, LimitReached, finding
 from elastalog.planning.logical import Clause
 from elastalog.provenance.fact import Fact
-from elastalog.provenance.metrics import HEIGHT, Best, best_values
+from elastalog.provenance.metrics import HEIGHT
 from elastalog.provenance.proof import AggregatePremise, Condition, Member, Premise, Proof, ProofSource, height_over
 from elastalog.provenance.ranks import Neighbourhood
 from elastalog.provenance.reading import AggregateUse, Item, Reading, WordFact
@@ -95,7 +95,7 @@ class Assembly:
 
     def by_step(self, root: WordFact, step: Step) -> Proof:
         """The derivation of a fact by a given step, its premises not expanded."""
-        items = self._of_step(root, step)
+        items = _premises(self._reading, root, step)
         children = tuple(self._child(item, self._unexpanded, {}, is_shown=False) for item in items)
         return Proof(self._reading.fact(root), step.rule, children, True, height_over(children), "", self._source)
 
@@ -129,14 +129,8 @@ class Assembly:
     def _items_of(self, fact: WordFact) -> list[Item]:
         items = self._items.get(fact)
         if items is None:
-            items = self._items[fact] = self._of_step(fact, self._steps.known[fact])
+            items = self._items[fact] = _premises(self._reading, fact, self._steps.known[fact])
         return items
-
-    def _of_step(self, fact: WordFact, step: Step) -> list[Item]:
-        """The premises of a step."""
-        if step.is_explicit or step.closure is not None:
-            return list(step.bodies)
-        return self._reading.items(_clause(step), fact, step.bodies)
 
     def _members(self, hidden: WordFact) -> list[WordFact]:
         """The members of an aggregate that are shown, with their steps found."""
@@ -244,6 +238,13 @@ class Assembly:
         return Proof(self._reading.fact(fact), None, (), False, height, self._claim, self._source, by)
 
 
+def _premises(reading: Reading, fact: WordFact, step: Step) -> list[Item]:
+    """The premises of a step."""
+    if step.is_explicit or step.closure is not None:
+        return list(step.bodies)
+    return reading.items(_clause(step), fact, step.bodies)
+
+
 def _clause(step: Step) -> Clause:
     assert step.clause is not None
     return step.clause
@@ -258,16 +259,16 @@ MOST_TRIED = 1_000_000
 """Partial proofs that are tried before giving up."""
 
 
+@dataclass
 class Alternatives:
     """The proofs of the facts of one neighbourhood. `premise_of` proves an aggregate, of which one proof is enough."""
 
-    def __init__(
-        self, around: Neighbourhood, reading: Reading, premise_of: Callable[[AggregateUse], AggregatePremise]
-    ) -> None:
-        self._around = around
-        self._reading = reading
-        self._premise_of = premise_of
-        self._best: Best = best_values(around.hypergraph(HEIGHT), HEIGHT, reading.look)
+    _around: Neighbourhood
+    _reading: Reading
+    _premise_of: Callable[[AggregateUse], AggregatePremise]
+
+    def __post_init__(self) -> None:
+        self._best = self._around.best_values(HEIGHT)
         self._ordered: dict[int, list[int]] = {}
         self._tried = 0
         self._is_cut = False
@@ -275,7 +276,7 @@ class Alternatives:
     def of(self, fact: WordFact) -> Iterator[Proof]:
         """Every proof, lowest first."""
         root = self._around.numbers[fact]
-        height = self._best.values[root]
+        height = self._best[root]
         self._is_cut = True
         while self._is_cut:
             if height > MOST_HEIGHT:
@@ -304,14 +305,11 @@ class Alternatives:
             bodies = around.bodies[derivation]
             if any(body in inner for body in bodies):
                 continue
-            if HEIGHT.derived([self._best.values[body] for body in around.counted(derivation)]) > most:
+            if HEIGHT.derived([self._best[body] for body in around.counted(derivation)]) > most:
                 self._is_cut = True
                 continue
             step = around.step(derivation)
-            items: list[Item] = list(step.bodies)
-            if step.closure is None:
-                assert step.clause is not None
-                items = self._reading.items(step.clause, around.facts[fact], step.bodies)
+            items = _premises(self._reading, around.facts[fact], step)
             choices = [_Choices(self._choices(item, most - 1, inner)) for item in items]
             for children in _product(choices) if all(choices) else ():
                 heights = [self._height(item, child) for item, child in zip(items, children, strict=True)]
@@ -326,7 +324,7 @@ class Alternatives:
 
     def _height(self, item: Item, child: Premise) -> int:
         if isinstance(item, AggregateUse) and item.hidden is not None:
-            return self._best.values[self._around.numbers[item.hidden]]
+            return self._best[self._around.numbers[item.hidden]]
         return (child.height or 0) if isinstance(child, Proof) else 0
 
     def _choices(self, item: Item, most: int, path: frozenset[int]) -> Iterator[Premise]:
