@@ -81,11 +81,10 @@ class TypedBuilder:
         self.kinds = kinds
         self.solver = solver
         self.types = solver.types
-        self.environment = solver.environment
         # Equations that build or take apart what stands inside the literal at hand, innermost first.
         self.definitions: list[Comparison] = []
         self.constructed: dict[int, tuple[Expression, StructuredType]] = {}  # by identity of the expression
-        self.reports = TypeReports(draft.declarations, solver.environment, findings)
+        self.reports = TypeReports(draft.declarations, solver.places, findings)
         self.wildcards: dict[Span, int] = {}
         self.is_sound = True
         self.casts: dict[Span, str] = {}  # the types that variables are taken for, by the place of the cast
@@ -134,7 +133,7 @@ class TypedBuilder:
 
     def atom(self, atom: tree.Atom, is_negated: bool) -> Atom:
         arguments: list[Expression | Wildcard] = []
-        variables = self.environment.variables
+        variables = self.solver.variables
         for position, (term, kind) in enumerate(zip(atom.arguments, self.kinds[atom.relation], strict=True)):
             if type(term) is tree.Variable and variables[term.name] is kind:
                 arguments.append(Variable(term.name, base_of(kind), term.span))
@@ -224,11 +223,11 @@ class TypedBuilder:
         if known is not None:
             return known[1]
         if type(expression) is Variable:
-            return self.environment.variables.get(expression.name, expression.base)
+            return self.solver.variables.get(expression.name, expression.base)
         return expression.base
 
     def variable(self, variable: tree.Variable) -> Variable:
-        kind = self.environment.variables.get(variable.name, Base.NUMBER)
+        kind = self.solver.variables.get(variable.name, Base.NUMBER)
         return Variable(variable.name, base_of(kind), variable.span)
 
     def expression(self, term: tree.Term, hint: Kind | None) -> Expression:
@@ -254,7 +253,7 @@ class TypedBuilder:
     def construct(self, call: tree.Call, hint: Kind | None) -> Expression:
         """A variable for the value that a constructor builds or takes apart, defined by an equation. A constructor
         without parts becomes a constant."""
-        structure = self.environment.calls.get(id(call), hint)
+        structure = self.solver.calls.get(id(call), hint)
         if not isinstance(structure, StructuredType):
             key = "E0340" if structure is None else "E0340.place"
             self.reports.fail(key, call.span, text=self.reports.text(call), expected=structure)
@@ -326,9 +325,7 @@ class TypedBuilder:
             result = overload.result
         elif functor.is_uniform:
             possible: list[Kind] = [overload.result for overload in functor.overloads]
-            result = self.environment.calls.get(id(call)) or (
-                hint if hint is not None and hint in possible else Base.NUMBER
-            )
+            result = self.solver.calls.get(id(call)) or (hint if hint is not None and hint in possible else Base.NUMBER)
             expected = [result] * len(call.arguments)
         else:  # a conversion: takes any type, whichever its argument has
             result = functor.overloads[0].result

@@ -17,12 +17,13 @@ from elastalog.analysis.program import EQUIVALENCE, Attribute, Base, Directive, 
 from elastalog.diagnostics.messages import quoted
 from elastalog.diagnostics.source import Source, Span
 from elastalog.syntax import tree
+from elastalog.syntax.keywords import REPRESENTATIONS
 from elastalog.syntax.tree import Pragma, RelationDeclaration, TypeDeclaration
 
 HINTS: Final = frozenset(("btree", "btree_delete", "brie", "no_inline"))
 DIRECTIVES: Final = frozenset(("input", "output", "printsize"))
 _SIDES: Final = {
-    **dict.fromkeys(("btree", "btree_delete", "brie", "eqrel"), "representation"),
+    **dict.fromkeys(REPRESENTATIONS, "representation"),
     **dict.fromkeys(("inline", "no_inline"), "inline"),
     **dict.fromkeys(("magic", "no_magic"), "magic"),
 }

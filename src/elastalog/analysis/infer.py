@@ -57,15 +57,6 @@ class StructuredTypes:
         return self.meanings[type_name].kind
 
 
-@dataclass(slots=True)
-class Environment:
-    """What is known: the kind of each variable with the place that settled it, and the kind chosen for each call."""
-
-    variables: dict[str, Kind]
-    places: dict[str, Span]
-    calls: dict[int, Kind]  # by identity of the node; the clause keeps the nodes alive
-
-
 _Equation: TypeAlias = tuple[tree.Term, tree.Term | Kind | None]
 
 
@@ -81,10 +72,14 @@ def infer(clause: FlatClause, kinds: Kinds, types: StructuredTypes) -> Solver:
 
 
 class Solver:
+    """What is known: the kind of each variable with the place that settled it, and the kind chosen for each call."""
+
     def __init__(self, kinds: Kinds, types: StructuredTypes) -> None:
         self.kinds = kinds
         self.types = types
-        self.environment = Environment({}, {}, {})
+        self.variables: dict[str, Kind] = {}
+        self.places: dict[str, Span] = {}
+        self.calls: dict[int, Kind] = {}  # by identity of the node; the clause keeps the nodes alive
         self.equations: list[_Equation] = []
         self.settled: list[str] = []  # variables settled since last looked at
         self.casts: dict[str, Kind] = {}  # the types made of parts that variables are taken for
@@ -132,9 +127,9 @@ class Solver:
                 self.equations.append((result, aggregate.target))
 
     def settle(self, variable: tree.Variable, kind: Kind) -> None:
-        if variable.name not in self.environment.variables:
-            self.environment.variables[variable.name] = kind
-            self.environment.places[variable.name] = variable.span
+        if variable.name not in self.variables:
+            self.variables[variable.name] = kind
+            self.places[variable.name] = variable.span
             self.settled.append(variable.name)
 
     def solve(self) -> None:
@@ -145,7 +140,7 @@ class Solver:
         self.apply_all()
         if not self.has_open:
             return
-        known = self.environment.variables
+        known = self.variables
         watchers: dict[str, list[_Equation]] = {}
         open_variables: list[tree.Variable] = []
         for equation in self.equations:
@@ -188,7 +183,7 @@ class Solver:
         """Gives a term the expected type if its type is still open, and returns its type as far as known."""
         match term:
             case tree.Variable():
-                base = self.environment.variables.get(term.name)
+                base = self.variables.get(term.name)
                 if base is None:
                     self.has_open = True
                     if expected is not None:
@@ -223,10 +218,10 @@ class Solver:
         if call.functor[0] == "$":
             structure = self.types.constructors.get(call.functor)
         elif structure is None:
-            known = self.environment.calls.get(id(call))
+            known = self.calls.get(id(call))
             structure = known if isinstance(known, StructuredType) else None
         if structure is not None:
-            self.environment.calls[id(call)] = structure
+            self.calls[id(call)] = structure
         fields = () if structure is None else structure.branches.get(call.functor, ())
         for position, argument in enumerate(call.arguments):
             self.push(argument, self.types.kind(fields[position].type_name) if position < len(fields) else None)
@@ -245,9 +240,9 @@ class Solver:
         if not functor.is_uniform:
             return functor.overloads[0].result
         possible = [overload.result for overload in functor.overloads]
-        base = next((b for b in [*found, expected, self.environment.calls.get(id(call))] if b in possible), None)
+        base = next((b for b in [*found, expected, self.calls.get(id(call))] if b in possible), None)
         if base is not None:
-            self.environment.calls[id(call)] = base
+            self.calls[id(call)] = base
             for argument, known in zip(call.arguments, found, strict=True):
                 if known is None:
                     self.push(argument, base)

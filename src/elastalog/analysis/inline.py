@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import Any
 
 from elastalog.analysis.declare_types import types_below
@@ -18,6 +18,7 @@ from elastalog.analysis.variables import substitute, variables_of
 from elastalog.diagnostics.diagnostic import Diagnostic
 from elastalog.diagnostics.messages import quoted
 from elastalog.diagnostics.source import Span
+from elastalog.late import dataclass
 from elastalog.syntax import tree
 from elastalog.syntax.keywords import AUTOINC
 from elastalog.syntax.tree import nodes_of, with_parts
@@ -84,9 +85,7 @@ def _innermost_first(
 
 
 def _rewritten(
-    program: tree.Tree,
-    inlined: dict[str, tree.RelationDeclaration],
-    inliner: _Inliner,
+    program: tree.Tree, inlined: dict[str, tree.RelationDeclaration], inliner: _Inliner
 ) -> Iterator[tree.Item]:
     for item in program.items:
         match item:
@@ -102,18 +101,16 @@ def _rewritten(
                 yield item
 
 
+@dataclass(slots=True, eq=False)
 class _Inliner:
     """Rewrites one clause."""
 
-    def __init__(
-        self, expanded: dict[str, list[_Rule]], types: dict[str, list[str | None]], findings: Findings
-    ) -> None:
-        self.expanded = expanded
-        self.types = types  # of the attributes that are records
-        self.findings = findings
-        self.used: set[str] = set()
-        self.number = 0
-        self.aggregate: str | None = None  # what counts derivations: the aggregate at hand, or `autoinc`
+    expanded: dict[str, list[_Rule]]
+    types: dict[str, list[str | None]]  # of the attributes that are records
+    findings: Findings
+    used: set[str] = field(default_factory=set)
+    number: int = 0
+    aggregate: str | None = None  # what counts derivations: the aggregate at hand, or `autoinc`
 
     def clause(self, clause: tree.Clause) -> tree.Clause:
         if not any(atom.relation in self.expanded for atom in nodes_of(tree.Atom, (clause.heads, clause.body))):
@@ -121,7 +118,8 @@ class _Inliner:
         self.findings.instance = clause.instance
         is_numbered = any(call.functor == AUTOINC for call in nodes_of(tree.Call, (clause.heads, clause.body)))
         with self.inside(AUTOINC if is_numbered else None):
-            body = self.body_of(clause.heads, clause.body)
+            self.begin(clause.heads, clause.body)
+            body = self.body(clause.body)
             heads = tuple([self.head(head) for head in clause.heads])
         return tree.Clause(heads, body, clause.plan, clause.span, clause.instance)
 
@@ -129,11 +127,8 @@ class _Inliner:
         if not any(atom.relation in self.expanded for atom in nodes_of(tree.Atom, item.body)):
             return item
         self.findings.instance = item.instance
-        return replace(item, body=self.body_of((item.dominated, item.dominating), item.body))
-
-    def body_of(self, head: object, body: tree.Body) -> tree.Body:
-        self.begin(head, body)
-        return self.body(body)
+        self.begin((item.dominated, item.dominating), item.body)
+        return replace(item, body=self.body(item.body))
 
     def begin(self, head: object, body: tree.Body) -> None:
         self.number = 0

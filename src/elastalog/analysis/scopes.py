@@ -12,7 +12,7 @@ everything, and the body of the rule gets another copy of what it ranges over, i
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import Any
 
 from elastalog.analysis.draft import FlatBody, FlatLiteral, SeparatedAggregate
@@ -30,6 +30,7 @@ from elastalog.analysis.variables import (
 )
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.diagnostics.source import Span
+from elastalog.late import dataclass
 from elastalog.syntax import tree
 from elastalog.syntax.tree import with_parts
 
@@ -69,27 +70,17 @@ class ScopeSeparator:
         return tree.Variable(name(stem, self.fresh_names), span)
 
 
+@dataclass(slots=True, eq=False)
 class _Scope:
     """One conjunction being rewritten: the rule's own, or an alternative of an aggregate's body."""
 
-    __slots__ = ("body", "current", "definers", "known", "literals", "renaming", "separator", "visible")
-
-    def __init__(
-        self,
-        separator: ScopeSeparator,
-        renaming: Mapping[str, str],
-        visible: set[str],
-        body: Sequence[tree.Literal],
-        known: Collection[str],
-    ) -> None:
-        self.separator = separator
-        self.renaming = renaming
-        self.visible = visible
-        self.body = body
-        self.known = known  # variables of the scopes around it
-        self.definers = _definers(body, known)
-        self.current: tree.Literal | None = None
-        self.literals: list[FlatLiteral] = []
+    separator: ScopeSeparator
+    renaming: Mapping[str, str]
+    visible: set[str]
+    body: Sequence[tree.Literal]
+    known: Collection[str]  # variables of the scopes around it
+    current: tree.Literal | None = None
+    literals: list[FlatLiteral] = field(default_factory=list)
 
     def add_all(self) -> None:
         for literal in self.body:
@@ -138,7 +129,7 @@ class _Scope:
 
     def result(self, variable: tree.Variable) -> tree.Variable:
         """The variable itself if nothing else gives it a value; otherwise a new one, to be compared with it."""
-        if self.definers.get(variable.name, 0) > 1:
+        if _definers(self.body, self.known).get(variable.name, 0) > 1:
             return self.separator.fresh(variable.name, variable.span, equal_name)
         return self.variable(variable)
 

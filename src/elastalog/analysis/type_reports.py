@@ -14,12 +14,12 @@ from typing import NoReturn
 from elastalog.analysis.draft import LIMITS, Draft, Kind, SeparatedAggregate, is_constructor
 from elastalog.analysis.findings import Findings, Place, secondary
 from elastalog.analysis.functors import FUNCTORS, Functor
-from elastalog.analysis.infer import Environment
 from elastalog.analysis.program import Base, Part, StructuredType
 from elastalog.analysis.variables import written_name
 from elastalog.diagnostics.diagnostic import Label
 from elastalog.diagnostics.messages import quoted
 from elastalog.diagnostics.source import Span
+from elastalog.late import dataclass
 from elastalog.syntax import tree
 from elastalog.syntax.keywords import NOT, TEXT_TESTS
 from elastalog.syntax.tree import nodes_of
@@ -40,15 +40,13 @@ class ClauseAtFaultError(Exception):
     """A clause has an error that has been reported."""
 
 
+@dataclass(frozen=True, slots=True)
 class TypeReports:
-    """Reports about one clause; each raises ClauseAtFaultError."""
+    """Reports about one clause; each raises ClauseAtFaultError. `places`: where each variable got its type."""
 
-    def __init__(
-        self, declarations: Mapping[str, tree.RelationDeclaration], environment: Environment, findings: Findings
-    ) -> None:
-        self.declarations = declarations
-        self.environment = environment
-        self.findings = findings
+    declarations: Mapping[str, tree.RelationDeclaration]
+    places: Mapping[str, Span]
+    findings: Findings
 
     def text(self, term: tree.Term | SeparatedAggregate) -> str:
         return self.findings.source.text[term.span.start : term.span.end]
@@ -57,7 +55,7 @@ class TypeReports:
         """Where the type of a variable comes from, unless it is this place."""
         if type(term) is not tree.Variable:
             return ()
-        place = self.environment.places.get(term.name)
+        place = self.places.get(term.name)
         if place is None or place == term.span:
             return ()
         return (secondary(place, f"{quoted(written_name(term.name))} becomes {base.article} here"),)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import InitVar, dataclass
 
 import numpy as np
 
@@ -33,6 +34,7 @@ MOST_DERIVATIONS = 20_000_000
 """Derivations that a trial of ours may cost."""
 
 
+@dataclass(eq=False)
 class Bracket:
     """The bounds within some strata, given by number, which read no others. `exact`: the relations about which all is
     known. `varying`: their facts that are upper and not lower; every other upper fact holds in all states.
@@ -41,20 +43,21 @@ class Bracket:
     switch off.
     """
 
-    def __init__(
-        self, epochs: Epochs, dictionary: Dictionary, strata: Collection[int], raising: Update, lowering: Update
-    ) -> None:
-        self._program = epochs.backend.program
-        self._dictionary = dictionary
-        self._epochs = epochs
-        self.strata = strata
+    _epochs: Epochs
+    _dictionary: Dictionary
+    strata: Collection[int]
+    raising: InitVar[Update]
+    lowering: InitVar[Update]
+
+    def __post_init__(self, raising: Update, lowering: Update) -> None:
+        self._program = self._epochs.backend.program
         self._negated = _atoms(self._program, Absent)
         self._used = _atoms(self._program, Scan)
         self.varying = WordSet(self._program)
         self.exact: frozenset[str] = frozenset()
         self._negations: dict[int, Sequence[Absent]] = {}
         self.trials = 0
-        self._can_limit = can_limit(epochs.backend, epochs.strategy)
+        self._can_limit = can_limit(self._epochs.backend, self._epochs.strategy)
         self._upper: list[Trial] = [self._trial(raising)]
         """To be entered one after the other: the way to all upper facts."""
         self._lower = self._trial(lowering)

@@ -74,8 +74,8 @@ def _among_rules(ask: Ask[Answer]) -> Ask[Answer]:
 
 @dataclass(eq=False)
 class Debugger:
-    """Answers questions about the epochs of a session. `read_fact` checks facts as users write them; `undo` applies a
-    suggestion; `open_anew` evaluates another program over the present facts. `rules`: those among the elements of
+    """Answers questions about the epochs of a session. `_read_fact` checks facts as users write them; `_undo` applies
+    a suggestion; `_open_anew` evaluates another program over the present facts. `_rules`: those among the elements of
     updates; epochs and history must know their guards."""
 
     _program: Program

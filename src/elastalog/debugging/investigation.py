@@ -80,16 +80,18 @@ class AnySteps(TrialSteps):
         return usable[np.unique(found.heads[usable], return_index=True)[1]]
 
 
+@dataclass(eq=False)
 class Investigation:
     """`changes`: the explicit facts that changed, and whether each came. `elements`: the same facts in the order in
     which they are shown. `previous`: a trial that leads to the earlier epoch, if there is one already."""
 
-    def __init__(self, case: Case, changes: Mapping[WordFact, bool], previous: Trial | None = None) -> None:
-        self.case = case
-        self._epochs = case.epochs
-        self.changes = changes
-        self.elements = tuple(sorted(changes, key=lambda fact: (fact[0], case.reading.sort_key(fact))))
-        self._previous = previous
+    case: Case
+    changes: Mapping[WordFact, bool]
+    _previous: Trial | None = None
+
+    def __post_init__(self) -> None:
+        self._epochs, order = self.case.epochs, self.case.reading.sort_key
+        self.elements = tuple(sorted(self.changes, key=lambda fact: (fact[0], order(fact))))
         self._switches: dict[bool, tuple[Switch, ...]] = {}
         self._parts: list[tuple[frozenset[int], CollectedDerivations]] = []
         self._too_large: list[frozenset[int]] = []

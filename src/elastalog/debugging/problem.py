@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import InitVar, dataclass, field, replace
 
 from elastalog.backends.protocol import Backend, Matrix
 from elastalog.debugging.connections import ConnectingProofs
@@ -48,29 +48,25 @@ class Condition:
 
 
 NOTHING = Concern()
-NONE: Mapping[str, Matrix] = {}
 
 
+@dataclass(eq=False)
 class Switches:
     """Switches: those `given` first; `known` are all so far, and `weights` their weights, 1 unless a fact has its own.
     `explicit`: the facts, by relation, that become switches when they are met, except for those in `kept`."""
 
-    def __init__(
-        self,
-        given: Iterable[Switch],
-        weights: Mapping[WordFact, float],
-        explicit: Mapping[str, Matrix] = NONE,
-        kept: frozenset[WordFact] = frozenset(),
-    ) -> None:
-        self.explicit = explicit
-        self._kept = kept
-        self._weights = weights
+    given: InitVar[Iterable[Switch]]
+    _weights: Mapping[WordFact, float]
+    explicit: Mapping[str, Matrix] = field(default_factory=dict)
+    _kept: frozenset[WordFact] = frozenset()
+
+    def __post_init__(self, given: Iterable[Switch]) -> None:
         self.known: list[Switch] = []
         self.weights: list[float] = []
-        self._open = set(explicit)
+        self._open = set(self.explicit)
         self._numbers: dict[WordFact, int] = {}
         self._of_relation: dict[str, list[int]] = {}
-        self.least_weight = min((1.0, *weights.values()))
+        self.least_weight = min((1.0, *self._weights.values()))
         """The least that a fact weighs that is not a switch yet."""
         for switch in given:
             self._add(switch)

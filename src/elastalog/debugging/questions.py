@@ -64,7 +64,7 @@ class Elements:
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """`read_fact` checks facts as users write them. `rules`: those among the elements."""
+    """`_read_fact` checks facts as users write them. `_rules`: those among the elements."""
 
     _backend: Backend
     _reading: Reading

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -45,16 +45,14 @@ class DurableEpochs:
     in_background: ClassVar[bool] = True
     """Whether snapshots are written in a thread. Tests that count every write have them written by the commit."""
 
-    def __init__(
-        self, epochs: Epochs, backend: Backend, dictionary: Dictionary, store: Store, *, is_as_stored: bool = True
-    ) -> None:
+    def __init__(self, epochs: Epochs, dictionary: Dictionary, store: Store, *, is_as_stored: bool = True) -> None:
         """`is_as_stored`: the store has the hidden relations of the program, as `restore` tells."""
         self.store = store
+        self._epochs = epochs
+        self._backend = backend = epochs.backend
+        self._dictionary = dictionary
         hidden = [] if is_as_stored else [name for name, at in backend.program.relations.items() if at.is_hidden]
         self._unwritten = {name: backend.states.of(name).copied() for name in hidden}
-        self._epochs = epochs
-        self._backend = backend
-        self._dictionary = dictionary
         epochs.make_durable = self._store
 
     def _store(self, record: EpochRecord, rewriting: Rewriting | None) -> None:
@@ -76,7 +74,7 @@ class DurableEpochs:
         by_classes = [record.changes[name] for name in record.changes if relations[name].classes is not None]
         impact = impact_of(changes, is_other) + sum(len(came) + len(went) for came, went in by_classes)
         entry = log_entry(record, impact)
-        learnt = _learnt(self._epochs.strategy, strata)
+        learnt = self._epochs.strategy.costs.learnt(strata)
         news = self.store.news_of(self._dictionary)
         self.store.append(JournalRecord(entry, changes, learnt=learnt, program=program, **news))
         if program is not None:
@@ -125,16 +123,16 @@ def create_store(
     path: Path,
     program: Program,
     epochs: Epochs,
-    backend: Backend,
     dictionary: Dictionary,
     options: Options,
     record: EpochRecord,
     files: FileSystem | None = None,
 ) -> Store:
     """Makes a store of the first epoch."""
+    backend = epochs.backend
     return Store.create(
         path, program.tree.source.text, options, layout_of(backend.program), dictionary, backend.states.of,
-        log_entry(record, record.impact), _learnt(epochs.strategy, None), files,
+        log_entry(record, record.impact), epochs.strategy.costs.learnt(), files,
         written_elsewhere(backend, is_here=files is not None),
     )  # fmt: skip
 
@@ -191,9 +189,10 @@ def _differ(stored: Program, given: Program) -> bool:
     return bool(found.added or found.removed)
 
 
-def restore(state: StoredState, epochs: Epochs, backend: Backend, dictionary: Dictionary | None = None) -> bool:
+def restore(state: StoredState, epochs: Epochs, dictionary: Dictionary | None = None) -> bool:
     """Puts a stored state in the place of a bootstrap. The dictionary must hold what was stored, or be given empty.
     Returns whether all of it was stored: there may have been other hidden relations when it was written."""
+    backend = epochs.backend
     layout = layout_of(backend.program)
     is_as_stored = state.layout == layout
     if not is_as_stored and _declared(state.layout) != _declared(layout):
@@ -254,10 +253,6 @@ def _program_change(rewriting: Rewriting, made_for: str | None) -> ProgramChange
 def unmoved(path: Path) -> AbstractContextManager[None]:
     """For readers: while the block lasts, a writer leaves the files of a store where they are."""
     return reading(path / FORMAT_FILE)
-
-
-def _learnt(strategy: Strategy, strata: list[int] | None) -> dict[str, Any]:
-    return strategy.costs.learnt(strata)
 
 
 def written_elsewhere(backend: Backend, *, is_here: bool) -> WriteElsewhere | None:

@@ -131,12 +131,12 @@ class _Parts:
         return goal if isinstance(goal, Scan) and _are_names([t for t in goal.terms if t is not None]) else None
 
 
+@dataclass(frozen=True, slots=True)
 class _Reader:
-    def __init__(self, columns: Mapping[str, int], contexts: tuple[int, ...], is_least: bool, base: Base) -> None:
-        self._columns = columns
-        self._contexts = contexts
-        self._is_least = is_least
-        self._base = base
+    _columns: Mapping[str, int]
+    _contexts: tuple[int, ...]
+    _is_least: bool
+    _base: Base
 
     def parts(self, clause: Clause) -> _Parts:
         """What a clause is made of. Raises NotRanked if it is not one of a ranked stratum."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -94,22 +94,23 @@ class _Run:
         """Preprocesses a file. `written`: its name in the `#include`, so that `__FILE__` does not depend on where the
         file is."""
         self.macros.define(f'__FILE__ "{written}"', None)
-        _File(self, source, notes, written).obey()
+        _File(self, source, notes, written, Path(source.name), source.text).obey()
 
 
+@dataclass(slots=True, eq=False)
 class _File:
-    """One file being read. After a `#line`, `source` is the rest of the file under the name given there."""
+    """One file being read, from `path`. After a `#line`, `source` is the rest of the file under the name given there,
+    which begins in the text at `shift`."""
 
-    def __init__(self, run: _Run, source: Source, notes: tuple[str, ...], written: str) -> None:
-        self.run = run
-        self.source = source
-        self.written = written
-        self.path = Path(source.name)
-        self.text = source.text
-        self.shift = 0  # where `source` begins in `text`
-        self.notes = notes
-        self.conditions: list[_Condition] = []
-        self.is_active = True
+    run: _Run
+    source: Source
+    notes: tuple[str, ...]
+    written: str
+    path: Path
+    text: str
+    shift: int = 0
+    conditions: list[_Condition] = field(default_factory=list)
+    is_active: bool = True
 
     def obey(self) -> None:
         done = position = 0

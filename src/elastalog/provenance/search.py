@@ -261,7 +261,7 @@ MOST_TRIED = 1_000_000
 
 @dataclass
 class Alternatives:
-    """The proofs of the facts of one neighbourhood. `premise_of` proves an aggregate, of which one proof is enough."""
+    """The proofs of the facts of one neighbourhood. `_premise_of` proves an aggregate, of which one proof is enough."""
 
     _around: Neighbourhood
     _reading: Reading

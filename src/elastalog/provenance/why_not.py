@@ -151,7 +151,7 @@ class Search:
         grows = True
         while grows:
             grows = False
-            bindings = define(comparisons, bindings, self.ordinal, solves=True)
+            bindings = define(comparisons, bindings, self.ordinal)
             for number, literal in enumerate(self.literals):
                 if number in decided:
                     continue
@@ -395,17 +395,15 @@ def equations_of(deferred: Iterable[tuple[Expression, Value]]) -> list[Compariso
 # --- equations -------------------------------------------------------------------------------------------------------
 
 
-def define(
-    comparisons: Sequence[Comparison], bindings: Bindings, ordinal: Ordinal = no_ordinal, *, solves: bool = False
-) -> dict[str, Value]:
-    """Bindings extended by what equations define, whether or not comparisons hold; ranges define nothing. `solves`:
-    also by the variables for which equations can be solved."""
+def define(comparisons: Sequence[Comparison], bindings: Bindings, ordinal: Ordinal = no_ordinal) -> dict[str, Value]:
+    """Bindings extended by what equations define, whether or not comparisons hold, and by the variables for which they
+    can be solved; ranges define nothing."""
     known, size = dict(bindings), -1
     while size < len(known):
         size = len(known)
         for comparison in comparisons:
             known |= _defined(comparison, known, ordinal, solves=False)
-    for comparison in comparisons if solves else ():
+    for comparison in comparisons:
         known |= _defined(comparison, known, ordinal, solves=True)
     return known
 

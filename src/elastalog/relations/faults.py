@@ -25,7 +25,7 @@ MOST_SHOWN = 60
 @dataclass(frozen=True, slots=True)
 class Fault:
     """Why a row cannot be a fact. `code` is one of the codes above; `reason` a lower-case clause; `advice` what to do,
-    where it is not what `helps` says of the code."""
+    where it is not what `HELP` says of the code."""
 
     code: str
     reason: str
@@ -34,7 +34,7 @@ class Fault:
     @property
     def help(self) -> str:
         """The help line."""
-        return self.advice or helps(self.code)
+        return self.advice or HELP[self.code]
 
 
 def wrong_number(found: int, what: str, wanted: int) -> Fault:
@@ -72,12 +72,7 @@ def shown(text: str) -> str:
     return f"`{escaped}`" if len(text) <= MOST_SHOWN else f"`{escaped}…` ({len(text):,} characters)"
 
 
-def helps(code: str) -> str:
-    """What is to be done about faults of a code."""
-    return _HELP[code]
-
-
-_HELP = {
+HELP = {
     ARITY: "give every row as many values as the relation has columns",
     TYPE: "convert the values first, or declare the attribute with another type",
     RANGE: "use a value the type can hold, or declare the attribute as `symbol`",
@@ -92,3 +87,4 @@ _HELP = {
     RDF: "write it as the format has it; `--bad-rows` says what happens to statements that are wrong",
     JSON: "write one JSON object (by attribute name) or one array a line",
 }
+"""What is to be done about faults of a code."""

@@ -214,7 +214,7 @@ def _conversion(column: Column, value: Any) -> str:
     if base is Base.SYMBOL and hasattr(value, "isoformat"):
         text = value.isoformat()
         if text == "NaT":
-            return faults.helps(faults.NULL)
+            return faults.HELP[faults.NULL]
         day = text.removesuffix("T00:00:00")
         call = "isoformat()" if day == text else "date().isoformat()"
         return f'dates and times are texts: write `"{day}"`, in Python `day.{call}`'

@@ -72,17 +72,13 @@ class History:
         self.store, self.batches = store, store.batches
         if not store.is_read_only:
             now = self._materialisation
-            self.durable = stored.DurableEpochs(
-                now.epochs, now.backend, now.dictionary, store, is_as_stored=is_as_stored
-            )
+            self.durable = stored.DurableEpochs(now.epochs, now.dictionary, store, is_as_stored=is_as_stored)
 
     def keep_in(self, path: Path, options: Options, files: FileSystem | None = None) -> None:
         """Makes a store of the first epoch, written through `files` if given; the following epochs are added to it."""
         now = self._materialisation
         first = self.records[-1]
-        self._take(
-            stored.create_store(path, now.program, now.epochs, now.backend, now.dictionary, options, first, files)
-        )
+        self._take(stored.create_store(path, now.program, now.epochs, now.dictionary, options, first, files))
 
     @property
     def past(self) -> Past:
@@ -199,7 +195,7 @@ class History:
         is_same = text == now.program.tree.source.text
         program = now.program if is_same else Program.reopen(text, state.program_name)
         found = now.another(program, dictionary, history.equivalences_in(state.layout))
-        stored.restore(state, found.epochs, found.backend, found.dictionary if dictionary is None else None)
+        stored.restore(state, found.epochs, found.dictionary if dictionary is None else None)
         return found
 
     def diff(self, first: int, last: int) -> Differences:

@@ -405,7 +405,7 @@ def _open_store(
         )  # fmt: skip
         materialisation = Materialisation(stored, settings)
         _require_same_functors(path, options, digests_of(stored.checked, materialisation.dictionary.functions))
-        is_as_stored = restore(state, materialisation.epochs, materialisation.backend, materialisation.dictionary)
+        is_as_stored = restore(state, materialisation.epochs, materialisation.dictionary)
     except BaseException:
         store.close()
         raise

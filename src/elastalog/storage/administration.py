@@ -61,8 +61,8 @@ def _check_files(root: Path) -> tuple[list[Diagnostic], int]:
         try:
             if file is not None:
                 read_checked(root, file)
-            elif (reader := _read_to_the_end(root, manifest)).size > reader.end:
-                found.append(errors.discarded(reader.path, reader.size - reader.end, reader.epoch))
+            else:
+                found += _read_to_the_end(root, manifest).unfinished()
         except ElastalogError as error:
             found += error.diagnostics
     return found, len(files) + 4

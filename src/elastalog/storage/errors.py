@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, error, finding
+from elastalog.diagnostics.diagnostic import ElastalogError, error
 
 
 class StoreDamaged(ElastalogError):
@@ -54,16 +54,6 @@ def read_only(what: str) -> ElastalogError:
 
 def no_history() -> ElastalogError:
     return error("E0815.no_history")
-
-
-def discarded(path: Path, size: int, epoch: int) -> Diagnostic:
-    """Not an error: what recovery found after a crash."""
-    return finding("E0816", severity="warning", location=path, size=size, epoch=epoch)
-
-
-def left_out(path: Path, size: int, epoch: int) -> Diagnostic:
-    """The end of a journal that is left out by a reader, which repairs nothing."""
-    return finding("E0816.left_out", severity="warning", location=path, size=size, epoch=epoch)
 
 
 def reason_of(error: OSError) -> str:

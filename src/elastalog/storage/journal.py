@@ -21,7 +21,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, finding
 from elastalog.late import dataclass
 from elastalog.storage import errors
 from elastalog.storage.entries import BatchNote, JournalRecord
@@ -45,12 +45,17 @@ class JournalReader:
         try:
             first = next(self._frames, None)
         except FrameDamaged as damage:
-            raise errors.damaged(self.path, damage.reason) from None
+            raise errors.damaged(self.path, str(damage)) from None
         if first is None:
             raise errors.damaged(self.path, "it does not begin as a journal does")
         if first.payload != _beginning(store, epoch):
             raise errors.damaged(self.path, f"it is not the journal of this store after epoch {epoch}")
         self.end, self.digest = first.end, first.digest
+
+    def unfinished(self, key: str = "E0816") -> list[Diagnostic]:
+        """A warning of what an unfinished write has left behind the last record, if anything."""
+        size = self.size - self.end
+        return [finding(key, severity="warning", location=self.path, size=size, epoch=self.epoch)] if size else []
 
     def __iter__(self) -> Iterator[JournalRecord]:
         return self
@@ -67,7 +72,7 @@ class JournalReader:
                 raise errors.damaged(self.path, f"epoch {record.entry.epoch} follows epoch {self.epoch}")
         except FrameDamaged as damage:
             readable = f"epochs up to {self.epoch} can still be read: `elastalog export --at {self.epoch}`"
-            reason = f"{damage.reason}, after epoch {self.epoch}"
+            reason = f"{damage}, after epoch {self.epoch}"
             raise errors.damaged(self.path, reason, f"restore it from a copy; {readable}") from None
         except (ValueError, KeyError, TypeError) as error:
             raise errors.damaged(self.path, f"the record after epoch {self.epoch} makes no sense: {error}") from None
@@ -182,12 +187,7 @@ _PLAIN, _PACKED = b"\0", b"\1"
 
 
 class FrameDamaged(Exception):
-    """A frame that is not what was written, and no unfinished write either."""
-
-    def __init__(self, offset: int, reason: str) -> None:
-        super().__init__(reason)
-        self.offset = offset
-        self.reason = reason
+    """A frame that is not what was written, and no unfinished write either; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +215,7 @@ def read_frames(data: bytes) -> Iterator[Frame]:
         if magic != MAGIC or check != zlib.crc32(data[offset : offset + 8]):
             if _has_unwritten_page(data, offset, offset + _HEAD.size) and not _has_record(data, offset):
                 return
-            raise FrameDamaged(offset, f"no record starts at byte {offset}")
+            raise FrameDamaged(f"no record starts at byte {offset}")
         end = offset + _HEAD.size + length + _DIGEST
         if end > len(data):
             return
@@ -224,7 +224,7 @@ def read_frames(data: bytes) -> Iterator[Frame]:
         if digest != data[end - _DIGEST : end]:
             if end == len(data) and _has_unwritten_page(data, offset, end):
                 return
-            raise FrameDamaged(offset, f"the checksum of the record at byte {offset} does not match")
+            raise FrameDamaged(f"the checksum of the record at byte {offset} does not match")
         payload = zlib.decompress(stored[1:]) if stored[:1] == _PACKED else stored[1:]
         yield Frame(payload, digest, end)
         offset = end

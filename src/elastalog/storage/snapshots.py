@@ -25,7 +25,7 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, wait
-from dataclasses import replace
+from dataclasses import field, replace
 from hashlib import file_digest, sha256
 from pathlib import Path
 from secrets import token_hex
@@ -348,23 +348,18 @@ class Abandoned(Exception):
     """The snapshot is no longer wanted."""
 
 
+@dataclass(slots=True, eq=False)
 class BackgroundSnapshot:
     """Writes a snapshot, by `write_files` given all but the facts: in a thread of its own after `start`, or at once
     with `run`."""
 
-    def __init__(
-        self,
-        moment: Moment,
-        write: Callable[[Callable[[str], FactWords]], Written],
-        state: Callable[[int], StoredState],
-    ) -> None:
-        self.moment = moment
-        self._write = write
-        self._state = state
-        self._is_abandoned = threading.Event()
-        # Not the end of a thread: Ctrl-C during `Thread.join` makes Python 3.11 take it for ended.
-        self._written: Future[Written] = Future()
-        self._is_begun = False
+    moment: Moment
+    _write: Callable[[Callable[[str], FactWords]], Written]
+    _state: Callable[[int], StoredState]
+    _is_abandoned: threading.Event = field(default_factory=threading.Event)
+    # Not the end of a thread: Ctrl-C during `Thread.join` makes Python 3.11 take it for ended.
+    _written: Future[Written] = field(default_factory=Future)
+    _is_begun: bool = False
 
     def start(self) -> None:
         """Begins to write, in the background."""

@@ -135,7 +135,7 @@ class Store(RecordedEpochs):
             store._check_programs()
             reader = store._follow_journals(until)
             if until is None and reader.size > reader.end and not is_held(root / LOCK):
-                store.discarded.append(errors.left_out(reader.path, reader.size - reader.end, store.epoch))
+                store.discarded += reader.unfinished("E0816.left_out")
             if until is not None and store.first_epoch <= until < store.epoch:
                 store.epoch = until  # the last snapshot is later: what follows is not for this reader
             return store
@@ -145,8 +145,8 @@ class Store(RecordedEpochs):
             store._check_programs()
             reader = store._follow_journals()
             store._journal = JournalWriter(files, reader.path, reader.end, reader.digest)
-            if reader.size > reader.end:
-                store.discarded.append(errors.discarded(reader.path, reader.size - reader.end, store.epoch))
+            store.discarded += reader.unfinished()
+            if store.discarded:
                 store._journal.cut_off()
                 if store._journal.is_broken:
                     raise errors.needs_reopening(reader.path)

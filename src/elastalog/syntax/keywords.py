@@ -26,23 +26,8 @@ AUTOINC = "autoinc"
 RESERVED = FUNCTORS | AGGREGATES | CONSTRAINTS | {"true", "false", "nil", "as", AUTOINC}
 """Words that cannot name a relation or a variable."""
 
-PRECEDENCE = {
-    "lor": 1,
-    "lxor": 2,
-    "land": 3,
-    "bor": 4,
-    "bxor": 5,
-    "band": 6,
-    "bshl": 7,
-    "bshr": 7,
-    "bshru": 7,
-    "+": 8,
-    "-": 8,
-    "*": 9,
-    "/": 9,
-    "%": 9,
-    "^": 11,
-}
+_LEVELS = ("lor", "lxor", "land", "bor", "bxor", "band", "bshl bshr bshru", "+ -", "* / %", "", "^")
+PRECEDENCE = {name: level for level, names in enumerate(_LEVELS, 1) for name in names.split()}
 """Binding power of the infix operators; all associate to the left except `^`."""
 
 PREFIX_PRECEDENCE = 10
@@ -73,17 +58,8 @@ LATTICE_OPERATORS = ("Bottom", "Top", "Lub", "Glb", "Leq")
 IO_QUALIFIERS = frozenset({"input", "output", "printsize"})
 """Qualifiers of the old style that stand for a directive."""
 
-QUALIFIERS = IO_QUALIFIERS | {
-    "btree",
-    "btree_delete",
-    "brie",
-    "eqrel",
-    "magic",
-    "no_magic",
-    "inline",
-    "no_inline",
-    "overridable",
-}
+REPRESENTATIONS = frozenset({"btree", "btree_delete", "brie", "eqrel"})
+QUALIFIERS = IO_QUALIFIERS | REPRESENTATIONS | {"magic", "no_magic", "inline", "no_inline", "overridable"}
 
 LARGEST_UNSIGNED = 2**64 - 1
 SMALLEST_NUMBER = -(2**63)

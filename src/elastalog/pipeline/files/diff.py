@@ -314,7 +314,7 @@ class BadLineError(Exception):
     """A line is not a change: why, and what to do about it."""
 
     def __init__(self, reason: str, code: str = faults.CHANGE, advice: str | None = None) -> None:
-        self.fault = Fault(code, reason, advice or faults.helps(faults.CHANGE))
+        self.fault = Fault(code, reason, advice or faults.HELP[faults.CHANGE])
 
 
 def is_blank(line: str) -> bool:

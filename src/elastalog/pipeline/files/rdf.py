@@ -315,7 +315,7 @@ def _bad_row(error: SyntaxError, data: bytes, file: str) -> BadRow:
         line = data.count(b"\n", 0, at) + 1 if at >= 0 else 0
     lines = data.split(b"\n", line)
     text = lines[line - 1].removesuffix(b"\r").decode("utf-8", "backslashreplace") if 0 < line <= len(lines) else ""
-    advice = faults.helps(faults.RDF)
+    advice = faults.HELP[faults.RDF]
     if "No scheme found" in reason:
         advice = 'write absolute IRIs, or say what relative ones are relative to: `base="http://…"`'
     term = text[error.offset - 1 : error.end_offset - 1] if error.offset and error.end_offset else ""
