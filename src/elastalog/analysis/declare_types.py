@@ -130,11 +130,8 @@ def _parts_by_constructor(
     declaration: TypeDeclaration, meanings: Mapping[str, TypeMeaning]
 ) -> Iterator[tuple[str, tuple[Part, ...]]]:
     for branch in declaration.branches:
-        parts = []
-        for field in branch.fields:
-            of = meanings[field.type_name]
-            structure = None if of.structure is None else of.structure.name
-            parts.append(Part(field.name, field.type_name, of.base, structure))
+        fields = [(field, meanings[field.type_name]) for field in branch.fields]
+        parts = (Part(f.name, f.type_name, of.base, getattr(of.structure, "name", None)) for f, of in fields)
         yield f"${branch.name}" if branch.name else "[]", tuple(parts)
 
 

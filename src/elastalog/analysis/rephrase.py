@@ -48,16 +48,15 @@ def _arguments_equal(atom: tree.Atom, values: tuple[tree.Term, ...], stem: str) 
         yield tree.Comparison("=", argument, value, span, span)
 
 
-def with_members(rule: tree.Clause) -> Iterator[tree.Clause]:
+def with_members(
+    rule: tree.Clause, within: Sequence[tree.Literal] | None = None, depth: int = 0
+) -> Iterator[tree.Clause]:
     """For every aggregate of the rule, including nested ones, the rule with the aggregate's body appended, so that each
     member is a fact of the body. The aggregate's own variables are renamed, and each alternative gives a rule of its
     own."""
-    return _with_members(rule, (*rule.heads, *rule.body), 0)
-
-
-def _with_members(rule: tree.Clause, nodes: Sequence[tree.Literal], depth: int) -> Iterator[tree.Clause]:
+    nodes = (*rule.heads, *rule.body) if within is None else tuple(within)
     around = {variable.name for variable in variables_of((*rule.heads, *rule.body), is_deep=False)}
-    for number, aggregate in enumerate(nodes_of(tree.Aggregate, tuple(nodes), is_deep=False)):
+    for number, aggregate in enumerate(nodes_of(tree.Aggregate, nodes, is_deep=False)):
         renamed: dict[str, tree.Term] = {
             variable.name: replace(variable, name=f"{variable.name}_member_{depth}_{number}")
             for variable in variables_of(aggregate.body, is_deep=True)
@@ -67,7 +66,7 @@ def _with_members(rule: tree.Clause, nodes: Sequence[tree.Literal], depth: int) 
         for members in alternatives_of(body, 1, rule.span, Findings(Source("<rule>", ""))):
             wide = replace(rule, body=(*rule.body, *members), plan=None)
             yield wide
-            yield from _with_members(wide, members, depth + 1)
+            yield from with_members(wide, members, depth + 1)
 
 
 def is_numbered(rule: tree.Clause) -> bool:

@@ -129,12 +129,7 @@ Fresh = Callable[[str, Span], tree.Term]
 _Node = TypeVar("_Node")
 
 
-def same_wildcard(_: str, span: Span) -> tree.Term:
-    """Leaves a wildcard as it is."""
-    return tree.Wildcard(span)
-
-
-def substitute(tree_of: _Node, terms: Mapping[str, tree.Term], wildcard: Fresh = same_wildcard) -> _Node:
+def substitute(tree_of: _Node, terms: Mapping[str, tree.Term], wildcard: Fresh | None = None) -> _Node:
     """A body, literal or term with terms in place of variables. A wildcard of a positive atom is replaced by what
     `wildcard` makes; one in a negated atom stays."""
 
@@ -142,7 +137,7 @@ def substitute(tree_of: _Node, terms: Mapping[str, tree.Term], wildcard: Fresh =
         if type(node) is tree.Variable:
             return terms.get(node.name, node)
         if type(node) is tree.Wildcard:
-            return wildcard("any", node.span)
+            return node if wildcard is None else wildcard("any", node.span)
         if type(node) is tree.Negation:
             arguments = (term if type(term) is tree.Wildcard else put(term) for term in node.atom.arguments)
             return replace(node, atom=replace(node.atom, arguments=tuple(arguments)))

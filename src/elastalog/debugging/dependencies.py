@@ -34,7 +34,10 @@ def dependencies(program: LogicalProgram, bases: Iterable[str]) -> Dependencies:
         is_recursive = any(clause.is_recursive for clause in stratum.clauses)
         while _extend(found, stratum) and is_recursive:
             pass
-        _mix(found, stratum, program)
+        if stratum.dominance or any(program.relations[name].choices for name in stratum.relations):
+            # Where facts supersede each other, more facts may also mean fewer.
+            read = {base for name in (*stratum.reads, *stratum.relations) for base in found[name]}
+            found.update((name, dict.fromkeys(read, BOTH)) for name in stratum.relations)
     return found
 
 
@@ -54,14 +57,6 @@ def _extend(found: dict[str, dict[str, int]], stratum: LogicalStratum) -> bool:
                     found[clause.head], {n: turned(sign, has_come=False) for n, sign in found[goal.relation].items()}
                 )
     return grows
-
-
-def _mix(found: dict[str, dict[str, int]], stratum: LogicalStratum, program: LogicalProgram) -> None:
-    """Where facts supersede each other, more facts may also mean fewer."""
-    if stratum.dominance or any(program.relations[name].choices for name in stratum.relations):
-        read = {base for name in (*stratum.reads, *stratum.relations) for base in found[name]}
-        for name in stratum.relations:
-            found[name] = dict.fromkeys(read, BOTH)
 
 
 def _merge(target: dict[str, int], more: Mapping[str, int]) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import compress
 
 import numpy as np
 
@@ -69,7 +70,9 @@ class KnownProofs:
         """What follows where some switches are flipped."""
         by: dict[WordFact, int] = {}
         missing = [len(set(derivation.bodies)) for derivation in self.derivations]
-        pending = [fact for fact, switch in self.leaves.items() if self._is_on(switch, flipped)]
+        switches = self._switches.known
+        is_on = (n is None or switches[n].is_on(n in flipped) for n in self.leaves.values())
+        pending = list(compress(self.leaves, is_on))
         by.update(dict.fromkeys(pending, EXPLICIT))
         for number in self._bare:
             self._fire(number, flipped, by, pending)
@@ -81,9 +84,6 @@ class KnownProofs:
                     self._fire(number, flipped, by, pending)
             place += 1
         return KnownState(self, by)
-
-    def _is_on(self, switch: int | None, flipped: frozenset[int]) -> bool:
-        return switch is None or self._switches.known[switch].is_on(switch in flipped)
 
     def _fire(self, number: int, flipped: frozenset[int], by: dict[WordFact, int], pending: list[WordFact]) -> None:
         derivation = self.derivations[number]

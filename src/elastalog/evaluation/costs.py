@@ -208,11 +208,8 @@ class CostModel:
         small = self._small
         small.done, small.derivations = done, SETTINGS.least_budget
         if self._in_vain or small.asked:
-            small.asked = self._to_skip()
+            small.asked = [number for number in self._in_vain if self._strata[number].may_skip]
         return small
-
-    def _to_skip(self) -> list[int]:
-        return [number for number in self._in_vain if self._strata[number].may_skip]
 
     def forecast(self, stratum: LogicalStratum, features: Features) -> Forecast:
         """The choice for an update."""

@@ -148,7 +148,9 @@ def stored_program(
     else:
         stored = Program.reopen(text, state.program_name)
         if program is not None and _differ(stored, program):
-            _require_made_for(program, state)
+            if not is_made_for(state.made_for, program):
+                since = state.changed_in if state.made_for is None else None
+                raise ElastalogError.of("E0810", location=state.root, path=state.root, since=since)
             found = difference(program, stored)
             warning = finding(
                 "E0810.changed", severity="warning", location=store.root, path=store.root, when=state.changed_in,
@@ -163,13 +165,6 @@ def stored_program(
         if given is not None and given != kept:
             raise ElastalogError.of("E0811.other_option", location=store.root, option=option, stored=kept, given=given)
     return stored, options
-
-
-def _require_made_for(program: Program, state: StoredState) -> None:
-    """Raises ElastalogError unless the store was made for the program, or last upgraded to it."""
-    if not is_made_for(state.made_for, program):
-        since = state.changed_in if state.made_for is None else None
-        raise ElastalogError.of("E0810", location=state.root, path=state.root, since=since)
 
 
 def is_made_for(known: str | None, program: Program) -> bool:

@@ -61,11 +61,6 @@ def with_demand(program: CheckedProgram, goals: Iterable[str], wanted: Iterable[
     return _Demand(program, tuple(goals), None if wanted is None else frozenset(wanted)).program()
 
 
-def _unread(relation: Relation) -> Relation:
-    """A relation that is not needed, so that nothing is read for it, even if there are files."""
-    return replace(relation, directives=(Directive("input", {"IO": "updates"}, relation.span),))
-
-
 def asked_by_program(program: CheckedProgram) -> frozenset[str] | None:
     """The relations that a program itself restricts to what is asked for, by `magic` or the pragma; None if there are
     none."""
@@ -218,10 +213,11 @@ class _Demand:
                 if asked is not None:
                     rule = replace(rule, body=(asked, *rule.body), plan=MappingProxyType({}))
                 rules.append(rule)
-        relations = {
-            name: relation if name in self.patterns else _unread(relation)
-            for name, relation in self.checked.relations.items()
-        }
+        relations = dict(self.checked.relations)
+        for name, relation in relations.items():
+            if name not in self.patterns:  # nothing is read for it, even if there are files
+                unread = Directive("input", {"IO": "updates"}, relation.span)
+                relations[name] = replace(relation, directives=(unread,))
         for name, pattern in self.patterns.items():
             if pattern and name in self.rules_of:
                 relation = self.checked.relations[name]

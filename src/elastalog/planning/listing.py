@@ -26,7 +26,7 @@ def list_plans(program: LogicalProgram, statistics: Statistics) -> Iterator[str]
         kind = " (recursive)" if stratum.is_recursive else ""
         yield f"stratum {stratum.number}: {', '.join(stratum.relations)}{kind}"
         yield from (f"  {line}" for line in _remarks(stratum, program, merging))
-        for variant in (*stratum_variants(stratum, statistics), *backward_variants(stratum, statistics)):
+        for variant in _variants(stratum, statistics):
             yield from _list_variant(variant, stratum)
             for probe in variant.probes:
                 if not probe.is_member and probe.key_columns:
@@ -69,22 +69,18 @@ def how_improved(stratum: LogicalStratum) -> str:
     return f"in the order of values, the {best} first; updates follow what they change (by ranks: value, steps)"
 
 
-def backward_variants(stratum: LogicalStratum, statistics: Statistics) -> Iterator[steps.Variant]:
-    """The variants that updates and proofs use to look for derivations of facts, except the obvious ones: those of
-    rules that are recursive or that compute their heads."""
+def _variants(stratum: LogicalStratum, statistics: Statistics) -> Iterator[steps.Variant]:
+    """The variants that a bootstrap runs, once or from the delta of each recursive atom; then those that updates and
+    proofs use to look for derivations of facts, except the obvious ones: of rules that are recursive or that compute
+    their heads."""
+    for clause in stratum.clauses:
+        starts = clause.recursive_goals
+        yield from (plan_from_goal(clause, goal, statistics) for goal in starts)
+        if not starts:
+            yield plan_full(clause, statistics)
     for clause in stratum.clauses:
         if clause.is_recursive or any(isinstance(goal, Test) for goal in clause.goals):
             yield plan_backward(clause, statistics)
-
-
-def stratum_variants(stratum: LogicalStratum, statistics: Statistics) -> Iterator[steps.Variant]:
-    """The variants that a bootstrap runs: once, or from the delta of each recursive atom."""
-    for clause in stratum.clauses:
-        if clause.is_recursive:
-            for goal in clause.recursive_goals:
-                yield plan_from_goal(clause, goal, statistics)
-        else:
-            yield plan_full(clause, statistics)
 
 
 def _list_variant(variant: steps.Variant, stratum: LogicalStratum) -> Iterator[str]:

@@ -215,7 +215,7 @@ class Explanations:
         words = self._reading.words(fact)
         is_there = words is not None and self._setting.backend.contains(words[0], np.array([words[1]], np.int32))[0]
         # A premise that was superseded can be gone down into.
-        if words is None or not (is_there or self._assembly.is_superseded(words)):
+        if words is None or not (is_there or self._superseded.by(words)):
             raise error("E0701", fact=fact)
         return words
 

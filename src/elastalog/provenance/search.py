@@ -222,10 +222,6 @@ class Assembly:
         by = self._superseded_by(fact)
         return Proof(shown, step.rule, children, True, height, self._claim, self._source, by, chosen, is_given)
 
-    def is_superseded(self, fact: WordFact) -> bool:
-        """Whether a fact has been met that does not hold any more."""
-        return self._steps.superseded.by(fact) is not None
-
     def _superseded_by(self, fact: WordFact) -> Fact | None:
         other = self._steps.superseded.by(fact)
         return None if other is None else self._reading.fact(other)

@@ -79,12 +79,8 @@ class FactWords:
 @cache
 def _row_type(names: tuple[str, ...]) -> type[tuple[Value, ...]]:
     """Tuples that have names for their values, as named tuples do; otherwise they are just tuples."""
-    return type("Row", (tuple,), {"__slots__": (), "_fields": names, "__reduce__": _as_plain_tuple})
-
-
-def _as_plain_tuple(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    """How a row is pickled: its class is made where it is needed, and another process would not know it."""
-    return tuple, (tuple(row),)
+    as_plain_tuple = lambda row: (tuple, (tuple(row),))  # noqa: E731  # another process would not know the class
+    return type("Row", (tuple,), {"__slots__": (), "_fields": names, "__reduce__": as_plain_tuple})
 
 
 FrameMaker: TypeAlias = "Callable[[Relation, bool, Any], Any]"

@@ -98,10 +98,6 @@ class LargeInterner:
         """The ids of texts (`string` or `large_string`, without nulls), new ones added."""
         return self._look_up(*parts_of(texts), is_adding=True)
 
-    def intern_placed(self, texts: PlacedTexts) -> Words:
-        """The ids of texts among bytes, new ones added."""
-        return self._ids_of(texts, is_adding=True)
-
     def intern_texts(self, texts: list[str]) -> Words:
         """The ids of texts, new ones added. Those of a few, as small updates have them, are remembered."""
         recent = self._recent
@@ -137,9 +133,10 @@ class LargeInterner:
         return found
 
     def _look_up(self, data: NDArray[np.uint8], places: Integers, is_adding: bool) -> Words:
-        return self._ids_of(PlacedTexts(data, places[:-1], places[1:], _NO_HASHES), is_adding)
+        return self.intern_placed(PlacedTexts(data, places[:-1], places[1:], _NO_HASHES), is_adding)
 
-    def _ids_of(self, given: PlacedTexts, is_adding: bool) -> Words:
+    def intern_placed(self, given: PlacedTexts, is_adding: bool = True) -> Words:
+        """The ids of texts among bytes, new ones added, or -1."""
         from elastalog.relations import text_operators
 
         self._take_hold()

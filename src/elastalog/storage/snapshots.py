@@ -38,6 +38,7 @@ from elastalog.diagnostics.interrupts import short_turns
 from elastalog.folders.addresses import inside, is_address
 from elastalog.folders.files import files_at, put
 from elastalog.late import dataclass
+from elastalog.relations.arrays import array_of_numbers
 from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
 from elastalog.storage import errors
@@ -45,7 +46,7 @@ from elastalog.storage.entries import LogEntry, ProgramChange
 from elastalog.storage.filesystem import FileEntry, FileSystem, read_bytes, read_checked, require_digest, write_checked
 from elastalog.storage.lock import unread
 from elastalog.storage.manifest import FORMAT_FILE, POINTER, JournalFile, Manifest, Segment, Snapshot, pointer_to
-from elastalog.storage.state import WRITING_FACTS, StoredState, columns_of, facts_bytes, patterns_bytes, texts_bytes
+from elastalog.storage.state import PATTERN, TEXT, WRITING_FACTS, StoredState, columns_of, entries_bytes, facts_bytes
 
 FACTS = "facts"
 DICTIONARY = "dictionary"
@@ -89,10 +90,10 @@ def write_dictionary(
     texts, wide = dictionary.symbols, dictionary.wide
 
     def patterns_between(first: int, last: int) -> bytes:
-        return patterns_bytes(wide.patterns_from(first)[: last - first])
+        return entries_bytes(PATTERN, array_of_numbers(wide.patterns_from(first)[: last - first]))
 
     return (
-        _grown(files, root, "symbols", symbols, symbol_count, lambda a, b: texts_bytes(texts.array(a, b))),
+        _grown(files, root, "symbols", symbols, symbol_count, lambda a, b: entries_bytes(TEXT, texts.array(a, b))),
         _grown(files, root, "patterns", patterns, pattern_count, patterns_between),
     )
 

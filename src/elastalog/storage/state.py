@@ -143,7 +143,7 @@ class StoredState:
     def texts(self) -> Iterator[Entries]:
         """The texts of the dictionary, in order: those of files, checked, and those of the records."""
         for segment in self.manifest.symbols:
-            yield Entries(segment.first, segment.last, partial(read_texts, self.root, segment.file))
+            yield Entries(segment.first, segment.last, partial(read_entries, self.root, segment.file, TEXT))
         since: list[str] = []
         first = self.manifest.known_symbols
         for record in self.records:
@@ -347,24 +347,23 @@ def read_facts(root: Path, entry: FileEntry, width: int) -> FactWords:
     return FactWords(words, level, count)
 
 
-def texts_bytes(texts: list[str] | pa.Array) -> bytes:
-    """Symbols in the order of their ids."""
-    return _parquet(pa.table({"text": array_of_texts(texts) if isinstance(texts, list) else texts}))
+TEXT, PATTERN = "text", "pattern"
+"""What the columns with parts of the dictionary are called."""
 
 
-def read_texts(root: Path, entry: FileEntry) -> pa.ChunkedArray:
-    """The symbols of a file, checked."""
-    return _table(root, entry, ["text"]).column(0)
+def entries_bytes(kind: str, entries: pa.Array) -> bytes:
+    """A part of the dictionary, in the order of its ids."""
+    return _parquet(pa.table({kind: entries}))
 
 
-def patterns_bytes(patterns: np.ndarray) -> bytes:
-    """Wide patterns in the order of their ids."""
-    return _parquet(pa.table({"pattern": array_of_numbers(np.asarray(patterns, np.int64))}))
+def read_entries(root: Path, entry: FileEntry, kind: str) -> pa.ChunkedArray:
+    """The entries of a file, checked."""
+    return _table(root, entry, [kind]).column(0)
 
 
 def read_patterns(root: Path, entry: FileEntry) -> np.ndarray:
     """The patterns of a file, checked."""
-    return _numbers(_table(root, entry, ["pattern"]).column(0), np.int64)
+    return _numbers(read_entries(root, entry, PATTERN), np.int64)
 
 
 def _numbers(column: pa.ChunkedArray, kind: type[np.generic]) -> np.ndarray:

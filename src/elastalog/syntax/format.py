@@ -87,7 +87,8 @@ class _Layout:
             position = remark.end()
         rest = gap[position:]
         self.breaks(rest, is_new)
-        if is_new and not self.stays_on_line(index):
+        # A clause continues on the line of the one before it, as it was written: `p(1). p(2).`
+        if is_new and not (self.kind == "Clause" and self.starts.get(self.tokens.starts[index]) == "Clause"):
             self.end_line()
 
     def breaks(self, space: str, is_new: bool) -> None:
@@ -120,10 +121,6 @@ class _Layout:
     def is_item_start(self, index: int) -> bool:
         is_end_of_component = self.tokens.texts[index] == "}" and self.components > 0 and self.brackets == 0
         return self.tokens.starts[index] in self.starts or is_end_of_component or self.tokens.kinds[index] == END
-
-    def stays_on_line(self, index: int) -> bool:
-        """Whether a clause continues on the line of the one before it, as it was written: `p(1). p(2).`"""
-        return self.kind == "Clause" and self.starts.get(self.tokens.starts[index]) == "Clause"
 
     def token(self, index: int) -> None:
         start = self.tokens.starts[index]

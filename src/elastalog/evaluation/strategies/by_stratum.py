@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from typing import ClassVar
 
@@ -32,6 +32,9 @@ class Strategy:
     marks: ClassVar[tuple[Marks, ...]] = (Marks.NONE,)
     """The kinds of look-ahead it offers."""
 
+    marking_options: ClassVar[Mapping[str, bool]] = {}
+    """How it uses look-ahead."""
+
     is_memoryless: ClassVar[bool] = False
     """Whether `maintain` uses nothing but the stratum it is given, so that it may be called where the facts are."""
 
@@ -39,12 +42,8 @@ class Strategy:
         self.watch = watch
         self.costs = CostModel(budget)
         """What it has learnt about what updates cost, if that guides it."""
-        self.marking = self.make_marking()
+        self.marking = Marking(**self.marking_options)
         self._choice: MarksChoice | None = None
-
-    def make_marking(self) -> Marking:
-        """How it uses look-ahead."""
-        return Marking()
 
     def maintain(self, stratum: SetMaintenance, counters: Counters) -> None:
         """Brings the stratum to its new fixpoint. Facts that it adds get the mark DELAYED, for look-ahead."""

@@ -16,12 +16,13 @@ Evaluating over-deletion before ΔD enters D is what makes every derivation be c
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from elastalog.backends.annotation import Annotation, Support
 from elastalog.backends.sets import DELETING, Change, Evaluation, Facts, Rules, SetMaintenance, size, union
 from elastalog.evaluation.strategies.by_stratum import Strategy, insert
-from elastalog.evaluation.strategies.look_ahead import Marking, Marks
+from elastalog.evaluation.strategies.look_ahead import Marks
 from elastalog.evaluation.strategies.protocol import Counters
 
 
@@ -31,9 +32,7 @@ class DRed(Strategy):
     is_memoryless: ClassVar[bool] = True
 
     marks: ClassVar[tuple[Marks, ...]] = (Marks.NONE, Marks.EAGER, Marks.LINKED)
-
-    def make_marking(self) -> Marking:
-        return Marking(is_transitive=True, is_positive=True)
+    marking_options: ClassVar[Mapping[str, bool]] = {"is_transitive": True, "is_positive": True}
 
     def maintain(self, stratum: SetMaintenance, counters: Counters) -> None:
         deleted = over_delete(stratum, self.marking.candidates(stratum), counters)
