@@ -13,7 +13,7 @@ from dataclasses import field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from elastalog.diagnostics.source import Span
+from elastalog.diagnostics.source import NOWHERE
 from elastalog.late import dataclass
 from elastalog.syntax import tree
 from elastalog.syntax.tree import Component, mapped, with_parts
@@ -74,8 +74,7 @@ class Definition:
 
 def of_program(items: tuple[tree.Item, ...]) -> Component:
     """The whole program as a component."""
-    nowhere = Span(0, 0)
-    return Component("", (), (), items, nowhere, nowhere)
+    return Component("", (), (), items, NOWHERE, NOWHERE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from elastalog.analysis.variables import variables_of
 from elastalog.diagnostics.arguments import require_text, wrong_kind
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label, error, warn_of
 from elastalog.diagnostics.nearest import did_you_mean, nearest
-from elastalog.diagnostics.source import Source, Span
+from elastalog.diagnostics.source import NOWHERE, Source, Span
 from elastalog.late import dataclass
 from elastalog.syntax import tree as syntax
 from elastalog.syntax.parser import parse
@@ -33,7 +33,6 @@ from elastalog.syntax.tree import mapped, nodes_of
 ANSWER = "answer"
 """The hidden relation that a query defines, unless the program has one of that name."""
 
-_NOWHERE = Span(0, 0)
 _END = "found the end"
 _TOLD = ("E0310", "E0621")
 """Warnings about values in a program that are as useful of a query."""
@@ -85,7 +84,7 @@ def check_query(text: str, types: syntax.Tree, program: CheckedProgram, paramete
     else:
         found_names = sorted((v.span.start, v.name) for v in variables_of(clause.body, is_deep=False))
         columns = tuple(dict.fromkeys(name for _, name in found_names))
-    clause = replace(clause, heads=(syntax.Atom(name, (), _NOWHERE, _NOWHERE),), plan=None)
+    clause = replace(clause, heads=(syntax.Atom(name, (), NOWHERE, NOWHERE),), plan=None)
     return _with_columns(_checked(_declared(name, ()), clause, asked, types, program), name, columns, asked)
 
 
@@ -247,8 +246,8 @@ def constant(value: Value | tuple[Any, ...] | None, span: Span) -> syntax.Term:
 
 
 def _declared(name: str, attributes: tuple[checked.Attribute, ...]) -> syntax.RelationDeclaration:
-    written = tuple(syntax.Attribute(a.name, a.type_name, _NOWHERE, _NOWHERE) for a in attributes)
-    return syntax.RelationDeclaration(name, written, (), _NOWHERE, _NOWHERE)
+    written = tuple(syntax.Attribute(a.name, a.type_name, NOWHERE, NOWHERE) for a in attributes)
+    return syntax.RelationDeclaration(name, written, (), NOWHERE, NOWHERE)
 
 
 def _with_columns(asked: CheckedProgram, name: str, columns: tuple[str, ...], text: _Text) -> Query:

@@ -11,7 +11,7 @@ from elastalog.analysis.findings import Findings
 from elastalog.analysis.negation import alternatives_of
 from elastalog.analysis.program import Value
 from elastalog.analysis.query import constant
-from elastalog.analysis.variables import given_by, substitute, variables_of
+from elastalog.analysis.variables import given_by, mentions, substitute, variables_of
 from elastalog.diagnostics.source import Source
 from elastalog.syntax import tree
 from elastalog.syntax.keywords import AUTOINC
@@ -82,16 +82,16 @@ def among_what_holds(rule: tree.Clause) -> tree.Clause:
     reach: frozenset[str] = frozenset()
     while reach != numbers:
         reach = numbers
-        numbers = reach.union(*(given_by(literal) for literal in rule.body if _mentions(literal, reach)))
+        numbers = reach.union(*(given_by(literal) for literal in rule.body if mentions(literal, reach)))
     head, stem = rule.heads[0], _unused_stem(rule)
     arguments = [
         tree.Variable(f"{stem}{place}", term.span)
-        if not isinstance(term, tree.Variable) and _mentions(term, numbers)
+        if not isinstance(term, tree.Variable) and mentions(term, numbers)
         else term
         for place, term in enumerate(head.arguments)
     ]
     head = replace(head, arguments=tuple(arguments))
-    body = (literal for literal in rule.body if not _mentions(literal, numbers))
+    body = (literal for literal in rule.body if not mentions(literal, numbers))
     return replace(rule, heads=(head,), body=(*body, head))
 
 
@@ -107,10 +107,6 @@ def _with_names_for_numbers(rule: tree.Clause) -> tuple[tree.Clause, frozenset[s
         return tree.Variable(names[-1], node.span)
 
     return mapped(rule, named), frozenset(names)
-
-
-def _mentions(node: tree.Term | tree.Literal, names: frozenset[str]) -> bool:
-    return any(variable.name in names for variable in variables_of((node,), is_deep=True))
 
 
 def other_than(rule: tree.Clause, excluded: str) -> tree.Clause:

@@ -15,7 +15,7 @@ from elastalog.analysis.draft import Draft, FlatBody, FlatClause, SeparatedAggre
 from elastalog.analysis.findings import Findings
 from elastalog.analysis.negation import alternatives_of, report_too_large
 from elastalog.analysis.scopes import ScopeSeparator, TooLargeError
-from elastalog.analysis.variables import substitute, variables_of
+from elastalog.analysis.variables import mentions, substitute
 from elastalog.diagnostics.messages import counted
 from elastalog.syntax import tree
 
@@ -109,17 +109,13 @@ def _simpler(head: tree.Atom, body: Sequence[tree.Literal]) -> list[tree.Literal
         if _is_record(one) and _is_record(other):
             return [*others, *_parts(one, other, equation)]
         record, name = (one, other) if _is_record(one) else (other, one)
-        if not isinstance(name, tree.Variable) or _reads(head, name) or _reads(record, name):
+        if not isinstance(name, tree.Variable) or mentions(head, (name.name,)) or mentions(record, (name.name,)):
             continue
         # The variable is that record, if nothing but equations with others like it reads it.
-        uses = [literal for literal in others if _reads(literal, name)]
+        uses = [literal for literal in others if mentions(literal, (name.name,))]
         if all(_is_equation(use, name) for use in uses):
             return [substitute(literal, {name.name: record}) if literal in uses else literal for literal in others]
     return None
-
-
-def _reads(node: tree.Term | tree.Literal, name: tree.Variable) -> bool:
-    return any(variable.name == name.name for variable in variables_of((node,), is_deep=True))
 
 
 def _parts(one: tree.Term, other: tree.Term, equation: tree.Comparison) -> list[tree.Literal]:
@@ -139,12 +135,10 @@ def _is_equation(literal: tree.Literal, name: tree.Variable | None = None) -> bo
     if type(literal) is not tree.Comparison or literal.operator != "=":
         return False
     sides = literal.left, literal.right
-    return any(map(_is_record, sides)) if name is None else any(_is_variable(side, name) for side in sides)
+    if name is None:
+        return any(map(_is_record, sides))
+    return any(isinstance(side, tree.Variable) and side.name == name.name for side in sides)
 
 
 def _is_record(term: tree.Term) -> bool:
     return type(term) is tree.Call and term.functor == "[]"
-
-
-def _is_variable(term: tree.Term, name: tree.Variable) -> bool:
-    return type(term) is tree.Variable and term.name == name.name

@@ -8,7 +8,7 @@ aggregate or range in an expression, and `x@=1` for a value that must equal anot
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -22,6 +22,11 @@ from elastalog.syntax.tree import nodes_of, with_parts
 def variables_of(nodes: Iterable[tree.Term | tree.Literal], is_deep: bool) -> list[tree.Variable]:
     """The variables in nodes, in the order written; those inside aggregates only when `is_deep`."""
     return list(nodes_of(tree.Variable, tuple(nodes), closed=() if is_deep else (tree.Aggregate,)))
+
+
+def mentions(node: tree.Term | tree.Literal, names: Collection[str]) -> bool:
+    """Whether one of some variables occurs in a node."""
+    return any(variable.name in names for variable in variables_of((node,), is_deep=True))
 
 
 def variables_inside(aggregate: tree.Aggregate) -> list[tree.Variable]:

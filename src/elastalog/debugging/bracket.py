@@ -28,8 +28,6 @@ from elastalog.evaluation.epochs import Epochs, Trial, TrialLimits, can_limit
 from elastalog.planning.logical import Absent, Clause, LogicalProgram, Scan, Term
 from elastalog.relations.words import Dictionary
 
-NOTHING: Mapping[str, Matrix] = {}
-
 MOST_DERIVATIONS = 20_000_000
 """Derivations that a trial of ours may cost."""
 
@@ -68,10 +66,8 @@ class Bracket:
         except (ElastalogError, BudgetExceeded):
             self.exact = frozenset()  # a state without a result, or too far away: its facts are not known
 
-    def _trial(
-        self, update: Update, absent: Mapping[str, Matrix] = NOTHING, present: Mapping[str, Matrix] = NOTHING
-    ) -> Trial:
-        limits = TrialLimits(self.strata, MOST_DERIVATIONS, absent, present) if self._can_limit else None
+    def _trial(self, update: Update, **told: Mapping[str, Matrix]) -> Trial:
+        limits = TrialLimits(self.strata, MOST_DERIVATIONS, **told) if self._can_limit else None
         return self._epochs.trial(update, limits)
 
     def _find(self) -> None:

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Self
 
 import numpy as np
 
@@ -44,27 +43,6 @@ class Ways:
     known: Edges
     ends: list[int]
     clauses: frozenset[int]
-
-
-class _Ascent:
-    """A block in which the upper facts can be asked for to hold; mostly all that is needed is known already."""
-
-    def __init__(self, bracket: Bracket) -> None:
-        self._bracket = bracket
-        self._stack = ExitStack()
-        self._has_begun = False
-
-    def begin(self) -> None:
-        """From now on, until the end of the block, all upper facts hold."""
-        if not self._has_begun:
-            self._stack.enter_context(self._bracket.in_upper())
-            self._has_begun = True
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
 
 
 class CollectedDerivations:
@@ -102,7 +80,9 @@ class CollectedDerivations:
         self._edges: list[Edges] = []
         self._ways: dict[int, Ways] = {}
         self._number = 0
-        self._ascent = _Ascent(bracket)
+        self._ascent = ExitStack()
+        """A block in which all upper facts hold as soon as some derivation is looked for: mostly all is known."""
+        self._is_in_upper = False
         self._graph: DerivationGraph | None = None
 
     def graph(self, roots: Sequence[WordFact]) -> DerivationGraph | None:
@@ -113,7 +93,8 @@ class CollectedDerivations:
             return None
         if not all(self._is_collected[number] for number in numbers):
             self._graph = None
-            with _Ascent(self._bracket) as self._ascent:
+            self._is_in_upper = False
+            with ExitStack() as self._ascent:
                 self._collect(numbers)
         if self._graph is None:
             self._graph = self._compact()
@@ -212,7 +193,9 @@ class CollectedDerivations:
 
     def _look_for(self, relation: str, facts: Vector, clauses: frozenset[int]) -> list[Edges]:
         """The derivations of some facts of a relation by some clauses."""
-        self._ascent.begin()
+        if not self._is_in_upper:
+            self._ascent.enter_context(self._bracket.in_upper())
+            self._is_in_upper = True
         words = self._varying.words(relation)[facts - self._first[relation]]
         found = self._backend.derivations(relation, words, lambda clause: clause.number in clauses)
         parts = [distinct(facts[each.heads], self._nodes(each, words), each) for each in found]

@@ -19,6 +19,10 @@ class Span(NamedTuple):
     end: int
 
 
+NOWHERE = Span(0, 0)
+"""The place of what nobody has written."""
+
+
 @dataclass(frozen=True, slots=True)
 class Label:
     """A place that matters. The primary labels are underlined with `^`, the others with `-`."""

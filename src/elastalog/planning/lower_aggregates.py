@@ -20,10 +20,11 @@ from elastalog.analysis.subsumptions import MARK
 from elastalog.analysis.values import NIL
 from elastalog.analysis.variables import is_implied_name, written_name
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label, finding
+from elastalog.diagnostics.source import NOWHERE
 from elastalog.late import dataclass
 from elastalog.planning.goals import assigned_variables, grounded
 from elastalog.planning.logical import HIDDEN, Absent, AggregateRule, Goal, Origin, Scan, Term, Test
-from elastalog.planning.lower_literals import NOWHERE, ZERO, Lowering
+from elastalog.planning.lower_literals import ZERO, Lowering
 from elastalog.planning.needed_groups import Scope, await_groups
 
 MOST_GROUPINGS: Final = 4

@@ -9,13 +9,12 @@ from elastalog.analysis import program as checked
 from elastalog.analysis.negation import may_lack_value
 from elastalog.analysis.program import Apply, Base, CheckedProgram, Constant, Rule, Variable, numbered_variable
 from elastalog.analysis.subsumptions import MARK
-from elastalog.diagnostics.source import Span
+from elastalog.diagnostics.source import NOWHERE
 from elastalog.late import dataclass
 from elastalog.planning import logical
 from elastalog.planning.equivalences import depends_on_itself, told_apart
 from elastalog.syntax.keywords import NOT
 
-NOWHERE = Span(0, 0)
 ZERO = Constant(0, Base.NUMBER, NOWHERE)
 
 

@@ -13,12 +13,10 @@ from elastalog.analysis.draft import is_constructor, negated_literal
 from elastalog.analysis.findings import Findings
 from elastalog.analysis.negation import alternatives_of
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
-from elastalog.diagnostics.source import Source, Span
+from elastalog.diagnostics.source import NOWHERE, Source, Span
 from elastalog.late import dataclass
 from elastalog.syntax import tree
 from elastalog.syntax.printer import print_clause
-
-_NOWHERE = Span(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +85,7 @@ def _of_clause(clause: tree.Clause, source: Source, judged: frozenset[str]) -> l
             continue
         for alternative in alternatives:
             if not any(isinstance(literal, tree.Truth) and not literal.value for literal in alternative):
-                body = tuple(alternative) or (tree.Truth(True, _NOWHERE),)
+                body = tuple(alternative) or (tree.Truth(True, NOWHERE),)
                 alone = replace(clause, heads=(head,), body=body)
                 found.append(SingleRule(print_clause(alone), alone, clause, head))
     return found

@@ -37,25 +37,22 @@ class LiteralStatus:
     because: Absence | Proof | None = None
 
     @property
+    def _nearest(self) -> Instantiation | None:
+        """The nearest derivation of its fact, if that is absent."""
+        if not isinstance(self.because, Absence) or isinstance(self.because, PatternAbsence):
+            return None
+        return next(iter(self.because.instantiations), None)
+
+    @property
     def children(self) -> tuple[Instantiation | LiteralStatus | Proof, ...]:
-        match self.because:
-            case Proof():
-                return (self.because,)
-            case PatternAbsence():
-                return self.because.instantiations
-            case Absence(instantiations=(nearest, *_)):
-                return nearest.literals
-        return ()
+        if self._nearest is not None:
+            return self._nearest.literals
+        return (self.because,) if isinstance(self.because, Proof) else getattr(self.because, "instantiations", ())
 
     @property
     def how(self) -> str:
         """How the nearest derivation of its fact would lead to it: `R2`."""
-        match self.because:
-            case PatternAbsence():
-                return ""
-            case Absence(instantiations=(nearest, *_)):
-                return nearest.how
-        return ""
+        return "" if self._nearest is None else self._nearest.how
 
     @property
     def shape(self) -> Status:

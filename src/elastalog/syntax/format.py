@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import Final
 
 from elastalog.diagnostics.diagnostic import Diagnostic
 from elastalog.diagnostics.source import Source
+from elastalog.late import dataclass
 from elastalog.syntax.keywords import PRECEDENCE
 from elastalog.syntax.parser import parse
 from elastalog.syntax.tokens import END, FLOAT, INTEGER, KEYWORD, NAME, STRING, WILDCARD, Tokens, tokenize
@@ -36,7 +37,7 @@ def format_program(source: Source) -> tuple[str, tuple[Diagnostic, ...]]:
     if faults:
         return _MASKED.sub(r"\1.", source.text), faults
     starts = dict(_starts(tree.items)) | {span.start: "Annotation" for span in tree.annotations}
-    text = _Layout(source, tokenize(source)[0], starts).text()
+    text = _Layout(source.text, tokenize(source)[0], starts).text()
     return _MASKED.sub(r"\1.", text), ()
 
 
@@ -51,16 +52,16 @@ def _starts(items: tuple[Item, ...]) -> Iterator[tuple[int, str]]:
             yield from _starts(item.items)
 
 
+@dataclass(slots=True, eq=False)
 class _Layout:
-    def __init__(self, source: Source, tokens: Tokens, starts: dict[int, str]) -> None:
-        self.source = source.text
-        self.tokens = tokens
-        self.starts = starts
-        self.lines: list[str] = []
-        self.line = ""
-        self.kind = ""
-        self.components = 0  # how many are open
-        self.brackets = 0  # how many are open in the item
+    source: str
+    tokens: Tokens
+    starts: dict[int, str]
+    lines: list[str] = field(default_factory=list)
+    line: str = ""
+    kind: str = ""
+    components: int = 0  # how many are open
+    brackets: int = 0  # how many are open in the item
 
     def text(self) -> str:
         tokens = self.tokens
