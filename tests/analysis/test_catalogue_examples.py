@@ -29,18 +29,3 @@ def test_examples_of_growth() -> None:
     (entry,) = [entry for entry in ANALYSIS if entry.code == "E0414"]
     assert [found.code for found in warnings_of_growth(accepted(entry.example))] == ["E0414"]
     assert warnings_of_growth(accepted(entry.fix)) == []
-
-
-def test_every_code_in_the_analysis_has_an_entry() -> None:
-    import re
-    from pathlib import Path
-
-    import elastalog.analysis
-    import elastalog.program
-
-    folders = (*elastalog.analysis.__path__, *elastalog.program.__path__)
-    files = [file for folder in folders for file in Path(folder).rglob("*.py")]
-    used = {
-        code for file in files for code in re.findall(r'"(E0[234]\d\d)(?:\.\w+)?"', file.read_text(encoding="utf-8"))
-    }
-    assert used == {entry.code for entry in ANALYSIS}

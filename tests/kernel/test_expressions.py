@@ -16,7 +16,6 @@ from elastalog.analysis.functor_values import NotRegular, matcher
 from elastalog.analysis.functors import FUNCTORS, Overload
 from elastalog.analysis.program import Apply, Base, Constant, Expression, Value, Variable
 from elastalog.backends.kernel.expressions.actions import compile_actions
-from elastalog.diagnostics.catalogue import CATALOGUE
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.diagnostics.source import Source, Span
 from elastalog.planning.steps import Action, Compute, Copy, Fill, Generate, Keep, KeepConstant, KeepEqual
@@ -562,10 +561,6 @@ def test_bitwise_and_division_agree_with_the_model_on_large_blocks(rows: list[tu
         expression = app(functor, X, Y)
         expected = [model.apply(functor, row, "number") for row in rows]
         assert compute(expression, XY, rows) == [values[0] if values else None for values in expected]
-
-
-def test_codes_are_in_the_catalogue() -> None:
-    assert {"E0601", "E0602", "E0613", "E0614"} <= set(CATALOGUE)
 
 
 def test_pairs_of_texts_that_come_again_are_joined_once_and_in_their_order() -> None:

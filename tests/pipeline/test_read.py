@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 import elastalog
 from elastalog.analysis.program import Base
-from elastalog.diagnostics.catalogue import read_group
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.pipeline.files import text
 from elastalog.pipeline.files.format import Format
@@ -413,18 +412,3 @@ def test_impossible_parameters(tmp_path, parameters, message):
     (tmp_path / "edge.facts").write_text("")
     with refused("E0514", message=message):
         read_input(relation(EDGE, parameters), tmp_path)
-
-
-def test_every_code_used_on_these_floors_is_explained():
-    import re
-    from pathlib import Path
-
-    import elastalog.pipeline
-    import elastalog.rdf
-    import elastalog.relations
-
-    modules = (elastalog.relations, elastalog.rdf, elastalog.pipeline)
-    folders = [Path(module.__file__).parent for module in modules]
-    files = [*folders[0].rglob("*.py"), *folders[1].rglob("*.py"), *(folders[2] / "files").rglob("*.py")]
-    used = {code for file in files for code in re.findall(r'"(E05\d\d)"', file.read_text())}
-    assert used == {entry.code for entry in read_group("facts") if entry.code.startswith("E05")}

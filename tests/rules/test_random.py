@@ -16,7 +16,7 @@ from tests.engine.judging import LEVEL_KINDS, Kind, comparable, facts_of, judge,
 from tests.generators.construction import Features
 from tests.provenance.databases import verdict
 from tests.reference.cases import parse_accepted
-from tests.rules.playing import FEATURES, UNSTRATIFIED, Case, apply, case_of, is_stratified, opened, step_of
+from tests.rules.playing import UNSTRATIFIED, Case, apply, case_of, is_stratified, opened, step_of
 from tests.strategies.running import NO_RECURSION, counters, vectors
 
 
@@ -121,17 +121,3 @@ def test_counting() -> None:
 def test_arithmetic_and_tested_groups(kind: Kind) -> None:
     for seed in range(300, 312):
         play(case_of(seed, Features(disjunctions=True)), seed, kind=kind)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", LEVEL_KINDS)
-def test_larger_programs(kind: Kind) -> None:
-    for seed in range(3):  # `tests.torture` has new ones
-        play(case_of(10_000 + seed, FEATURES, 6), seed, kind=kind, steps=8)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("strategy", ["recompute", "dense", "dred", "dredc", "bf", "bfc"])
-def test_larger_programs_with_other_strategies(strategy: str) -> None:
-    for seed in range(3):  # `tests.torture` has new ones
-        play(case_of(20_000 + seed, FEATURES, 6), seed, strategy, steps=6)

@@ -10,10 +10,11 @@ from elastalog.diagnostics.source import Source, Span
 from elastalog.syntax.tokens import tokenize
 
 
-def tokens(text: str) -> list[tuple[str, str]]:
+def tokens(text: str) -> str:
+    """Kinds and texts."""
     found, diagnostics = tokenize(Source("test.dl", text))
     assert diagnostics == ()
-    return [(kind, token) for kind, token, _ in found]
+    return " | ".join(f"{kind} {token}" for kind, token, _ in found)
 
 
 def wrong(text: str) -> list[tuple[str, str, str, str]]:
@@ -25,20 +26,8 @@ def wrong(text: str) -> list[tuple[str, str, str, str]]:
 
 
 def test_a_rule_is_cut_into_names_and_symbols() -> None:
-    assert tokens("p(x,_):-q(?x1).") == [
-        ("name", "p"),
-        ("symbol", "("),
-        ("name", "x"),
-        ("symbol", ","),
-        ("wildcard", "_"),
-        ("symbol", ")"),
-        ("symbol", ":-"),
-        ("name", "q"),
-        ("symbol", "("),
-        ("name", "?x1"),
-        ("symbol", ")"),
-        ("symbol", "."),
-    ]
+    found = "name p | symbol ( | name x | symbol , | wildcard _ | symbol ) | symbol :- "
+    assert tokens("p(x,_):-q(?x1).") == found + "| name q | symbol ( | name ?x1 | symbol ) | symbol ."
 
 
 def test_spans_are_offsets_into_the_text() -> None:
@@ -48,17 +37,17 @@ def test_spans_are_offsets_into_the_text() -> None:
 
 @pytest.mark.parametrize("text", ["", " \t\r\n", "// x", "// x\n", "/* x\n y */", "/**/", "/***/", "\ufeff"])
 def test_trivia_gives_no_tokens(text: str) -> None:
-    assert tokens(text) == []
+    assert tokens(text) == ""
 
 
 @pytest.mark.parametrize("text", ["0", "42", "42u", "0x2aF", "0b101", "0x1u", "192.168.0.1", "007"])
 def test_integers(text: str) -> None:
-    assert tokens(text) == [("integer", text)]
+    assert tokens(text) == f"integer {text}"
 
 
 @pytest.mark.parametrize("text", ["1.5", "1e9", "1.5e-3", "2E+7"])
 def test_floats(text: str) -> None:
-    assert tokens(text) == [("float", text)]
+    assert tokens(text) == f"float {text}"
 
 
 @pytest.mark.parametrize("text", ["12ab", "0xZ", "0b12", "1.2.3", "1.2.3.4.5", "1.2.3.256", "1.5u", "0x"])
@@ -67,12 +56,12 @@ def test_malformed_numbers_are_reported_whole(text: str) -> None:
 
 
 def test_a_dot_behind_a_number_ends_the_clause() -> None:
-    assert tokens("x=5.\n") == [("name", "x"), ("symbol", "="), ("integer", "5"), ("symbol", ".")]
+    assert tokens("x=5.\n") == "name x | symbol = | integer 5 | symbol ."
 
 
 @pytest.mark.parametrize("text", ['""', '"a"', r'"\""', r'"\\"', '"// no comment"', '"日本"'])
 def test_strings(text: str) -> None:
-    assert tokens(text) == [("string", text)]
+    assert tokens(text) == f"string {text}"
 
 
 @pytest.mark.parametrize("text", ['"abc', '"abc\\"', '"', '"\\'])
@@ -82,22 +71,12 @@ def test_a_string_ends_with_its_line(text: str) -> None:
 
 
 def test_directives_are_single_tokens() -> None:
-    assert tokens(".decl .declare .type") == [
-        ("directive", ".decl"),
-        ("symbol", "."),
-        ("name", "declare"),
-        ("directive", ".type"),
-    ]
+    assert tokens(".decl .declare .type") == "directive .decl | symbol . | name declare | directive .type"
 
 
 def test_reserved_words_are_keywords_but_longer_names_are_not() -> None:
-    assert tokens("count counter band sum_ true") == [
-        ("keyword", "count"),
-        ("name", "counter"),
-        ("keyword", "band"),
-        ("name", "sum_"),
-        ("keyword", "true"),
-    ]
+    found = "keyword count | name counter | keyword band | name sum_ | keyword true"
+    assert tokens("count counter band sum_ true") == found
 
 
 def test_an_open_comment_is_reported_at_its_start() -> None:
