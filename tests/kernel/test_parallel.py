@@ -264,9 +264,10 @@ named(y, s) :- named(x, s), edge(x, y), !blocked(y).
 """
 
 
-@pytest.mark.parametrize("jobs", [2, 3, 5])
 @pytest.mark.parametrize("levels", ["local", "global"])
-@pytest.mark.parametrize(("starts", "enumerate_from"), [(1, 0), (5, 1 << 40), (1 << 14, 1)])
+@pytest.mark.parametrize(
+    ("jobs", "starts", "enumerate_from"), [(2, 1, 0), (5, 1, 0), (3, 5, 1 << 40), (2, 1 << 14, 1), (5, 1 << 14, 1)]
+)
 def test_updates_that_threads_share(jobs: int, levels: str, starts: int, enumerate_from: int) -> None:
     choice = random.Random(jobs * starts)
     with forced(share_update_from=0, shared_starts=starts, work_between_checks=5, enumerate_from=enumerate_from):
