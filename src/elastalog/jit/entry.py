@@ -15,6 +15,7 @@ import numpy as np
 from llvmlite import ir
 
 from elastalog.jit import types
+from elastalog.jit.intrinsics import array_of
 from elastalog.jit.operators import Operator
 
 # Where the fields of an array lie: PyArrayObject_fields and PyArray_Descr of numpy 2 and later.
@@ -101,26 +102,8 @@ class _Entry:
         lengths = [
             builder.load(builder.gep(lengths_at, [ir.Constant(_INT32, axis)])) for axis in range(kind.dimensions)
         ]
-        element = self.context.get_data_type(typed.dtype)
-        item = ir.Constant(_INT64, self.context.get_abi_sizeof(element))
-        strides, items = [item], lengths[-1]
-        for length in reversed(lengths[:-1]):
-            strides.insert(0, builder.mul(item, items))
-            items = builder.mul(items, length)
-        structure = self.context.get_value_type(typed)
-        fields = self.context.data_model_manager[typed]._fields  # of numba's description of arrays
-        parts: dict[str, Any] = {
-            "nitems": items,
-            "itemsize": item,
-            "data": _load(builder, value, _DATA, element.as_pointer()),
-            "shape": _together(builder, lengths),
-            "strides": _together(builder, strides),
-        }
-        made = ir.Constant(structure, None)  # no owner: the caller keeps the array
-        for place, field in enumerate(fields):
-            if field in parts:
-                made = builder.insert_value(made, parts[field], place)
-        return made
+        element = self.context.get_data_type(typed.dtype).as_pointer()
+        return array_of(self.context, builder, typed, _load(builder, value, _DATA, element), lengths)
 
     def _scalar(self, value: Any, kind: types.Scalar) -> Any:
         builder = self.builder
@@ -214,10 +197,3 @@ def _load(builder: ir.IRBuilder, base: Any, offset: int, kind: Any) -> Any:
     """What lies behind an address."""
     place = builder.gep(base, [ir.Constant(_INT64, offset)])
     return builder.load(builder.bitcast(place, kind.as_pointer()))
-
-
-def _together(builder: ir.IRBuilder, values: list[Any]) -> Any:
-    made = ir.Constant(ir.ArrayType(_INT64, len(values)), None)
-    for place, value in enumerate(values):
-        made = builder.insert_value(made, value, place)
-    return made

@@ -95,7 +95,7 @@ def flattened(typing_context: Any, array: Any) -> Any:
 
     def write(context: Any, builder: Any, given: Any) -> Any:
         parts = _parts(context, builder, array, given)
-        return _array(context, builder, vector, parts.data, [parts.nitems])
+        return array_of(context, builder, vector, parts.data, [parts.nitems])
 
     return code(vector(array), write)
 
@@ -109,7 +109,7 @@ def behind(typing_context: Any, array: Any) -> Any:
     def write(context: Any, builder: Any, given: Any) -> Any:
         parts = _parts(context, builder, array, given)
         length = builder.lshr(parts.nitems, context.get_constant(numba_types.intp, 4))
-        return _array(context, builder, array, builder.gep(parts.data, [parts.nitems]), [length])
+        return array_of(context, builder, array, builder.gep(parts.data, [parts.nitems]), [length])
 
     return code(array(array), write)
 
@@ -121,7 +121,7 @@ def _parts(context: Any, builder: Any, array: Any, given: Any) -> Any:
     return make_array(array)(context, builder, given)
 
 
-def _array(context: Any, builder: Any, array: Any, data: Any, shape: list[Any]) -> Any:
+def array_of(context: Any, builder: Any, array: Any, data: Any, shape: list[Any]) -> Any:
     """Writes code that makes an array of memory that it does not own."""
     from numba import types as numba_types
     from numba.np.arrayobj import make_array, populate_array
@@ -150,7 +150,7 @@ def _group_of(element: types.Scalar) -> Any:
             with builder.goto_entry_block():  # as `alloca_once`, which would fill it with zeros too, at every call
                 place = builder.alloca(ir.ArrayType(kind, GROUP))
             data = builder.bitcast(place, kind.as_pointer())
-            return _array(context, builder, array, data, [context.get_constant(numba_types.intp, GROUP)])
+            return array_of(context, builder, array, data, [context.get_constant(numba_types.intp, GROUP)])
 
         return code(array(), write)
 
@@ -177,7 +177,7 @@ def array_at(element: types.Scalar | types.Record, dimensions: int) -> Any:
 
         def write(context: Any, builder: Any, address: Any, *shape: Any) -> Any:
             data = builder.inttoptr(address, context.get_data_type(array.dtype).as_pointer())
-            return _array(context, builder, array, data, list(shape))
+            return array_of(context, builder, array, data, list(shape))
 
         return code(array(*[numba_types.int64] * (dimensions + 1)), write)
 

@@ -45,7 +45,7 @@ class _Method(ctypes.Structure):
 
 def machine_code(operator: Operator) -> Callable[..., Any]:
     """What calls the operator's machine code."""
-    if is_numba_wanted():
+    if os.environ.get("ELASTALOG_JIT") == "numba":  # object code is neither used nor made
         return _compiled_here(operator)
     with _lock:
         print_ = fingerprint(operator)
@@ -54,11 +54,6 @@ def machine_code(operator: Operator) -> Callable[..., Any]:
             code = objects.find(operator.name, print_)
         loaded = None if code is None or code.unfit else _load(operator, code)
         return loaded or _compiled_here(operator)
-
-
-def is_numba_wanted() -> bool:
-    """Whether object code is neither used nor made."""
-    return os.environ.get("ELASTALOG_JIT") == "numba"
 
 
 def _compiled_here(operator: Operator) -> Callable[..., Any]:

@@ -11,7 +11,6 @@ import json
 import os
 import stat
 import sys
-from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from hashlib import blake2b
@@ -153,9 +152,8 @@ def find(operator: str, fingerprint: str, family: str = "") -> ObjectCode | None
     """The object code of an operator, from wherever there is a whole one; by default for this processor."""
     family = family or processor().family
     name = file_name(operator, fingerprint)
-    readers: tuple[Callable[[str, str], bytes | None], ...] = (_from_package, _from_user_folder)
-    for reader in readers:
-        data = reader(family, name)
+    for read in (_from_package, _from_user_folder):
+        data = read(family, name)
         if data is not None and (code := decode(fingerprint, data)) is not None:
             return code
     return None
