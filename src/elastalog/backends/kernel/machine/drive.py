@@ -22,15 +22,6 @@ from elastalog.backends.kernel.compile.signatures import (
 )
 from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.inputs import begin_relation
-from elastalog.backends.kernel.machine.layout import (
-    Tables,
-    home_of,
-    index_at,
-    index_of,
-    machine_at,
-    relation_at,
-    touched_of,
-)
 from elastalog.backends.kernel.store.annotations import entry_of
 from elastalog.backends.kernel.store.bookkeeping import change_facts
 from elastalog.backends.kernel.store.memory import relation_descriptor_at
@@ -48,7 +39,7 @@ _NUMBER = 8
 
 
 @record
-class Stratum(Tables):
+class Stratum(layout.Tables):
     """What the machine works on in a stratum. `laid_out`: the stamp at which all this was written, see `Drive`, and
     where the descriptors of its relations and indexes are."""
 
@@ -113,7 +104,7 @@ def set_out(address, first, allowed, is_new):
     """Prepares a drive that begins at the place `first` and allows each stratum `allowed` derivations: nothing is known
     to have changed, no stratum is reached or barred for now, and nothing was done. `is_new`: nor was there another in
     this update. Returns whether the machine was left in the midst of a stratum."""
-    machine = machine_at(address, 0)
+    machine = layout.machine_at(address, 0)
     machine.part = layout.TO_ENTER
     drive = drive_at(machine.drive, 0)
     homes = numbers_at(drive.homes, drive.homes_number)
@@ -236,8 +227,8 @@ def enter_to_grow(machine):
     reason = enter_next(machine)
     if reason == layout.GO_ON:
         for r in range(machine.relations_number):
-            relation = relation_at(machine.relations, r)
-            relation.delta_end = home_of(relation).used
+            relation = layout.relation_at(machine.relations, r)
+            relation.delta_end = layout.home_of(relation).used
         machine.stage = layout.OPENING
         machine.served = 0
     return reason
@@ -248,9 +239,9 @@ def leave_grown(machine):
     """A stratum of a first epoch is done."""
     drive = drive_at(machine.drive, 0)
     for r in range(machine.relations_number):
-        relation = relation_at(machine.relations, r)
+        relation = layout.relation_at(machine.relations, r)
         if relation.is_own:
-            home_of(relation).present = home_of(relation).used
+            layout.home_of(relation).present = layout.home_of(relation).used
     drive.derivations += machine.derived
     drive.rows += machine.work
     drive.at += 1
@@ -262,8 +253,8 @@ def _begin_relations(stratum):
     """Relations have no delta. Returns how many facts have changed in them."""
     changes = 0
     for r in range(stratum.relations_number):
-        relation = relation_at(stratum.relations, r)
-        home = home_of(relation)
+        relation = layout.relation_at(stratum.relations, r)
+        home = layout.home_of(relation)
         relation.used_before = home.used
         begin_relation(relation)
         relation.going = home.going if relation.is_own else 0
@@ -276,9 +267,9 @@ def _begin_relations(stratum):
 def _look_at_indexes(stratum):
     """An index that is not there, or lacks rows, is missing, and caught up with if it is asked for."""
     for i in range(stratum.indexes_number):
-        place = index_at(stratum.indexes, i)
-        used = home_of(relation_at(stratum.relations, place.relation)).used
-        place.is_missing = 1 if place.home == 0 or index_of(place).added < used else 0
+        place = layout.index_at(stratum.indexes, i)
+        used = layout.home_of(layout.relation_at(stratum.relations, place.relation)).used
+        place.is_missing = 1 if place.home == 0 or layout.index_of(place).added < used else 0
 
 
 @piece
@@ -287,7 +278,7 @@ def leave(machine):
     drive = drive_at(machine.drive, 0)
     changed = 0
     for r in range(machine.relations_number):
-        relation = relation_at(machine.relations, r)
+        relation = layout.relation_at(machine.relations, r)
         if relation.is_own:
             changed += relation.delta_end
     if drive.lists_used + changed > drive.lists_room:
@@ -295,9 +286,9 @@ def leave(machine):
         return layout.NO_LISTS
     touched = 0
     for r in range(machine.relations_number):
-        relation = relation_at(machine.relations, r)
-        if relation.is_own and home_of(relation).touched_used > 0:
-            touched += home_of(relation).touched_used
+        relation = layout.relation_at(machine.relations, r)
+        if relation.is_own and layout.home_of(relation).touched_used > 0:
+            touched += layout.home_of(relation).touched_used
             _note_changes(drive, relation)
     numbers_at(drive.reached, drive.strata_number)[drive.at] = 0
     done = numbers_at(_done_at(drive, drive.at), DRIVEN)
@@ -317,11 +308,11 @@ def leave(machine):
 @piece
 def _note_changes(drive, relation):
     """Lists what changed in a relation, for the strata that read it."""
-    touched = touched_of(relation)
+    touched = layout.touched_of(relation)
     entries = words_at(drive.lists + 4 * drive.lists_used, relation.delta_end)
     for i in range(relation.delta_end):
         entries[i] = np_int32(entry_of(touched, i).deltas)
-    home = home_of(relation)
+    home = layout.home_of(relation)
     _tell_of_list(drive, home, relation.delta_end, home.used - relation.used_before)
 
 

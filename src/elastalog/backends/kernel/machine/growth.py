@@ -27,19 +27,6 @@ from elastalog.backends.kernel.execution.level_views import is_seen, level_now
 from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.bucket_queue import insert_due, lowest_level, put_off
 from elastalog.backends.kernel.machine.drive import enter_to_grow, leave_grown
-from elastalog.backends.kernel.machine.layout import (
-    BLOCK,
-    block_of,
-    facts_of,
-    frame_at,
-    goal_of,
-    home_of,
-    machine_at,
-    operands,
-    relation_at,
-    taken_of,
-    variant_at,
-)
 from elastalog.backends.kernel.machine.level_steps import VIEWS, probe_levels
 from elastalog.backends.kernel.machine.rounds import begin, driver, extend_indexes, has_delta, runner
 from elastalog.backends.kernel.machine.shares import (
@@ -113,13 +100,13 @@ def _gather(machine, variant, frame):
 def gather_rows(machine, variant, frame, seen, stop, carried):
     """Fills the first block with the next rows of the delta, below `stop`, that are `seen`, with their levels if
     bindings carry such."""
-    relation = relation_at(machine.relations, variant.start)
-    facts = facts_of(relation)
-    taken = taken_of(machine, variant, frame, BLOCK)
-    is_checked = home_of(relation).is_settled == 0
+    relation = layout.relation_at(machine.relations, variant.start)
+    facts = layout.facts_of(relation)
+    taken = layout.taken_of(machine, variant, frame, layout.BLOCK)
+    is_checked = layout.home_of(relation).is_settled == 0
     row = machine.at
     filled = int64(0)
-    while row < stop and filled < BLOCK:
+    while row < stop and filled < layout.BLOCK:
         if not is_checked or is_seen(seen, facts, row):
             copy_columns(facts.rows, row, np_int32(row), taken, filled)
             for c in range(variant.width - carried, variant.width):
@@ -133,8 +120,8 @@ def gather_rows(machine, variant, frame, seen, stop, carried):
 @piece
 def _probe(machine, probe, frame, following):
     """Joins what is left of a step's block with the relation of the next step, until the block of that is full."""
-    relation = relation_at(machine.relations, probe.relation)
-    limit = home_of(relation).used
+    relation = layout.relation_at(machine.relations, probe.relation)
+    limit = layout.home_of(relation).used
     if relation.is_own:
         limit = relation.delta if probe.is_before else relation.delta_end
     if limit == 0 and not probe.is_negated:
@@ -149,14 +136,14 @@ def _probe(machine, probe, frame, following):
 @piece
 def probe_rows(machine, probe, frame, following, limit):
     """Joins bindings that carry no levels with the rows below `limit`."""
-    goal = goal_of(machine, probe, following, limit)
+    goal = layout.goal_of(machine, probe, following, limit)
     return join_members(frame, goal) if probe.kind == MEMBER else join(frame, goal)
 
 
 @view
 def _noted_of(head, iteration):
     """What is noted of facts that an iteration inserts."""
-    home = home_of(head)
+    home = layout.home_of(head)
     size = home.room if home.is_annotated else 0
     return Noted(words_at(home.count, size), head.delta_end, words_at(home.level, size), iteration)
 
@@ -164,23 +151,23 @@ def _noted_of(head, iteration):
 @piece
 def _insert_rows(machine, task, number, block, start, stop):
     """Inserts rows of a block into a relation; returns where it stopped, early if that has no room."""
-    head = relation_at(machine.relations, number)
+    head = layout.relation_at(machine.relations, number)
     machine.full = number
-    facts = facts_of(head)
+    facts = layout.facts_of(head)
     if task.sharing != 0:
         sharing = sharing_at(task.sharing, 0)
         noted = _noted_of(head, _task_at(sharing.task, 0).iteration)
         return insert_together(facts, noted, block, start, stop, turns_at(sharing, number), task.thread)
-    return insert_alone(home_of(head), facts, _noted_of(head, task.iteration), block, start, stop)
+    return insert_alone(layout.home_of(head), facts, _noted_of(head, task.iteration), block, start, stop)
 
 
 @piece
 def _insert_later(machine, variant, frame, task):
     """With global levels: inserts what is left of the last block, but for what fires later."""
-    head = relation_at(machine.relations, variant.head)
-    block = block_of(frame)
+    head = layout.relation_at(machine.relations, variant.head)
+    block = layout.block_of(frame)
     before = frame.end
-    reason = put_off(machine, block, frame.begun, before, task.iteration, variant.head, home_of(head).width)
+    reason = put_off(machine, block, frame.begun, before, task.iteration, variant.head, layout.home_of(head).width)
     if reason != layout.DONE:
         return reason
     frame.end = frame.begun + machine.kept
@@ -197,18 +184,18 @@ def _insert_later(machine, variant, frame, task):
 def _insert_heads(machine, variant, frame, task):
     """Inserts what is left of the last block into one head after another, as much of it at a time as a block holds:
     a range may have made more."""
-    given = block_of(frame)
-    spare = frame_at(machine.frames, variant.probes + 1)
+    given = layout.block_of(frame)
+    spare = layout.frame_at(machine.frames, variant.probes + 1)
     while frame.begun < frame.end:
-        size = min(frame.end - frame.begun, BLOCK)
+        size = min(frame.end - frame.begun, layout.BLOCK)
         if machine.served == 0:
             spare.begun = 0
             machine.served = 1
         while machine.served <= variant.heads:
             place = variant.first_head + (machine.served - 1) * variant.head_size
-            head = operands(machine, place, variant.head_size)
+            head = layout.operands(machine, place, variant.head_size)
             width = head[1]
-            block = matrix_at(spare.usual, BLOCK, width)
+            block = matrix_at(spare.usual, layout.BLOCK, width)
             for i in range(spare.begun, size):
                 for c in range(width):
                     block[i, c] = given[frame.begun + i, head[2 + c]]
@@ -234,7 +221,7 @@ def _sink(machine, variant, frame):
         return _insert_later(machine, variant, frame, task)
     if variant.heads > 0:
         return _insert_heads(machine, variant, frame, task)
-    done = _insert_rows(machine, task, variant.head, block_of(frame), frame.begun, frame.end)
+    done = _insert_rows(machine, task, variant.head, layout.block_of(frame), frame.begun, frame.end)
     machine.derived += done - frame.begun
     variant.made += done - frame.begun
     frame.begun = done
@@ -249,7 +236,7 @@ def _all_work(machine):
 @piece
 def _starts(machine, variant):
     """A variant starts at the whole delta."""
-    relation = relation_at(machine.relations, variant.start)
+    relation = layout.relation_at(machine.relations, variant.start)
     task = _task_at(machine.task, 0)
     task.began_at = relation.delta
     task.stop = relation.delta_end
@@ -276,10 +263,10 @@ def _settle(machine):
     """What the iteration has appended is the next delta; returns how many facts that is."""
     found = 0
     for r in range(machine.relations_number):
-        relation = relation_at(machine.relations, r)
+        relation = layout.relation_at(machine.relations, r)
         if relation.is_own:
             relation.delta = relation.delta_end
-            relation.delta_end = home_of(relation).used
+            relation.delta_end = layout.home_of(relation).used
             found += relation.delta_end - relation.delta
         else:
             relation.delta = relation.delta_end  # what the stratum reads is new in the first iteration
@@ -314,12 +301,12 @@ def _run_shares(machine, task):
                 return layout.DONE
             taken = share_at(share, 0)
             machine.variant = taken.variant
-            begin(machine, variant_at(machine.variants, machine.variant))
+            begin(machine, layout.variant_at(machine.variants, machine.variant))
             machine.at = taken.start
             task.began_at = taken.start
             task.stop = taken.stop
             task.began = _all_work(machine)
-        reason = _run(machine, variant_at(machine.variants, machine.variant))
+        reason = _run(machine, layout.variant_at(machine.variants, machine.variant))
         if reason != layout.DONE:
             return reason
         machine.at = -1
@@ -412,7 +399,7 @@ def _grow_strata(machine, task):
 def grow(address):
     """Runs iteration after iteration, of one stratum, alone or with others, or of those of a drive; returns why it
     stops."""
-    machine = machine_at(address, 0)
+    machine = layout.machine_at(address, 0)
     task = _task_at(machine.task, 0)
     if machine.drive != 0:
         return _grow_strata(machine, task)

@@ -36,31 +36,8 @@ from elastalog.backends.kernel.compile.signatures import (
     words_at,
 )
 from elastalog.backends.kernel.execution.join import MEMBER
+from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.bucket_queue import wait
-from elastalog.backends.kernel.machine.layout import (
-    BLOCK,
-    DONE,
-    GO,
-    INDEXED,
-    LOSING,
-    NO_COUNTS,
-    NO_LEVELS,
-    NO_NODES,
-    SINK,
-    block_of,
-    facts_of,
-    frame_at,
-    given_of,
-    home_of,
-    index_at,
-    index_of,
-    machine_at,
-    node_at,
-    operands,
-    probe_at,
-    relation_at,
-    touched_of,
-)
 from elastalog.backends.kernel.machine.shares import (
     entries_at,
     share_at,
@@ -107,16 +84,16 @@ def fetch_ahead(machine, head, block, i):
     a long chain nothing else is there to wait for it; many heads are looked up in groups when it is their turn."""
     at = head.ahead
     while at < head.ahead_end:
-        number = operands(machine, at, 2)
-        probe = probe_at(machine.probes, number[0])
-        columns = operands(machine, at + 2, number[1])
+        number = layout.operands(machine, at, 2)
+        probe = layout.probe_at(machine.probes, number[0])
+        columns = layout.operands(machine, at + 2, number[1])
         at += 2 + number[1]
         if probe.kind == MEMBER:
-            relation = relation_at(machine.relations, probe.relation)
-            facts = facts_of(relation)
+            relation = layout.relation_at(machine.relations, probe.relation)
+            facts = layout.facts_of(relation)
             prefetch(facts.table, int64(hash_columns(block, i, columns) >> uint64(facts.shift)))
-        elif probe.kind == INDEXED and not index_at(machine.indexes, probe.index).is_missing:
-            index = index_of(index_at(machine.indexes, probe.index))
+        elif probe.kind == layout.INDEXED and not layout.index_at(machine.indexes, probe.index).is_missing:
+            index = layout.index_of(layout.index_at(machine.indexes, probe.index))
             if index.kind == DIRECT:
                 word = int64(block[i, columns[0]])
                 if word >= 0 and word < index.slots_size:
@@ -131,7 +108,7 @@ def lose(block, used, head, machine):
     """Takes old derivations off the counts of their heads, in the dense strategy at the level where they fired; lists
     those whose (first) count reached 0."""
     width = block.shape[1]
-    facts = facts_of(head)
+    facts = layout.facts_of(head)
     is_dense = head.vectors != 0
     vectors = vectors_at(head.vectors, 0)
     found = group_of_numbers()
@@ -147,7 +124,7 @@ def lose(block, used, head, machine):
         if value < REFERENCE:
             if value != fires:
                 continue
-            touch(home_of(head), facts, row, facts.count[row], ABSENT, ABSENT)
+            touch(layout.home_of(head), facts, row, facts.count[row], ABSENT, ABSENT)
         entry = facts.level[row] - REFERENCE
         fact = entry_of(facts.touched, entry)
         if fact.marks & (LOST | DELTA | FIXED) or fact.old != fires:
@@ -167,7 +144,7 @@ def gain(block, used, relation, head, machine):
     """Offers new derivations to their heads; facts never seen get a row. In the dense strategy derivations move from
     the level where they fired before, if they did, to the one where they fire now."""
     width = block.shape[1]
-    facts = facts_of(head)
+    facts = layout.facts_of(head)
     is_dense = head.vectors != 0
     vectors = vectors_at(head.vectors, 0)
     found = group_of_numbers()
@@ -179,7 +156,7 @@ def gain(block, used, relation, head, machine):
         if is_dense and fires == before:
             continue
         if row < 0:
-            row = add_absent(home_of(head), facts, block, i, -1 - row)
+            row = add_absent(layout.home_of(head), facts, block, i, -1 - row)
         if is_dense:
             if before < ABSENT:
                 change(vectors, row, np_int32(before), np_int32(-1))
@@ -191,7 +168,7 @@ def gain(block, used, relation, head, machine):
                 continue
             # A level that falls is counted anew, so that the old count need not be looked at.
             known = facts.count[row] if value == fires else np_int32(0)
-            touch(home_of(head), facts, row, known, ABSENT, ABSENT)
+            touch(layout.home_of(head), facts, row, known, ABSENT, ABSENT)
         entry = facts.level[row] - REFERENCE
         fact = entry_of(facts.touched, entry)
         is_waiting, fact.count = offer(fact, fact.count, fires, before)
@@ -206,7 +183,7 @@ def recover(block, used, relation, head, machine):
     """Offers derivations found backwards to the lost heads they were asked for (word 0 is the touched entry), as they
     stood before the delta of gains: what the delta adds or lowers is offered when it is propagated."""
     width = block.shape[1]
-    touched = touched_of(head)
+    touched = layout.touched_of(head)
     for i in range(used):
         before = block[i, width - 1]
         if before < ABSENT:
@@ -222,7 +199,7 @@ def recover_listed(block, used, relation, head, first, machine):
     """Offers derivations that were found by enumeration, to the heads from place `first` of the list of losses
     on; `deltas` of a listed entry is its place (see `rederivation`). Returns how many derivations those have."""
     width = block.shape[1]
-    facts = facts_of(head)
+    facts = layout.facts_of(head)
     found = group_of_numbers()
     derived = 0
     for i in range(used):
@@ -272,21 +249,21 @@ def wait_for_counts(machine):
     sought = 0
     highest = int64(0)
     for r in range(machine.relations_number):
-        relation = relation_at(machine.relations, r)
+        relation = layout.relation_at(machine.relations, r)
         if relation.vectors != 0:
             machine.full = r
-            if not has_counts(relation, home_of(relation).used, 0):
-                return NO_COUNTS
+            if not has_counts(relation, layout.home_of(relation).used, 0):
+                return layout.NO_COUNTS
             sought += relation.losses + relation.going
             for i in range(relation.losses + relation.going):
                 highest = max(highest, first_level(vectors_at(relation.vectors, 0), _lost(relation, i).row))
     if machine.nodes_used + sought > machine.nodes_room:
-        return NO_NODES
+        return layout.NO_NODES
     if highest >= machine.levels_room:
         machine.highest = highest
-        return NO_LEVELS
+        return layout.NO_LEVELS
     for r in range(machine.relations_number):
-        relation = relation_at(machine.relations, r)
+        relation = layout.relation_at(machine.relations, r)
         if relation.vectors != 0:
             for i in range(relation.losses + relation.going):
                 fact = _lost(relation, i)
@@ -294,17 +271,17 @@ def wait_for_counts(machine):
                 if level >= 0:
                     fact.other = np_int32(level)
                     fact.marks |= PENDING
-                    wait(machine, r, facts_of(relation).level[fact.row] - REFERENCE, level)
-    return DONE
+                    wait(machine, r, layout.facts_of(relation).level[fact.row] - REFERENCE, level)
+    return layout.DONE
 
 
 @inlined
 def _lost(relation, i):
     """One after another, the facts that lost their last derivation, and the explicit ones that go."""
-    touched = touched_of(relation)
+    touched = layout.touched_of(relation)
     if i < relation.losses:
         return entry_of(touched, entry_of(touched, i).losses)
-    return entry_of(touched, given_of(relation)[i - relation.losses])
+    return entry_of(touched, layout.given_of(relation)[i - relation.losses])
 
 
 # --- by several threads at once ------------------------------------------------------------------------------------
@@ -318,21 +295,21 @@ def take_starts(machine, variant):
     if place == 0:
         return False
     share = share_at(place, 0)
-    frame = frame_at(machine.frames, 0)
+    frame = layout.frame_at(machine.frames, 0)
     frame.block = frame.usual
-    frame.rows = BLOCK
+    frame.rows = layout.BLOCK
     frame.width = variant.width
     frame.begun = 0
     frame.end = share.stop - share.start
     frame.within = 0
-    given = block_of(frame_at(sharing_at(task.sharing, 0).frame, 0))
-    block = block_of(frame)
+    given = layout.block_of(layout.frame_at(sharing_at(task.sharing, 0).frame, 0))
+    block = layout.block_of(frame)
     for i in range(frame.end):
         for c in range(variant.width):
             block[i, c] = given[share.start + i, c]
     machine.at = 0
     machine.depth = 0
-    machine.step = SINK if variant.probes == 0 else GO
+    machine.step = layout.SINK if variant.probes == 0 else layout.GO
     return True
 
 
@@ -349,9 +326,12 @@ def _next_entry(turns, own, room):
 
 
 @inlined
-def _touch(facts, row, value, count, entry):
-    """Touches a row of a known level as `bookkeeping.touch` does; False if another thread was faster with its own
-    entry."""
+def _touch(head, facts, row, value, count, turns, own):
+    """Touches a row of a known level as `bookkeeping.touch` does, unless another thread is faster with an entry of its
+    own. False if there is no entry."""
+    entry = _next_entry(turns, own, layout.home_of(head).touched_room)
+    if entry < 0:
+        return False
     fact = entry_of(facts.touched, entry)
     fact.row = row
     fact.old = value
@@ -359,7 +339,9 @@ def _touch(facts, row, value, count, entry):
     fact.other = ABSENT
     fact.count = count
     fact.marks = UNTOUCHED if value < ABSENT else 0
-    return compare_and_swap(facts.level, row, np_int32(value), np_int32(REFERENCE + entry)) == value
+    if compare_and_swap(facts.level, row, np_int32(value), np_int32(REFERENCE + entry)) == value:
+        turns[own + OWN] = entry + 1
+    return True
 
 
 @piece
@@ -370,7 +352,7 @@ def lose_together(block, start, stop, number, head, machine):
     turns = entries_at(sharing_at(task.sharing, 0))
     own = APART * (1 + task.thread)
     width = block.shape[1]
-    facts = facts_of(head)
+    facts = layout.facts_of(head)
     words = flattened(facts.touched)
     found = group_of_numbers()
     for g in range(GROUP):
@@ -384,17 +366,14 @@ def lose_together(block, start, stop, number, head, machine):
         if value < REFERENCE:
             if value != fires:
                 continue
-            entry = _next_entry(turns, own, home_of(head).touched_room)
-            if entry < 0:
+            if not _touch(head, facts, row, value, facts.count[row], turns, own):
                 return i
-            if _touch(facts, row, value, facts.count[row], entry):
-                turns[own + OWN] = entry + 1
         entry = int64(atomic_load(facts.level, row)) - REFERENCE
         fact = entry_of(facts.touched, entry)
         if fact.marks & (LOST | DELTA | FIXED) or fact.old != fires:
             continue
         if add_unordered(words, entry * TOUCHED_WIDTH + COUNT, np_int32(-1)) == 1:
-            node = node_at(machine.nodes, machine.nodes_used)
+            node = layout.node_at(machine.nodes, machine.nodes_used)
             node.relation = number
             node.entry = entry
             machine.nodes_used += 1
@@ -409,8 +388,8 @@ def gain_together(block, start, stop, number, head, machine):
     turns = entries_at(sharing)
     own = APART * (1 + task.thread)
     width = block.shape[1]
-    facts = facts_of(head)
-    noted = Noted(words_at(home_of(head).count, 0), 0, facts.level, ABSENT)
+    facts = layout.facts_of(head)
+    noted = Noted(words_at(layout.home_of(head).count, 0), 0, facts.level, ABSENT)
     stop = insert_together(facts, noted, block, start, stop, turns_at(sharing, number), task.thread)
     found = group_of_numbers()
     for g in range(GROUP):
@@ -424,13 +403,10 @@ def gain_together(block, start, stop, number, head, machine):
         if value < REFERENCE:
             if value < fires or (value == fires and fires == before):
                 continue
-            entry = _next_entry(turns, own, home_of(head).touched_room)
-            if entry < 0:
-                return i
             if value == ABSENT:
                 facts.count[row] = 0
-            if _touch(facts, row, value, facts.count[row] if value == fires else np_int32(0), entry):
-                turns[own + OWN] = entry + 1
+            if not _touch(head, facts, row, value, facts.count[row] if value == fires else np_int32(0), turns, own):
+                return i
         entry = int64(atomic_load(facts.level, row)) - REFERENCE
         if offer_together(facts.touched, entry, fires, before):
             wait(machine, number, entry, fires)
@@ -454,12 +430,12 @@ def offer_together(touched, entry, fires, before):
 @operator(types.void, INT, INT, INT)
 def close_gaps(address, sharing, number):
     """All threads have left off: makes the rows and the entries of the head dense."""
-    machine = machine_at(address, 0)
+    machine = layout.machine_at(address, 0)
     sharing = sharing_at(sharing, 0)
-    relation = relation_at(machine.relations, number)
-    head = home_of(relation)
-    level = facts_of(relation).level
-    touched = touched_of(relation)
+    relation = layout.relation_at(machine.relations, number)
+    head = layout.home_of(relation)
+    level = layout.facts_of(relation).level
+    touched = layout.touched_of(relation)
     before = head.used
     close_rows(head, turns_at(sharing, number))
     for row in range(before, head.used):
@@ -492,16 +468,16 @@ def _close_entries(touched, level, used, room, turns):
 def take_over(address, other):
     """What the machine of a thread has noted, after gaps were closed: heads that are lost are listed, others wait for
     their levels."""
-    machine = machine_at(address, 0)
-    noted = machine_at(other, 0)
+    machine = layout.machine_at(address, 0)
+    noted = layout.machine_at(other, 0)
     for number in range(noted.nodes_used):
-        node = node_at(noted.nodes, number)
-        relation = relation_at(machine.relations, node.relation)
-        touched = touched_of(relation)
+        node = layout.node_at(noted.nodes, number)
+        relation = layout.relation_at(machine.relations, node.relation)
+        touched = layout.touched_of(relation)
         entry = int64(node.entry)
-        while entry >= home_of(relation).touched_used:  # it may have moved more than once
+        while entry >= layout.home_of(relation).touched_used:  # it may have moved more than once
             entry = int64(entry_of(touched, entry).row)
-        if machine.phase == LOSING:
+        if machine.phase == layout.LOSING:
             entry_of(touched, relation.losses).losses = entry
             relation.losses += 1
         else:

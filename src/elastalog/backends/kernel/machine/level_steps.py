@@ -9,16 +9,7 @@ from elastalog.backends.kernel.execution import level_views
 from elastalog.backends.kernel.execution.join import copy_columns
 from elastalog.backends.kernel.execution.join_levels import join_levels, join_one
 from elastalog.backends.kernel.execution.level_views import copy_entry
-from elastalog.backends.kernel.machine.layout import (
-    BLOCK,
-    LOSING,
-    goal_of,
-    home_of,
-    relation_at,
-    rows_of,
-    taken_of,
-    touched_of,
-)
+from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.rounds import goes_here
 from elastalog.backends.kernel.store.annotations import ABSENT, TOUCHED_WIDTH, entry_of
 
@@ -49,11 +40,11 @@ def fetch_listed(touched, rows, column, at, end):
 def gather_some_heads(machine, variant, frame, most):
     """Fills the first block with the next facts of the delta, at most `most`, whatever has become of them; column -1
     is the entry."""
-    relation = relation_at(machine.relations, variant.start)
-    touched = touched_of(relation)
-    rows = rows_of(relation)
+    relation = layout.relation_at(machine.relations, variant.start)
+    touched = layout.touched_of(relation)
+    rows = layout.rows_of(relation)
     width = variant.width
-    taken = taken_of(machine, variant, frame, most)
+    taken = layout.taken_of(machine, variant, frame, most)
     filled = min(relation.delta_end - machine.at, most)
     for i in range(filled):
         fetch_listed(touched, rows, relation.listed_in, machine.at + i, relation.delta_end)
@@ -69,18 +60,18 @@ def gather_some_heads(machine, variant, frame, most):
 @piece
 def gather_heads(machine, variant, frame):
     """Fills the first block with as many facts of the delta as there is room for."""
-    return gather_some_heads(machine, variant, frame, BLOCK)
+    return gather_some_heads(machine, variant, frame, layout.BLOCK)
 
 
 @piece
 def gather_listed(machine, variant, frame, seen, is_loss, most):
     """Fills the first block with the next facts of the delta that are seen, at most `most`, those that go another way
     left aside, with their levels; column -1 is the row."""
-    relation = relation_at(machine.relations, variant.start)
-    touched = touched_of(relation)
-    rows = rows_of(relation)
+    relation = layout.relation_at(machine.relations, variant.start)
+    touched = layout.touched_of(relation)
+    rows = layout.rows_of(relation)
     width = variant.width
-    taken = taken_of(machine, variant, frame, most)
+    taken = layout.taken_of(machine, variant, frame, most)
     is_negated = variant.is_negated != 0
     is_flat = relation.is_flat != 0
     is_forked = variant.fork > 0
@@ -107,14 +98,14 @@ def gather_listed(machine, variant, frame, seen, is_loss, most):
 def gather_seen(machine, variant, frame, most):
     """Fills the first block with the next facts of the delta that the start sees in the phase, at most `most`."""
     seen = VIEWS[machine.phase, 2 if variant.is_negated else 0]
-    return gather_listed(machine, variant, frame, seen, machine.phase == LOSING, most)
+    return gather_listed(machine, variant, frame, seen, machine.phase == layout.LOSING, most)
 
 
 @piece
 def probe_levels(machine, probe, frame, following, seen, is_loss, limit):
     """Joins what is left of a step's block with the rows below `limit` that are `seen` of the relation of the next
     step, until the block of that step is full. In chains that is one row, round after round."""
-    goal = goal_of(machine, probe, following, limit)
+    goal = layout.goal_of(machine, probe, following, limit)
     if frame.end - frame.begun == 1:
         return join_one(machine, frame, goal, seen, is_loss)
     return join_levels(machine, frame, goal, seen, is_loss)
@@ -124,6 +115,6 @@ def probe_levels(machine, probe, frame, following, seen, is_loss, limit):
 def probe_seen(machine, probe, frame, following):
     """Joins with all rows, as the phase sees them."""
     phase = machine.phase
-    limit = home_of(relation_at(machine.relations, probe.relation)).used
+    limit = layout.home_of(layout.relation_at(machine.relations, probe.relation)).used
     seen = VIEWS[phase, (2 if probe.is_negated else 0) + probe.is_before]
-    return probe_levels(machine, probe, frame, following, seen, phase == LOSING, limit)
+    return probe_levels(machine, probe, frame, following, seen, phase == layout.LOSING, limit)

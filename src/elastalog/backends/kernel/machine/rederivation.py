@@ -24,19 +24,7 @@ from elastalog.backends.kernel.compile.signatures import (
 )
 from elastalog.backends.kernel.execution.join_levels import fetch_fact
 from elastalog.backends.kernel.execution.level_views import copy_fact, is_seen
-from elastalog.backends.kernel.machine.layout import (
-    RECOVERING,
-    SOUGHT_BITS,
-    facts_of,
-    home_of,
-    index_at,
-    index_of,
-    relation_at,
-    rows_of,
-    taken_of,
-    touched_of,
-    variant_at,
-)
+from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.level_steps import VIEWS, fetch_listed
 from elastalog.backends.kernel.machine.rounds import has_delta
 from elastalog.backends.kernel.store.annotations import LOSS_LIST, entry_of
@@ -53,7 +41,7 @@ _PART_SPENT = 64
 _AHEAD = 16
 """How many rows of a posting before its turn the memory of one is asked for."""
 
-_UPPER = np.uint64(64 - (SOUGHT_BITS - 1).bit_length())
+_UPPER = np.uint64(64 - (layout.SOUGHT_BITS - 1).bit_length())
 _WORD, _IN_WORD = np.uint64(6), np.uint64(63)
 """The bit of a hash is what its upper part says; which word of bits, and where in it."""
 
@@ -62,7 +50,7 @@ _WORD, _IN_WORD = np.uint64(6), np.uint64(63)
 def heads_to_seek(machine, variant, most):
     """How many heads a backward variant starts at next: as many again as before, at most `most`, or none, if the others
     are better left to enumeration."""
-    relation = relation_at(machine.relations, variant.start)
+    relation = layout.relation_at(machine.relations, variant.start)
     if variant.whole == 0 or relation.listed_in != LOSS_LIST:
         return most
     work = machine.work_before + machine.work
@@ -81,8 +69,8 @@ def heads_to_seek(machine, variant, most):
 @piece
 def has_left(machine, variant):
     """Whether the backward variant that one stands in for has left it something."""
-    sought = variant_at(machine.variants, variant.seeks - 1)
-    relation = relation_at(machine.relations, sought.start)
+    sought = layout.variant_at(machine.variants, variant.seeks - 1)
+    relation = layout.relation_at(machine.relations, sought.start)
     return relation.listed_in == LOSS_LIST and has_delta(machine, sought) and sought.left > 0
 
 
@@ -91,21 +79,23 @@ def gather_all(machine, variant, frame, most):
     """Fills the first block with the next facts of the start's relation that are there, at most `most`, with their
     levels. If an index has those together that the first probe looks up alike, in its order: then what is found for one
     is near for the next."""
-    sought = variant_at(machine.variants, variant.seeks - 1)
-    relation = relation_at(machine.relations, variant.start)
+    sought = layout.variant_at(machine.variants, variant.seeks - 1)
+    relation = layout.relation_at(machine.relations, variant.start)
     if machine.at == 0:
         variant.spent = machine.work_before + machine.work
-        _note_sought(machine, relation_at(machine.relations, sought.start), sought.left)
-    place = index_at(machine.indexes, variant.grouped - 1 if variant.grouped > 0 else 0)
-    is_grouped = variant.grouped > 0 and not place.is_missing and index_of(place).added >= home_of(relation).used
+        _note_sought(machine, layout.relation_at(machine.relations, sought.start), sought.left)
+    place = layout.index_at(machine.indexes, variant.grouped - 1 if variant.grouped > 0 else 0)
+    is_grouped = (
+        variant.grouped > 0 and not place.is_missing and layout.index_of(place).added >= layout.home_of(relation).used
+    )
     index = index_descriptor_at(place.home if is_grouped else 0, 0)
     slots = matrix_at(index.slots if is_grouped else 0, index.slots_size if is_grouped else 0, SLOT_WIDTH)
     pool = words_at(index.pool if is_grouped else 0, index.pool_size if is_grouped else 0)
-    end = index.slots_size if is_grouped else home_of(relation).used
-    facts = facts_of(relation)
-    taken = taken_of(machine, variant, frame, most)
+    end = index.slots_size if is_grouped else layout.home_of(relation).used
+    facts = layout.facts_of(relation)
+    taken = layout.taken_of(machine, variant, frame, most)
     is_flat = relation.is_flat != 0
-    seen = VIEWS[RECOVERING, 0]
+    seen = VIEWS[layout.RECOVERING, 0]
     at = int64(machine.at) >> 32  # a row or a slot; below, where in its posting
     within = int64(machine.at) & 0xFFFFFFFF
     filled = int64(0)
@@ -141,9 +131,9 @@ def gather_all(machine, variant, frame, most):
 def _note_sought(machine, relation, first):
     """Writes the place of every entry in the list of losses where the list of the delta would be, which there is none
     of now. Those from the first that is sought on get the bit of their hash."""
-    touched = touched_of(relation)
-    rows = rows_of(relation)
-    bits = keys_at(machine.sought, SOUGHT_BITS // 64)
+    touched = layout.touched_of(relation)
+    rows = layout.rows_of(relation)
+    bits = keys_at(machine.sought, layout.SOUGHT_BITS // 64)
     for i in range(bits.shape[0]):
         bits[i] = NONE
     for at in range(relation.losses):
@@ -159,7 +149,7 @@ def _note_sought(machine, relation, first):
 def keep_sought(machine, block, used, width):
     """Moves the heads of a block that may be sought to its front; most are not, and need no look at the relation.
     Returns how many those are."""
-    bits = keys_at(machine.sought, SOUGHT_BITS // 64)
+    bits = keys_at(machine.sought, layout.SOUGHT_BITS // 64)
     kept = 0
     for i in range(used):
         bit = _bit(block, i, width)

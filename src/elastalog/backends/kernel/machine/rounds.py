@@ -15,20 +15,6 @@ from typing import Any
 
 from elastalog.backends.kernel.compile.signatures import inlined, int64, np_int32, piece
 from elastalog.backends.kernel.machine import layout
-from elastalog.backends.kernel.machine.layout import (
-    BLOCK,
-    action_at,
-    block_of,
-    frame_at,
-    home_of,
-    index_at,
-    index_of,
-    operands,
-    probe_at,
-    relation_at,
-    rows_of,
-    variant_at,
-)
 from elastalog.backends.kernel.store.postings import LENGTH, append_rows, find_slot_of, postings_of
 from elastalog.backends.kernel.store.set_table import keep_row
 from elastalog.relations.limits import LEAST_NARROW, WIDE
@@ -53,7 +39,7 @@ def driver(open_round: Any, starts: Any, run: Any, close_round: Any) -> Any:
                 machine.stage = layout.RUNNING
                 machine.at = -1
             while machine.variant < machine.variants_end:
-                variant = variant_at(machine.variants, machine.variant)
+                variant = layout.variant_at(machine.variants, machine.variant)
                 if machine.at < 0:
                     if not starts(machine, variant):
                         machine.variant += 1
@@ -75,10 +61,10 @@ def driver(open_round: Any, starts: Any, run: Any, close_round: Any) -> Any:
 @piece
 def begin(machine, variant):
     """Goes to the first place of the delta that a variant starts at."""
-    machine.at = relation_at(machine.relations, variant.start).delta
+    machine.at = layout.relation_at(machine.relations, variant.start).delta
     machine.depth = 0
     machine.step = layout.GO
-    frame = frame_at(machine.frames, 0)
+    frame = layout.frame_at(machine.frames, 0)
     frame.begun = 0
     frame.end = 0
 
@@ -86,14 +72,14 @@ def begin(machine, variant):
 @inlined
 def has_delta(machine, variant):
     """Whether there are facts that a variant starts at."""
-    relation = relation_at(machine.relations, variant.start)
+    relation = layout.relation_at(machine.relations, variant.start)
     return relation.delta < relation.delta_end
 
 
 @inlined
 def has_more(machine, variant):
     """Whether there are facts left that a variant starts at."""
-    return machine.at < relation_at(machine.relations, variant.start).delta_end
+    return machine.at < layout.relation_at(machine.relations, variant.start).delta_end
 
 
 def runner(has_more: Any, gather: Any, probe_next: Any, sink: Any) -> Any:
@@ -108,7 +94,7 @@ def runner(has_more: Any, gather: Any, probe_next: Any, sink: Any) -> Any:
     def run(machine, variant):
         depth = machine.depth
         step = machine.step
-        frame = frame_at(machine.frames, depth)
+        frame = layout.frame_at(machine.frames, depth)
         if step == layout.ACTED:
             # Python has made a block ready: it goes to the head, or to the next step.
             step = layout.SINK if depth == variant.probes and frame.end > 0 else layout.GO
@@ -124,14 +110,14 @@ def runner(has_more: Any, gather: Any, probe_next: Any, sink: Any) -> Any:
                 continue
             while depth > 0 and frame.begun >= frame.end:
                 depth -= 1
-                frame = frame_at(machine.frames, depth)
+                frame = layout.frame_at(machine.frames, depth)
             if frame.begun < frame.end:
-                probe = probe_at(machine.probes, variant.first_probe + depth)
-                is_missing = probe.kind == layout.INDEXED and index_at(machine.indexes, probe.index).is_missing
+                probe = layout.probe_at(machine.probes, variant.first_probe + depth)
+                is_missing = probe.kind == layout.INDEXED and layout.index_at(machine.indexes, probe.index).is_missing
                 if is_missing and not catch_up(machine, probe.index):
                     reason = layout.NO_INDEX
                     break
-                following = frame_at(machine.frames, depth + 1)
+                following = layout.frame_at(machine.frames, depth + 1)
                 begun = frame.begun
                 filled = probe_next(machine, probe, frame, following)
                 machine.work += filled + frame.begun - begun
@@ -141,7 +127,8 @@ def runner(has_more: Any, gather: Any, probe_next: Any, sink: Any) -> Any:
                 frame = following
                 reason = finish_block(machine, probe, frame, filled)
             else:
-                if variant.fork > 0 and not can_fork(machine, variant):
+                other = layout.variant_at(machine.variants, variant.fork - 1)  # read only where there is one
+                if variant.fork > 0 and not (_is_open(machine, variant) and _is_open(machine, other)):
                     reason = layout.NO_INDEX
                     break
                 filled = gather(machine, variant, frame) if has_more(machine, variant) else int64(0)
@@ -217,7 +204,7 @@ def _act(machine, block, used, begin, end):
     its own word: then -1 - the rows that are left, on which all actions are to be run in Python, though some have
     been."""
     for number in range(begin, end):
-        action = action_at(machine.actions, number)
+        action = layout.action_at(machine.actions, number)
         kind = action.kind
         first, second, is_constant, result = action.first, action.second, action.is_constant != 0, action.result
         if kind == layout.COPY:
@@ -255,7 +242,7 @@ def _act(machine, block, used, begin, end):
 def finish_block(machine, step, frame, filled):
     """A step, the start of a variant or a probe, has filled its block: runs its actions."""
     frame.block = frame.usual
-    frame.rows = max(filled, BLOCK)
+    frame.rows = max(filled, layout.BLOCK)
     frame.width = step.width
     frame.begun = 0
     frame.end = filled
@@ -266,12 +253,12 @@ def finish_block(machine, step, frame, filled):
 @piece
 def _run_actions(machine, step, frame):
     """The actions of a step, or ACTIONS if they are to be run in Python."""
-    action = action_at(machine.actions, step.first_action)
+    action = layout.action_at(machine.actions, step.first_action)
     machine.action = action.first
     if action.kind == layout.IN_PYTHON:
         return layout.ACTIONS
     first = step.first_action + (1 if action.kind == layout.IF_NARROW else 0)
-    left = _act(machine, block_of(frame), frame.end, first, step.actions_end)
+    left = _act(machine, layout.block_of(frame), frame.end, first, step.actions_end)
     frame.end = left if left >= 0 else -1 - left
     return layout.DONE if left >= 0 else layout.ACTIONS
 
@@ -280,10 +267,10 @@ def _run_actions(machine, step, frame):
 def extend_indexes(machine):
     """Adds the latest rows to the indexes of the stratum's relations; False if one is full."""
     for r in range(machine.relations_number):
-        relation = relation_at(machine.relations, r)
+        relation = layout.relation_at(machine.relations, r)
         for i in range(relation.first_index, relation.indexes_end):
-            place = index_at(machine.indexes, i)
-            is_behind = not place.is_missing and index_of(place).added < home_of(relation).used
+            place = layout.index_at(machine.indexes, i)
+            is_behind = not place.is_missing and layout.index_of(place).added < layout.home_of(relation).used
             if is_behind and not extend_index(place, relation):
                 machine.full_index = i
                 return False
@@ -293,54 +280,51 @@ def extend_indexes(machine):
 @piece
 def extend_index(place, relation):
     """Adds the latest rows of a relation to an index; False if it is full."""
-    index = index_of(place)
+    index = layout.index_of(place)
     index.added = extend_part(index, relation, index.added, 0, 1)
-    return index.added >= home_of(relation).used
+    return index.added >= layout.home_of(relation).used
 
 
 @piece
 def extend_part(index, relation, start, part, parts):
     """Adds the rows of some keys to an index, from a row on; returns where it is full, or the relation ends."""
-    return append_rows(index, rows_of(relation), start, home_of(relation).used, part, parts)
+    return append_rows(index, layout.rows_of(relation), start, layout.home_of(relation).used, part, parts)
 
 
 @piece
 def catch_up(machine, number):
     """Brings an index up to date that lacks rows which a drive has added to its relation; False if that is to be done
     in Python, since it is full, or is not there."""
-    place = index_at(machine.indexes, number)
+    place = layout.index_at(machine.indexes, number)
     machine.full_index = number
-    if place.home == 0 or not extend_index(place, relation_at(machine.relations, place.relation)):
+    if place.home == 0 or not extend_index(place, layout.relation_at(machine.relations, place.relation)):
         return False
     place.is_missing = 0
     return True
 
 
 @piece
-def can_fork(machine, variant):
-    """Whether both ways of a forked variant are open; else the index that is missing is to be made in Python."""
-    return _is_open(machine, variant) and _is_open(machine, variant_at(machine.variants, variant.fork - 1))
-
-
-@piece
 def _is_open(machine, variant):
-    number = probe_at(machine.probes, variant.first_probe).index
-    return not index_at(machine.indexes, number).is_missing or catch_up(machine, number)
+    """Whether a way of a fork is open; else the index that is missing is to be made in Python."""
+    number = layout.probe_at(machine.probes, variant.first_probe).index
+    return not layout.index_at(machine.indexes, number).is_missing or catch_up(machine, number)
 
 
 @piece
 def goes_here(machine, variant, rows, row):
     """Whether the fact in a row goes the way of this variant of a fork."""
     here = _length(machine, variant, rows, row)
-    there = _length(machine, variant_at(machine.variants, variant.fork - 1), rows, row)
+    there = _length(machine, layout.variant_at(machine.variants, variant.fork - 1), rows, row)
     return variant.handicap * here < there if variant.is_other_way else here <= variant.handicap * there
 
 
 @piece
 def _length(machine, variant, rows, row):
     """How many rows the first join of a variant would look at from a fact."""
-    probe = probe_at(machine.probes, variant.first_probe)
-    index = postings_of(index_of(index_at(machine.indexes, probe.index)))
-    columns = operands(machine, variant.first_key, variant.first_key_width)
-    slot = find_slot_of(rows, row, columns, index, rows_of(relation_at(machine.relations, probe.relation)))
+    probe = layout.probe_at(machine.probes, variant.first_probe)
+    index = postings_of(layout.index_of(layout.index_at(machine.indexes, probe.index)))
+    columns = layout.operands(machine, variant.first_key, variant.first_key_width)
+    slot = find_slot_of(
+        rows, row, columns, index, layout.rows_of(layout.relation_at(machine.relations, probe.relation))
+    )
     return int64(index.slots[slot, LENGTH]) if slot >= 0 else int64(0)

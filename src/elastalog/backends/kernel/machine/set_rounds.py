@@ -27,15 +27,6 @@ from elastalog.backends.kernel.compile.signatures import (
     words_at,
 )
 from elastalog.backends.kernel.machine import layout
-from elastalog.backends.kernel.machine.layout import (
-    block_of,
-    facts_of,
-    home_of,
-    machine_at,
-    node_at,
-    relation_at,
-    touched_of,
-)
 from elastalog.backends.kernel.machine.level_steps import gather_heads, probe_seen
 from elastalog.backends.kernel.machine.rounds import driver, extend_indexes, has_delta, has_more, runner
 from elastalog.backends.kernel.store.annotations import ABSENT, DELTA, DERIVED, IS, REFERENCE, entry_of
@@ -88,15 +79,15 @@ def _sink(machine, variant, frame):
 def apply_heads(machine, variant, frame, is_new, column, step, stamp):
     """See `set_operators.apply_heads`; a head is listed as a node, once a round."""
     used = frame.end
-    relation = relation_at(machine.relations, variant.head)
-    head = home_of(relation)
+    relation = layout.relation_at(machine.relations, variant.head)
+    head = layout.home_of(relation)
     machine.full = variant.head
     if head.touched_used + used > head.touched_room or (is_new and head.used + used > head.room):
         return layout.NO_ROOM
     if machine.nodes_used + used > machine.nodes_room:
         return layout.NO_NODES
-    block = block_of(frame)
-    facts = facts_of(relation)
+    block = layout.block_of(frame)
+    facts = layout.facts_of(relation)
     found = group_of_numbers()
     for i in range(used):
         row = find_or_add(head, facts, block, i, used, is_new, found)
@@ -108,7 +99,7 @@ def apply_heads(machine, variant, frame, is_new, column, step, stamp):
         fact = entry_of(facts.touched, entry)
         if fact.other != stamp:
             fact.other = stamp
-            node = node_at(machine.nodes, machine.nodes_used)
+            node = layout.node_at(machine.nodes, machine.nodes_used)
             node.relation = variant.head
             node.entry = entry
             machine.nodes_used += 1
@@ -121,8 +112,8 @@ def apply_heads(machine, variant, frame, is_new, column, step, stamp):
 def leave_delta(machine, removed):
     """The delta is over: its facts lose some marks."""
     for r in range(machine.relations_number):
-        relation = relation_at(machine.relations, r)
-        touched = touched_of(relation)
+        relation = layout.relation_at(machine.relations, r)
+        touched = layout.touched_of(relation)
         for at in range(relation.delta, relation.delta_end):
             entry_of(touched, entry_of(touched, at).deltas).marks &= ~(DELTA | removed)
         relation.delta = relation.delta_end
@@ -136,9 +127,9 @@ def _close(machine):
     leave_delta(machine, task.removed)
     is_more = False
     for number in range(machine.nodes_used):
-        node = node_at(machine.nodes, number)
-        relation = relation_at(machine.relations, node.relation)
-        touched = touched_of(relation)
+        node = layout.node_at(machine.nodes, number)
+        relation = layout.relation_at(machine.relations, node.relation)
+        touched = layout.touched_of(relation)
         fact = entry_of(touched, node.entry)
         if fact.marks & task.looked_at == task.wanted and not (task.is_unsupported and fact.count != 0):
             fact.marks |= task.added
@@ -157,7 +148,7 @@ _drive = driver(_open, has_delta, runner(has_more, gather_heads, probe_seen, _si
 @operator(INT, INT)
 def propagate(address):
     """Runs round after round; returns why it stops."""
-    return _drive(machine_at(address, 0))
+    return _drive(layout.machine_at(address, 0))
 
 
 CHECKED, PROVED, DELAYED = (int(mark) for mark in (Mark.CHECKED, Mark.PROVED, Mark.DELAYED))
@@ -208,8 +199,8 @@ def _look_at_bodies(machine, task, block, used):
         number = scans[first + scan]
         if number < 0:
             continue
-        relation = relation_at(machine.relations, number)
-        facts = facts_of(relation)
+        relation = layout.relation_at(machine.relations, number)
+        facts = layout.facts_of(relation)
         for i in range(used):
             value = facts.level[block[i, scan + 1]]
             if value < REFERENCE or not entry_of(facts.touched, value - REFERENCE).marks & (CHECKED | DELTA):
@@ -223,7 +214,7 @@ def _sink_half(machine, variant, frame):
     task = _plain_task_at(machine.task, 0)
     if not task.is_backward_half:
         return apply_heads(machine, variant, frame, False, -1, 0, task.stamp)
-    _look_at_bodies(machine, task, block_of(frame), frame.end)
+    _look_at_bodies(machine, task, layout.block_of(frame), frame.end)
     machine.derived += frame.end
     frame.begun = frame.end
     return layout.DONE
@@ -246,8 +237,8 @@ def _run_half(machine, variant):
 @piece
 def _mark_candidates(machine, added, removed):
     for r in range(machine.relations_number):
-        relation = relation_at(machine.relations, r)
-        touched = touched_of(relation)
+        relation = layout.relation_at(machine.relations, r)
+        touched = layout.touched_of(relation)
         for at in range(relation.delta, relation.delta_end):
             fact = entry_of(touched, entry_of(touched, at).deltas)
             fact.marks = (fact.marks & ~removed) | added
@@ -259,9 +250,9 @@ def _choose(machine, task):
     leave_delta(machine, IS)
     is_more = False
     for number in range(machine.nodes_used):
-        node = node_at(machine.nodes, number)
-        relation = relation_at(machine.relations, node.relation)
-        touched = touched_of(relation)
+        node = layout.node_at(machine.nodes, number)
+        relation = layout.relation_at(machine.relations, node.relation)
+        touched = layout.touched_of(relation)
         fact = entry_of(touched, node.entry)
         if not fact.marks & IS or fact.marks & PROVED:
             continue
@@ -301,4 +292,4 @@ _drive_plainly = driver(_open_half, _starts_half, _run_half, _close_half)
 @operator(INT, INT)
 def delete_plainly(address):
     """Runs plain rounds, beginning with the search for derivations of candidates; returns why it stops."""
-    return _drive_plainly(machine_at(address, 0))
+    return _drive_plainly(layout.machine_at(address, 0))

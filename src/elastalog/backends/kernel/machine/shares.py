@@ -31,15 +31,6 @@ from elastalog.backends.kernel.compile.signatures import (
     uint32,
 )
 from elastalog.backends.kernel.machine import layout
-from elastalog.backends.kernel.machine.layout import (
-    VariantCode,
-    home_of,
-    index_at,
-    index_of,
-    probe_at,
-    relation_at,
-    variant_at,
-)
 from elastalog.backends.kernel.machine.rounds import extend_index, extend_part
 from elastalog.backends.kernel.store import inserting
 from elastalog.backends.kernel.store.inserting import APART, close_rows, size_of_turns
@@ -161,7 +152,7 @@ class Shared:
         self,
         threads: int,
         relations: int,
-        codes: Sequence[Table[VariantCode]] = (),
+        codes: Sequence[Table[layout.VariantCode]] = (),
         indexes: Sequence[int] = (),
         task: int = 0,
     ) -> None:
@@ -231,17 +222,17 @@ def extend_shared(machine, address):
         number = add_unordered(counter, 0, 1)
         if number >= sharing.indexes_number * sharing.threads:
             return layout.DONE
-        place = index_at(machine.indexes, places[number // sharing.threads])
+        place = layout.index_at(machine.indexes, places[number // sharing.threads])
         if place.is_missing:
             continue
         part = number % sharing.threads
-        index = index_of(place)
-        relation = relation_at(machine.relations, place.relation)
+        index = layout.index_of(place)
+        relation = layout.relation_at(machine.relations, place.relation)
         if _is_divided(sharing, index, relation):
             start = max(index.added, reached[number])
-            if start < home_of(relation).used:
+            if start < layout.home_of(relation).used:
                 reached[number] = extend_part(index, relation, start, part, sharing.threads)
-        elif part == 0 and index.added < home_of(relation).used and not extend_index(place, relation):
+        elif part == 0 and index.added < layout.home_of(relation).used and not extend_index(place, relation):
             machine.full_index = places[number // sharing.threads]
             return layout.NO_INDEX
 
@@ -249,7 +240,7 @@ def extend_shared(machine, address):
 @inlined
 def _is_divided(sharing, index, relation):
     """Whether an index lacks enough rows, and has the state, for every thread to add those of some keys."""
-    lacking = home_of(relation).used - index.added
+    lacking = layout.home_of(relation).used - index.added
     return lacking >= sharing.least_divided and index.state_size >= sharing.threads * INDEX_STATE_SIZE
 
 
@@ -261,18 +252,18 @@ def are_extended(machine, address):
     places = numbers_at(sharing.indexes, sharing.indexes_number)
     reached = numbers_at(sharing.reached, sharing.indexes_number * sharing.threads)
     for i in range(sharing.indexes_number):
-        place = index_at(machine.indexes, places[i])
-        relation = relation_at(machine.relations, place.relation)
-        if place.is_missing or not _is_divided(sharing, index_of(place), relation):
+        place = layout.index_at(machine.indexes, places[i])
+        relation = layout.relation_at(machine.relations, place.relation)
+        if place.is_missing or not _is_divided(sharing, layout.index_of(place), relation):
             continue
-        used = home_of(relation).used
+        used = layout.home_of(relation).used
         least = used
         for part in range(sharing.threads):
             least = min(least, reached[i * sharing.threads + part])
         if least < used:
             machine.full_index = places[i]
             return False
-        index_of(place).added = used
+        layout.index_of(place).added = used
     return True
 
 
@@ -308,9 +299,9 @@ def take_back(machine, address):
     """Makes the rows of relations dense: those that machines were given and have not used are used no longer."""
     sharing = sharing_at(address, 0)
     for r in range(machine.relations_number):
-        relation = relation_at(machine.relations, r)
+        relation = layout.relation_at(machine.relations, r)
         if relation.is_own:
-            close_rows(home_of(relation), turns_at(sharing, r))
+            close_rows(layout.home_of(relation), turns_at(sharing, r))
 
 
 @piece
@@ -344,10 +335,10 @@ def _expect(machine, sharing):
         body = _body_at(sharing.bodies, b)
         started, done = body.started, body.looked + body.made * body.heads
         for thread in range(sharing.threads):
-            code = variant_at(codes[thread], b)
+            code = layout.variant_at(codes[thread], b)
             started += code.started
             done += code.looked + code.made * body.heads
-        relation = relation_at(machine.relations, variant_at(machine.variants, b).start)
+        relation = layout.relation_at(machine.relations, layout.variant_at(machine.variants, b).start)
         size = relation.delta_end - relation.delta
         body.work = size + done * size // max(started, 1)
         work += body.work
@@ -365,10 +356,10 @@ def _expect(machine, sharing):
 def _lacks_index(machine, sharing):
     for b in range(machine.variants_number):
         if _body_at(sharing.bodies, b).work > 0:
-            code = variant_at(machine.variants, b)
+            code = layout.variant_at(machine.variants, b)
             for number in range(code.first_probe, code.first_probe + code.probes):
-                probe = probe_at(machine.probes, number)
-                if probe.kind == layout.INDEXED and index_at(machine.indexes, probe.index).is_missing:
+                probe = layout.probe_at(machine.probes, number)
+                if probe.kind == layout.INDEXED and layout.index_at(machine.indexes, probe.index).is_missing:
                     return True
     return False
 
@@ -377,11 +368,11 @@ def _lacks_index(machine, sharing):
 def _give_rows(machine, sharing):
     """From now on threads are given rows behind those that there are."""
     for r in range(machine.relations_number):
-        relation = relation_at(machine.relations, r)
+        relation = layout.relation_at(machine.relations, r)
         if relation.is_own:
             # About as many facts as in the iteration before.
             expected = relation.delta_end - relation.delta
-            _give_out(turns_at(sharing, r), home_of(relation).used, _turn_for(expected, sharing.threads))
+            _give_out(turns_at(sharing, r), layout.home_of(relation).used, _turn_for(expected, sharing.threads))
 
 
 @piece
@@ -407,7 +398,7 @@ def _lay_out(machine, sharing):
 @piece
 def _add_delta(machine, sharing, variant, pieces):
     """Adds `pieces` shares of a variant, or fewer if its start rows are worth fewer."""
-    relation = relation_at(machine.relations, variant_at(machine.variants, variant).start)
+    relation = layout.relation_at(machine.relations, layout.variant_at(machine.variants, variant).start)
     pieces = min(pieces, (relation.delta_end - relation.delta) // sharing.least_share + 1)
     _add_shares(sharing, variant, relation.delta, relation.delta_end, pieces)
 

@@ -30,17 +30,6 @@ from elastalog.backends.kernel.machine.heads import (
     wait_for_counts,
 )
 from elastalog.backends.kernel.machine.inputs import MAY_GAIN, MAY_LOSE
-from elastalog.backends.kernel.machine.layout import (
-    block_of,
-    frame_at,
-    home_of,
-    machine_at,
-    node_at,
-    operands,
-    relation_at,
-    touched_of,
-    variant_at,
-)
 from elastalog.backends.kernel.machine.level_steps import gather_seen, gather_some_heads, probe_seen
 from elastalog.backends.kernel.machine.rederivation import gather_all, has_left, heads_to_seek, keep_sought
 from elastalog.backends.kernel.machine.rounds import driver, extend_indexes, has_delta, has_more, runner
@@ -65,7 +54,7 @@ def _starts(machine, variant):
         return machine.phase == layout.RECOVERING and has_left(machine, variant)
     if not has_delta(machine, variant):
         return False
-    relation = relation_at(machine.relations, variant.start)
+    relation = layout.relation_at(machine.relations, variant.start)
     if machine.phase == layout.RECOVERING:
         return variant.lists & (1 << relation.listed_in) != 0
     if variant.is_backward:
@@ -100,15 +89,15 @@ def _sink(machine, variant, frame):
     if machine.task != 0 and machine.phase != layout.RECOVERING:
         return _hand_on_together(machine, variant, frame)
     if variant.heads == 0:
-        reason = _hand_on(machine, variant, variant.head, block_of(frame), frame.end)
+        reason = _hand_on(machine, variant, variant.head, layout.block_of(frame), frame.end)
         if reason != layout.DONE:
             return reason
     else:
-        spare = frame_at(machine.frames, variant.probes + 1)
+        spare = layout.frame_at(machine.frames, variant.probes + 1)
         while machine.served < variant.heads:
-            head = operands(machine, variant.first_head + machine.served * variant.head_size, variant.head_size)
+            head = layout.operands(machine, variant.first_head + machine.served * variant.head_size, variant.head_size)
             block = matrix_at(spare.usual, layout.BLOCK, head[1] + LEVELS)
-            _project(block_of(frame), frame.end, head, block)
+            _project(layout.block_of(frame), frame.end, head, block)
             reason = _hand_on(machine, variant, head[0], block, frame.end)
             if reason != layout.DONE:
                 return reason
@@ -133,8 +122,8 @@ def _project(block, used, head, out):
 @piece
 def _hand_on_together(machine, variant, frame):
     """Hands what is left of the last block to the head, as other threads do, or says what is missing for that."""
-    head = relation_at(machine.relations, variant.head)
-    block = block_of(frame)
+    head = layout.relation_at(machine.relations, variant.head)
+    block = layout.block_of(frame)
     begun = frame.begun
     machine.full = variant.head
     if machine.phase == layout.LOSING:
@@ -164,8 +153,8 @@ def _can_wait(machine, block, used):
 def _hand_on(machine, variant, number, block, used):
     """Hands a block to a head, or says what is missing for that."""
     phase = machine.phase
-    head = relation_at(machine.relations, number)
-    home = home_of(head)
+    head = layout.relation_at(machine.relations, number)
+    home = layout.home_of(head)
     machine.full = number
     if phase != layout.RECOVERING and home.touched_used + used > home.touched_room:
         return layout.NO_ROOM
@@ -182,7 +171,7 @@ def _hand_on(machine, variant, number, block, used):
             return reason
         if phase == layout.RECOVERING:
             if variant.seeks > 0:
-                first = variant_at(machine.variants, variant.seeks - 1).left
+                first = layout.variant_at(machine.variants, variant.seeks - 1).left
                 kept = keep_sought(machine, block, used, home.width)
                 derived = recover_listed(block, kept, number, head, first, machine)
             else:
@@ -199,8 +188,8 @@ def _close_losses(machine):
     returns how many."""
     found = 0
     for r in range(machine.relations_number):
-        relation = relation_at(machine.relations, r)
-        touched = touched_of(relation)
+        relation = layout.relation_at(machine.relations, r)
+        touched = layout.touched_of(relation)
         for at in range(relation.delta, relation.delta_end):
             fact = entry_of(touched, touched[at, relation.listed_in])
             if relation.is_own:
@@ -224,8 +213,8 @@ def _close_gains(machine):
     """The delta has been propagated. The facts that wait for the lowest level settle at it and are the next delta;
     returns how many."""
     for r in range(machine.relations_number):
-        relation = relation_at(machine.relations, r)
-        touched = touched_of(relation)
+        relation = layout.relation_at(machine.relations, r)
+        touched = layout.touched_of(relation)
         for at in range(relation.delta, relation.delta_end):
             entry_of(touched, touched[at, relation.listed_in]).marks &= ~DELTA
         relation.listed_in = DELTA_LIST
@@ -238,10 +227,10 @@ def _close_gains(machine):
         waiting[level] = -1
         found = 0
         while number >= 0:
-            node = node_at(machine.nodes, number)
+            node = layout.node_at(machine.nodes, number)
             number = int64(node.next)
-            relation = relation_at(machine.relations, node.relation)
-            touched = touched_of(relation)
+            relation = layout.relation_at(machine.relations, node.relation)
+            touched = layout.touched_of(relation)
             if settle_at(entry_of(touched, node.entry), level):
                 entry_of(touched, relation.delta_end).deltas = node.entry
                 relation.delta_end += 1
@@ -274,7 +263,7 @@ _drive = driver(_open, _starts, _run, _close)
 @piece
 def _help(machine):
     """Runs a variant that another machine is at from what that one has gathered, as long as there is any."""
-    variant = variant_at(machine.variants, machine.variant)
+    variant = layout.variant_at(machine.variants, machine.variant)
     while machine.at >= 0 or take_starts(machine, variant):
         reason = _run(machine, variant)
         if reason != layout.DONE:
@@ -300,7 +289,7 @@ def _advance(machine):
 def advance(address):
     """Runs a drive on, stratum after stratum, round after round, or helps with a variant (see `heads`); returns why
     it stops (`layout.DONE`)."""
-    machine = machine_at(address, 0)
+    machine = layout.machine_at(address, 0)
     if machine.task != 0:
         return _help(machine)
     return _advance(machine)
@@ -329,7 +318,7 @@ def go_on(machine):
 def _go_on_within(machine):
     """From the end of one phase of a stratum to the beginning of the next."""
     if machine.part == layout.TO_LOSE:
-        concerned = inputs.look_at_inputs(machine) | inputs.look_at_given(machine)
+        concerned = inputs.look_at_changes(machine)
         machine.may_gain = concerned & MAY_GAIN
         machine.is_marked = 0
         if concerned & MAY_LOSE:
@@ -347,7 +336,7 @@ def _go_on_within(machine):
             machine.is_marked = 1
             inputs.list_gains(machine)
             if ways & layout.SOUGHT_IF_EXPLICIT:
-                inputs.seek_given(machine)
+                inputs.seek(machine, DELTA_LIST)
                 return _enter(machine, layout.RECOVERS, layout.RECOVERING)
     if machine.part == layout.TO_REDERIVE:
         reason = wait_for_counts(machine)
@@ -355,7 +344,7 @@ def _go_on_within(machine):
             return reason
         machine.part = layout.TO_GAIN
         if _ways_of_losses(machine) & layout.SOUGHT:
-            inputs.seek_losses(machine)
+            inputs.seek(machine, LOSS_LIST)
             return _enter(machine, layout.REDERIVES, layout.RECOVERING)
     if machine.part == layout.TO_GAIN:
         if machine.may_gain or machine.levels_waiting > 0:
@@ -383,7 +372,7 @@ def _ways_of_losses(machine):
     be looked for (SOUGHT), or any explicit one that goes (SOUGHT_IF_EXPLICIT)."""
     ways = 0
     for r in range(machine.relations_number):
-        relation = relation_at(machine.relations, r)
+        relation = layout.relation_at(machine.relations, r)
         if relation.is_own:
             if relation.losses > 0:
                 ways |= layout.FORWARDS | (relation.starts & layout.SOUGHT)
@@ -398,11 +387,11 @@ def _ways_of_losses(machine):
 def _finish(machine):
     """Lists what changed in the relations of the stratum, as their deltas."""
     for r in range(machine.relations_number):
-        relation = relation_at(machine.relations, r)
+        relation = layout.relation_at(machine.relations, r)
         if relation.is_own:
-            touched = touched_of(relation)
+            touched = layout.touched_of(relation)
             listed = 0
-            for entry in range(home_of(relation).touched_used):
+            for entry in range(layout.home_of(relation).touched_used):
                 if finish_entry(entry_of(touched, entry), machine.is_global != 0):
                     entry_of(touched, listed).deltas = entry
                     listed += 1

@@ -215,15 +215,6 @@ def finish(touched, start, stop, is_level_change, changed):
     return listed
 
 
-@inlined
-def set_explicit(fact, is_present):
-    """A touched fact of a relation without rules comes, or goes, and is as its stratum leaves it."""
-    fact.new = np_int32(0) if is_present else np_int32(ABSENT)
-    fact.count = 1 if is_present else 0
-    fact.marks = fact.marks | IS if is_present else fact.marks & ~IS
-    finish_entry(fact, False)
-
-
 @operator(INT, WORDS, MATRIX, MATRIX, MATRIX)
 def came_and_went(entries, touched, rows, facts):
     """Copies the facts that came to the front, and those that went to the back; returns how many came, in the lower
@@ -375,8 +366,11 @@ def change_facts(home, block, is_present):
         return lacking
     for i in range(block.shape[0]):
         row = find_row(block, i, facts)
-        entry = touched_entry(home, facts, row, ABSENT, ABSENT)
-        set_explicit(entry_of(facts.touched, entry), is_present)
+        fact = entry_of(facts.touched, touched_entry(home, facts, row, ABSENT, ABSENT))
+        fact.new = np_int32(0) if is_present else np_int32(ABSENT)
+        fact.count = 1 if is_present else 0
+        fact.marks = fact.marks | IS if is_present else fact.marks & ~IS
+        finish_entry(fact, False)
     return 0
 
 
