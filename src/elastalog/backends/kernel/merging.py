@@ -168,10 +168,6 @@ class MergingLevels:
         levels[is_known] = np.minimum(levels_now(self._relations[name], rows[is_known]), ABSENT)
         return levels
 
-    def of_heads(self, name: str, facts: Matrix) -> Vector:
-        """The levels of heads of derivations that fired before, which are there for that reason."""
-        return self.of_pairs_read(name, facts) if name in self._equivalences else self.of_facts(name, facts)
-
     def of_pairs_read(self, name: str, pairs: Matrix) -> Vector:
         """The levels at which the members of pairs, which are there, came together; 0 in a class that grows, where it
         is no more than what is reached."""
@@ -353,10 +349,10 @@ class MergingUpdate:
         """The heads of derivations just found that depend on them: their level differs without, or with them."""
         found = {}
         for name, (facts, fires) in self._derivations.take().items():
-            if is_loss:
-                depends = fires <= self._levels.of_heads(name, facts)
-            else:
-                depends = fires < self._levels.of_facts(name, facts)
+            # A derivation that fired before has its head there for that reason.
+            is_there = is_loss and name in self._plan.classes
+            levels = self._levels.of_pairs_read(name, facts) if is_there else self._levels.of_facts(name, facts)
+            depends = fires <= levels if is_loss else fires < levels
             if depends.any():
                 found[name] = facts[depends]
         return found

@@ -119,7 +119,8 @@ class KernelUpdates:
         derivations = self.evaluation.evaluate(stratum, variants)
         for name in stratum.relations:
             new, old = held.relations[name], done.replaced[name]
-            if held.annotation.has_levels_only and rebuild.has_shrunk(new, old):
+            # Not where an update has begun to change the old one.
+            if held.annotation.has_levels_only and not old.touched_used and new.used <= old.present:
                 STAMPS.take()  # before: Ctrl-C may come when it is called
                 held.relations[name] = old
                 del done.replaced[name]

@@ -159,13 +159,7 @@ class Dominance:
     def _compact(self, relation: KernelRelation) -> None:
         kept = np.flatnonzero(~self._left(relation.name)[: relation.used])
         self._has_left[relation.name] = np.zeros(len(kept), np.bool_)
-        relation.rows[: len(kept)] = relation.rows[kept]
-        if relation.is_annotated:
-            relation.level[: len(kept)] = relation.level[kept]
-            relation.count[: len(kept)] = relation.count[kept]
-        relation.used = len(kept)
-        relation.keep_indexes()
-        relation.reset_table()
+        relation.compact(kept)
 
     def _pairs(self, fresh: Mapping[str, KernelRelation]) -> dict[str, Matrix]:
         """By relation: facts beside facts that dominate them, those that came in this round among them."""

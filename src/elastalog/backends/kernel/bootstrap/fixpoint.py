@@ -15,10 +15,9 @@ from typing import Any
 
 from elastalog.backends.kernel.bootstrap.bodies import Body, StratumBodies, bodies_of
 from elastalog.backends.kernel.bootstrap.handover import Begun, Handover
-from elastalog.backends.kernel.bootstrap.rounds import ONE_ROUND, SettlingWorkers, Workers, first_progress
+from elastalog.backends.kernel.bootstrap.rounds import NO_LIMIT, ONE_ROUND, SettlingWorkers, Workers, first_progress
 from elastalog.backends.kernel.execution.bound_variant import Binder, BoundVariant
 from elastalog.backends.kernel.machine.plan import MachinePlan, start_of
-from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.planning.logical import Clause, LogicalStratum
 from elastalog.planning.order import Statistics
 from elastalog.planning.steps import Variant
@@ -155,9 +154,6 @@ class StratumVariants:
                 renewed.derivations, renewed.rows = variant.derivations, variant.rows
                 renewed.start_rows, renewed.seconds = variant.start_rows, variant.seconds
                 self._are_bodies_old, self._key = True, None
-        self._drop_unused_indexes()
-
-    def _drop_unused_indexes(self) -> None:
         used = {(probe.relation, probe.key_columns) for variant in self.by_delta for probe in variant.probes}
         for name in self._stratum.relations:
             self._relations[name].keep_indexes([columns for relation, columns in used if relation == name])
@@ -193,7 +189,7 @@ def evaluate(
         if progress.is_done or not variants.by_delta:
             break
         variants.adapt()
-        if is_limited and not _have_room(own, limits or {}):
+        if is_limited and any(each.used >= (limits or {}).get(each.name, NO_LIMIT) for each in own):
             is_complete = False
             break
         if handover is not None and (after := handover.offer(progress)) is not None:
@@ -206,10 +202,6 @@ def evaluate(
         relation.present = relation.used
         relation.trim()
     return is_complete
-
-
-def _have_room(own: Sequence[KernelRelation], limits: Mapping[str, int]) -> bool:
-    return all(relation.used < limits.get(relation.name, relation.used + 1) for relation in own)
 
 
 _SPARSE = 8

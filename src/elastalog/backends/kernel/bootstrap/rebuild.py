@@ -96,15 +96,9 @@ def index_alike(new: KernelRelation, old: KernelRelation) -> None:
             new.index_ahead(columns, made)
 
 
-def has_shrunk(new: KernelRelation, old: KernelRelation) -> bool:
-    """Whether it is better to remove what is gone from the old relation than to tell the new one of it, which has to
-    be added to its table and its indexes. Not where an update has begun to change the old one."""
-    return not old.touched_used and new.used <= old.present
-
-
 def shrink(old: KernelRelation, new: KernelRelation, is_level_change: bool) -> Vector:
-    """Makes what a relation that was evaluated anew holds the current state of the old one, instead of `adopt`. Returns
-    the entries that changed."""
+    """Makes what a relation that was evaluated anew holds the current state of the old one, instead of `adopt`: what is
+    gone would have to be added to the table and the indexes of the new one. Returns the entries that changed."""
     came = _follow(old, new, bookkeeping.WITH_WHAT_FOLLOWS)
     set_annotations(old, new.rows[came], new.level[came], new.count[came])
     return changed_entries(old, is_level_change)

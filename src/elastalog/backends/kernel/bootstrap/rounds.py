@@ -155,11 +155,7 @@ class MachineRounds(MachineRun):
         )
 
     def _go_on(self) -> int:
-        """Runs iterations; returns DONE, or LARGE if there are others."""
-        return self._alone()
-
-    def _alone(self) -> int:
-        """Runs iterations in this thread."""
+        """Runs iterations in this thread; returns DONE, or LARGE if there are others."""
         machine = self.workspace.machine
         machine.served = 0
         self._task.opened = machine.work_before

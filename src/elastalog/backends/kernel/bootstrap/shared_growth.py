@@ -86,6 +86,7 @@ class SharedGrowth(MachineRounds):
         return [list(table) for table in self._tables]
 
     def _go_on(self) -> int:
+        """Runs iterations in all threads, or in this one if they are small."""
         task = self._task
         reason = layout.OTHERWISE if self._is_small() else layout.GO_ON
         while True:
@@ -96,7 +97,7 @@ class SharedGrowth(MachineRounds):
                 continue
             if reason == layout.OTHERWISE:
                 task.most_work = SETTINGS.machine_share_from
-                reason = self._alone()
+                reason = super()._go_on()
                 if reason == layout.LARGE and task.most_found >= 0:
                     continue
             return reason

@@ -66,25 +66,24 @@ class Folding:
         another place."""
         rule, relations = self.rule, self._relations
         members, target = relations[rule.members], relations[rule.relation]
-        rows = members.there
+        # What a numbering holds already are numbers that were given before.
+        results, levels = self._folded(members, members.there, target.rows[: target.used], elsewhere)
         if rule.is_numbering:
-            # What it holds already are numbers that were given before.
-            results = self._numbered(members.rows[rows], target.rows[: target.used])
-            levels = np.ones(len(results), np.int32)
             target = relations[rule.relation] = KernelRelation(target.name, target.width, target.is_annotated)
-        else:
-            results, levels = self._folded(members, rows, elsewhere)
-            empty = _NO_GROUPS
-            if rule.domain is not None:
-                domain = relations[rule.domain]
-                empty = domain.rows[domain.there]
-            results, levels = self._with_defaults(results, levels, empty)
-        target.load(results, levels)
+        empty = _NO_GROUPS
+        if rule.domain is not None:
+            domain = relations[rule.domain]
+            empty = domain.rows[domain.there]
+        target.load(*self._with_defaults(results, levels, empty))
 
     def _folded(
-        self, members: KernelRelation, rows: Vector | slice, elsewhere: FoldElsewhere | None = None
+        self, members: KernelRelation, rows: Vector | slice, known: Matrix, elsewhere: FoldElsewhere | None = None
     ) -> tuple[Matrix, Vector]:
-        """The results of all groups that have members, and their levels; 1 where none are kept."""
+        """The results of all groups that have members, and their levels; 1 where none are kept. `known`: numbers that
+        were given before."""
+        if self.rule.is_numbering:
+            numbered = self._numbered(members.rows[rows], known)
+            return numbered, np.ones(len(numbered), np.int32)
         words, has_levels, found = members.rows[rows], self._is_global and members.is_annotated, None
         if elsewhere is not None:
             found = elsewhere(words, levels_now(members, rows) if has_levels else None)
@@ -106,11 +105,7 @@ class Folding:
             groups = np.ascontiguousarray(all_touched[distinct_in_order(all_touched)[0]])
         rows = rows_of_keys(members, columns, groups)
         old_rows = rows_of_keys(target, columns, groups)
-        if rule.is_numbering:
-            results = self._numbered(members.rows[rows], target.rows[old_rows])
-            levels = np.ones(len(results), np.int32)
-        else:
-            results, levels = self._folded(members, rows)
+        results, levels = self._folded(members, rows, target.rows[old_rows])
         if rule.is_total:
             empty = _NO_GROUPS if rule.domain is None else groups[_are_present(relations[rule.domain], groups)]
             results, levels = self._with_defaults(results, levels, empty)

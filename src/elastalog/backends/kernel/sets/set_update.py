@@ -135,8 +135,9 @@ class StratumSets:
     def move(self, facts: Facts, required: Mark, excluded: Mark = NO_MARK, *, added: Mark) -> Facts:
         return self._select(facts, int(required) | int(excluded), int(required), int(added))
 
-    def mark(self, facts: Facts, added: Mark, removed: Mark = NO_MARK) -> None:
-        self._mark(facts, int(added), int(removed))
+    def mark(self, facts: Facts, added: int, removed: int = 0) -> None:
+        for name, entries in facts.items():
+            bookkeeping.mark(entries, self._relations[name].touched, added, removed)
 
     def explicit_ones(self, facts: Facts) -> Facts:
         return self._where(facts, NEW, lambda level: (level & DERIVED) == 0)
@@ -149,10 +150,6 @@ class StratumSets:
 
     def with_recursive_support(self, facts: Facts) -> Facts:
         return self._where(facts, NEW, lambda level: level >= RECURSIVE)
-
-    def _mark(self, facts: Facts, added: int, removed: int) -> None:
-        for name, entries in facts.items():
-            bookkeeping.mark(entries, self._relations[name].touched, added, removed)
 
     def _select(self, facts: Facts, looked_at: int, wanted: int, added: int = 0) -> Facts:
         """The facts that have, of the marks `looked_at`, exactly those `wanted`; they get the marks `added`."""
@@ -331,7 +328,7 @@ class StratumSets:
                 self._extend_indexes()
                 break
             found = self.heads(evaluation, delta, Rules.RECURSIVE, change)
-            self._mark(delta, 0, int(how.removed))
+            self.mark(delta, 0, how.removed)
             deltas.append(delta)
         return joined(*deltas)
 
@@ -411,7 +408,7 @@ class StratumSets:
         forward = self._plan.forward[rules]
         self._stamp += 1
         for facts in (delta, negated):
-            self._mark(facts, DELTA, 0)
+            self.mark(facts, DELTA)
         for facts, is_negated in ((delta, False), (negated, True)):
             for name, entries in facts.items():
                 for forwards in forward.get(name, ()):
@@ -419,7 +416,7 @@ class StratumSets:
                         sink = self._head_sink(forwards.variant.clause, is_new, change, is_gain, noted)
                         forwards.of_entries(setting, entries, phase, sink)
         for facts in (delta, negated):
-            self._mark(facts, 0, DELTA)
+            self.mark(facts, 0, DELTA)
         if is_new:
             self._extend_indexes()
         return self._take_lists()
@@ -428,7 +425,7 @@ class StratumSets:
         if not how.is_unsupported:
             return self.move(found, how.required, how.excluded, added=how.added)
         delta = self.without_nonrecursive_support(self.having(found, how.required, how.excluded))
-        self._mark(delta, int(how.added), 0)
+        self.mark(delta, how.added)
         return delta
 
     def _extend_indexes(self) -> None:

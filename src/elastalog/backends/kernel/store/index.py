@@ -249,12 +249,19 @@ class Index:
             self._lengthen_pool(used - self.done)
         wishes[:] = 0
         if wants_keys and self.kind == HASHED:
-            self._widen_table()
+            keys, slots = self.keys, self.slots
+            self._clear_table(self._wider())
+            postings.grow(keys, slots, self.keys, self.slots, self.shift)
         elif wants_keys:
             waiting = rows[self.done : used, self.columns[0]]
-            top = self._slots_for(int(waiting.max()) + 1)
+            words, size = int(waiting.max()) + 1, len(self.slots)
+            # Not every new word needs more.
+            top = power_of_two(words) if size < SETTINGS.many_slots else max(words, size + size // 8)
             if waiting.min() < 0 or top > max(16 * used, SETTINGS.direct_keys_anyway):
-                self._become_hashed()
+                # Direct addressing cannot hold a word: the rows so far are to be added again, under keys.
+                self._clear_table(power_of_two(self.done * 2 + _SMALL_TABLE))
+                self.kind, self.descriptor.added = HASHED, 0
+                self.state[:] = 0
                 return False
             wider = cleared((top, postings.SLOT_WIDTH), np.int32)
             wider[: len(self.slots)] = self.slots
@@ -278,29 +285,12 @@ class Index:
             size = max(size, len(self.pool) + parts * STRIP_LENGTH, pool_used + lacking)
         lengthen(self, "pool", pool_used, size)
 
-    def _slots_for(self, words: int) -> int:
-        """How many slots there are to be, so that `words` are among them and not every new word needs more."""
-        if len(self.slots) < SETTINGS.many_slots:
-            return power_of_two(words)
-        return max(words, len(self.slots) + len(self.slots) // 8)
-
-    def _widen_table(self) -> None:
-        keys, slots = self.keys, self.slots
-        self._clear_table(self._wider())
-        postings.grow(keys, slots, self.keys, self.slots, self.shift)
-
     def _wider(self) -> int:
         """The size of a wider table of keys, for which there is memory."""
         size = len(self.keys) * (2 if len(self.keys) >= _MANY_KEYS else 4)
         width = 8 + 4 * postings.SLOT_WIDTH
         quota.ask(size * width, len(self.keys) * width)
         return size
-
-    def _become_hashed(self) -> None:
-        """A word came that direct addressing cannot hold: the rows so far are to be added again, under keys."""
-        self._clear_table(power_of_two(self.done * 2 + _SMALL_TABLE))
-        self.kind, self.descriptor.added = HASHED, 0
-        self.state[:] = 0
 
     @property
     def nbytes(self) -> int:

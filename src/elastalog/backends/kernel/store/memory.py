@@ -204,7 +204,10 @@ def words(length: int, shape: tuple[int, ...]) -> Vector:
 
 def _reserved(least: int, most: int) -> mmap.mmap:
     """Address space of `most` bytes, or of fewer, but at least `least`, where the system or a limit leaves no more."""
-    size = max(least, most) if _is_unlimited() else least
+    import resource
+
+    is_unlimited = resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY
+    size = max(least, most) if is_unlimited else least
     while True:
         try:
             mapping = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NOT_COUNTED)
@@ -217,13 +220,6 @@ def _reserved(least: int, most: int) -> mmap.mmap:
         with suppress(OSError):  # a system without
             mapping.madvise(advice)
     return mapping
-
-
-def _is_unlimited() -> bool:
-    """Whether address space has no limit of its own."""
-    import resource
-
-    return resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY
 
 
 def _size_of(length: int, shape: tuple[int, ...]) -> int:

@@ -151,7 +151,7 @@ class KernelRelation:
             capacity = max(
                 size + size // _SLACK, int(capacity * (growth or (1.6 if capacity < SETTINGS.many_rows else 1.0625)))
             )
-            self._lengthen(capacity)
+            self._lengthen(capacity, ("level", "count", "rows"))
 
     def forget_table(self) -> None:
         """Drops the set table until a fact is looked up. With annotations that is soon, and there may be no memory
@@ -160,11 +160,11 @@ class KernelRelation:
             self.stamp = STAMPS.take()
             self._table, self.full = NO_TABLE, 0
 
-    def _lengthen(self, capacity: int) -> None:
-        """Makes arrays longer, in place if nothing else refers to them: the system moves pages, not their content.
-        Rows last: memory may run out, or Ctrl-C come, in between."""
+    def _lengthen(self, capacity: int, arrays: tuple[str, ...]) -> None:
+        """Gives arrays another length, in place if nothing else refers to them: the system moves pages, not their
+        content. Memory may run out, or Ctrl-C come, in between, and rows must not be the longest then."""
         self.stamp = STAMPS.take()
-        for name in ("level", "count", "rows") if self.is_annotated else ("rows",):
+        for name in arrays if self.is_annotated else ("rows",):
             lengthen(self, name, self.used, capacity)
 
     def reserve_touched(self, more: int) -> None:
@@ -187,20 +187,13 @@ class KernelRelation:
         # Without a call in between, at which Ctrl-C might come.
         self._table, self.shift, self.full = table, shift, full
 
-    def reset_table(self) -> None:
-        """Makes the table of facts anew, after rows were moved."""
-        self._fill_table(empty_table(slots_for(max(self.used, 64))))
-
     def trim(self) -> None:
         """Gives back room for rows that an evaluation has not used, but for what the next updates may need. Nothing is
         copied: an array to which there are other references keeps its room."""
         capacity = self.used + self.used // _SLACK + SETTINGS.first_rows
         if len(self.rows) <= capacity + capacity // _SLACK:
             return
-        self.stamp = STAMPS.take()
-        # Rows first, since others may be longer.
-        for name in ("rows", "level", "count") if self.is_annotated else ("rows",):
-            lengthen(self, name, self.used, capacity)
+        self._lengthen(capacity, ("rows", "level", "count"))
 
     def insert(self, block: Matrix, start: int, stop: int, counted_from: int) -> None:
         """Inserts rows of a block, each fact once, counting how often facts from row `counted_from` on are met."""
@@ -355,14 +348,15 @@ class KernelRelation:
         absent = self.used - self.present
         return absent > SETTINGS.compact_from and absent > self.present
 
-    def compact(self) -> None:
-        """Drops the rows of facts that are gone, outside an update. Rows get new numbers; indexes are made again when
-        needed. When memory ends, the relation is as before."""
-        kept = self.present_rows()
+    def compact(self, kept: Vector | None = None) -> None:
+        """Drops all rows but those `kept`, by default those of facts that are present, outside an update. Rows get new
+        numbers; indexes are made again when needed. When memory ends, the relation is as before."""
+        kept = self.present_rows() if kept is None else kept
         size = len(kept) + len(kept) // 4 + SETTINGS.first_rows
         rows = grown(self.rows[kept], len(kept), size)
-        level = grown(self.level[kept], len(kept), size)
-        count = grown(self.count[kept], len(kept), size)
+        level = count = NO_WORDS
+        if self.is_annotated:
+            level, count = (grown(each[kept], len(kept), size) for each in (self.level, self.count))
         table = empty_table(slots_for(size))
         fill_table(rows, len(kept), table, self.crew)
         touched = np.empty((16, TOUCHED_WIDTH), WORD)

@@ -10,7 +10,7 @@ the shift is used again.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -374,16 +374,13 @@ class Homes:
         """The relations that the update under way has touched."""
         return [relation for relation in self.relations.values() if relation.touched_used]
 
-    def _with_sizes(self, names: Iterable[str]) -> list[tuple[KernelRelation, int]]:
-        return [(self.relations[name], self.relations[name].present) for name in names]
-
     def commit(self, replaced: Iterable[str] = (), shift: Shift | None = None) -> Sequence[KernelRelation]:
         """The current state of touched relations becomes that of the epoch, the one before that of a shift. `replaced`:
         those that were evaluated anew in this update, and know how many facts they have. Returns those of which most
         rows are of facts that are gone."""
         if STAMPS.last != self._stamp:
             self.look_again()
-        known = self._with_sizes(replaced) if replaced else ()
+        known = [(self.relations[name], self.relations[name].present) for name in replaced]
         compact_from = SETTINGS.compact_from
         if shift is None:
             number = commit_all(self.addresses, self._fates, -1, NOWHERE, compact_from)
@@ -407,7 +404,7 @@ class Shift:
     (`homes`, None as long as it has not come) and what it said of them (`fates`). `is_long`: it holds more memory than
     most need."""
 
-    __slots__ = ("_known", "fates", "homes", "is_long", "most", "noted")
+    __slots__ = ("fates", "homes", "is_long", "most", "noted")
 
     def __init__(self, most: int) -> None:
         """The shift back from the update that is about to be committed, if it has touched no more than `most` facts."""
@@ -416,36 +413,29 @@ class Shift:
         self.noted: Matrix = np.empty((3, SETTINGS.few_shifted), np.int32)
         self.homes: Homes | None = None
         self.fates = array("q")
-        self._known = self.fates, list[list[int]]()
-
-    @property
-    def _sides(self) -> list[list[int]]:
-        """For each relation, its number, how many facts were touched and how many are present on the other side, and
-        its generation."""
-        if self._known[0] is not self.fates:
-            fates = self.fates
-            sides = [fates[at + _RELATION : at + _IS_SPARSE].tolist() for at in range(0, len(fates), _FATES)]
-            self._known = fates, sides
-        return self._known[1]
 
     def is_usable(self, relations: Mapping[str, KernelRelation]) -> bool:
         """Whether it has been noted what was, and all rows are still those of the same facts."""
         touched = 0
-        for name, size, _, generation in () if self.homes is None else self._each(self.homes):
+        for _, name, size, _, generation in () if self.homes is None else self._each(self.homes):
             if name not in relations or relations[name].generation != generation:
                 return False
             touched += size
         return self.homes is not None and touched <= self.most
 
-    def _each(self, homes: Homes) -> list[tuple[str, int, int, int]]:
-        return [(homes.names[number], size, there, stamp) for number, size, there, stamp in self._sides]
+    def _each(self, homes: Homes) -> Iterator[tuple[int, str, int, int, int]]:
+        """For each relation, where it stands among the fates, its name, how many facts were touched and how many are
+        present on the other side, and its generation."""
+        for at in range(0, len(self.fates), _FATES):
+            number, size, there, generation = self.fates[at + _RELATION : at + _IS_SPARSE]
+            yield at, homes.names[number], size, there, generation
 
     def touched(self, relations: Mapping[str, KernelRelation]) -> dict[str, Matrix] | None:
         """The facts that were touched, if it is usable."""
         homes, first, found = self.homes, 0, {}
         if homes is None or not self.is_usable(relations):
             return None
-        for name, size, _, _ in self._each(homes):
+        for _, name, size, _, _ in self._each(homes):
             found[name] = relations[name].rows.take(self.noted[0, first : first + size], axis=0)
             first += size
         return found
@@ -454,10 +444,10 @@ class Shift:
         """Goes to the other side."""
         homes, first = self.homes, 0
         assert homes is not None
-        for number, (name, size, present, _) in enumerate(self._each(homes)):
+        for at, name, size, present, _ in self._each(homes):
             relation = homes.relations[name]
             rows, levels, counts = self.noted[:, first : first + size]
-            self._sides[number][2] = relation.present
+            self.fates[at + _PRESENT] = relation.present
             levels_here, counts_here = relation.level[rows], relation.count[rows]
             relation.level[rows], relation.count[rows] = levels, counts
             levels[:], counts[:] = levels_here, counts_here
