@@ -320,6 +320,7 @@ def test_an_older_fault_is_looked_for_among_all_facts_from_the_shell(tmp_path: P
         ({"missing": ["path(1, 2)"], "candidates": ["edge(1, 8)"]}, "E1001"),
         ({"missing": ["path(1, 8)"], "unwanted": ["path(1, 8)"], "over": "facts"}, "E1003"),
         ({"missing": ["path(1, 8)"], "candidates": 5}, "E0617"),
+        ({"missing": ["path(1, 8)"], "rejected": 5}, "E0617"),
         ({"unwanted": ["path(7, _)"]}, "E1001"),
         ({"missing": ["path(1, 8)"], "candidates": {"edgy": [(1, 2)]}}, "E0606"),
     ],

@@ -104,8 +104,7 @@ class Asking:
 
     def rejected(self, given: Sequence[Written], known: Elements) -> tuple[WordFact, ...]:
         """Elements that stay applied, each once."""
-        elements = listed("rejected elements are given in a list", given, _ELEMENTS)
-        return tuple(dict.fromkeys(fact for element in elements for fact in self._fitting(element, known)))
+        return tuple(dict.fromkeys(fact for element in rejected_in(given) for fact in self._fitting(element, known)))
 
     def weights(self, given: Mapping[Any, Any], known: Elements) -> dict[WordFact, float]:
         """What elements weigh; one that several patterns fit, or that is named besides, weighs what the last says."""
@@ -156,6 +155,11 @@ def signed(written: Any) -> tuple[str | None, Any]:
     if isinstance(written, tuple | list) and len(written) == 2 and written[0] in ("+", "-"):
         return written[0], written[1]
     return None, written
+
+
+def rejected_in(given: Any) -> tuple[Any, ...]:
+    """What must stay, as given."""
+    return listed("rejected elements are given in a list", given, _ELEMENTS)
 
 
 def facts_in(told: str, given: Any) -> tuple[Any, ...]:

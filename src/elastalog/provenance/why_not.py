@@ -228,7 +228,7 @@ class Search:
                     known.update(values if status == "holds" else ())
                     lacking += [(literal, values)] * (status == "fails")
         made = [
-            (atom.relation, place, value)
+            (atom, place, value)
             for atom, values in lacking
             for place, (argument, value) in enumerate(zip(atom.arguments, values, strict=True))
             if value is not None and value not in known and not isinstance(argument, Constant)
@@ -239,15 +239,12 @@ class Search:
         unheard = sum(less or not self.occurs(*one) for one, less in zip(made, negative, strict=True))
         return not is_revived, unheard, sum(negative)
 
-    def occurs(self, relation: str, place: int, value: Value) -> bool:
-        """Whether some fact has a value in a column."""
-        asked = relation, place, value
+    def occurs(self, atom: Atom, place: int, value: Value) -> bool:
+        """Whether some fact has a value in the place of an atom."""
+        asked = atom.relation, place, value
         if asked not in self.occurring:
-            arity = next(
-                len(one.arguments) for one in self.literals if isinstance(one, Atom) and one.relation == relation
-            )
-            pattern = [value if column == place else None for column in range(arity)]
-            self.occurring[asked] = next(iter(self.look_up(relation, pattern)), None) is not None
+            pattern = [value if column == place else None for column in range(len(atom.arguments))]
+            self.occurring[asked] = next(iter(self.look_up(atom.relation, pattern)), None) is not None
         return self.occurring[asked]
 
     def fact_of(self, literal: Literal, bindings: Bindings) -> Fact | None:
@@ -310,9 +307,10 @@ class WhyNot:
     def pattern(self, pattern: Pattern, written: str, present: int) -> PatternAbsence:
         """Why no further fact fits a pattern. `present`: how many hold."""
         fact = Fact(pattern.relation, tuple(NIL if isinstance(term, Free) else term for term in pattern.terms))
-        found = PatternAbsence(fact, *self._nearest(pattern, least=1), self.source, pattern=written, present=present)
-        read = {atom.relation: None for rule in self.rules for atom in nodes_of(Atom, rule.body)}
-        return replace(found, read=tuple(name for name in read if name != pattern.relation))
+        found = self._nearest(pattern, least=1)
+        others = (atom.relation for rule in self.rules for atom in nodes_of(Atom, rule.body))
+        read = tuple(name for name in dict.fromkeys(others) if name != pattern.relation)
+        return PatternAbsence(fact, *found, self.source, pattern=written, present=present, read=read)
 
     def _nearest(
         self, pattern: Pattern, least: int

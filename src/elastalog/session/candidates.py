@@ -97,16 +97,16 @@ def deleted_lately(missing: Sequence[Fact], now: Materialisation, past: Past) ->
 
 @dataclass
 class Candidates:
-    """The candidates for missing facts that the user leaves open. `given`: those that are given. `must_stay`: whether a
-    fact must not be changed."""
+    """The candidates for missing facts that the user leaves open. `given`: those that are given, if any: then nothing
+    else is deleted. `must_stay`: whether a fact must not be changed."""
 
     missing: Sequence[Fact]
     now: Materialisation
     answerers: Answerers
     likely: Likely
     past: Past
-    must_stay: Callable[[Fact], bool]
-    given: Sequence[Element] = ()
+    must_stay: Callable[[Fact | str], bool]
+    given: Sequence[Element] | None = None
     worked: tuple[tuple[str, ...], list[str]] | None = None
     """See `RepairSearch.filled`."""
 
@@ -153,34 +153,30 @@ class Candidates:
         """Asks why not, in the present state; then in states where all that was found is inserted, where it is deleted,
         where both is done, and at last also all that was deleted lately is inserted: only there rules lack further
         facts, or negate them."""
-        first, openings = self._nearest
-        now, found, offered = self.now, dict.fromkeys([*self.given, *first]), _facts_of(self.lately)
+        now, offered, (first, openings) = self.now, _facts_of(self.lately), self._nearest
+        found = dict.fromkeys([*(self.given or ()), *first])
         sandbox = Sandbox(now.epochs, (), seconds_a_trial=SETTINGS.search_seconds)
         none = dict[Fact, None]()
         rounds = [*[("+", none)] * SETTINGS.rounds_of_why_not, ("-", none), ("+-", none), ("+", offered)]
-        asked: list[list[dict[Fact, None]]] = [[none, none]]
+        asked = [(none, none)]
         # Of merged relations, only what is evaluated anew can be explained.
         for signs, others in [] if now.backend.program.merged else rounds:
-            changed = [
-                {fact: None for fact in _facts_of(one for one in found if one.sign == sign) if not self.must_stay(fact)}
-                if sign in signs
-                else none
-                for sign in ("-", "+")
-            ]
-            changed[1] = others | {fact: None for fact in changed[1] if not self.likely.is_below(fact)}
-            if changed in asked:
+            free = [one for one in found if one.sign in signs and not self.must_stay(one.fact)]
+            deleted = _facts_of(e for e in free if e.sign == "-" and (self.given is None or e in self.given))
+            new = _facts_of(one for one in free if one.sign == "+")
+            inserted = others | {fact: None for fact in new if not self.likely.is_below(fact)}
+            if (deleted, inserted) in asked:
                 continue
-            asked.append(changed)
-            deleted, inserted = changed
-            words = [words_by_relation(words_of(fact, now) for fact in side) for side in changed]
+            asked.append((deleted, inserted))
+            gone, come = (words_by_relation(words_of(one, now) for one in side) for side in (deleted, inserted))
             explainer = self.answerers.in_a_trial()
             try:
-                with sandbox.tried(Update(words[0], words[1])):
+                with sandbox.tried(Update(gone, come)):
                     there, open_there = candidates_by_why_not(self.missing, now, explainer.now(), others)
             except NoState:
                 continue
             found.update({one: None for one in there if one.fact not in (deleted if one.sign == "+" else inserted)})
-            openings += open_there
+            openings = [*openings, *open_there]
         again = [element for element in self.lately if element in found][: SETTINGS.likeliest_candidates // 2]
         rest = sorted(found, key=lambda one: not self._is_plain(one))
         seconds = max(SETTINGS.search_seconds, SETTINGS.search_trials * (sandbox.seconds.trials or LEAST_SECONDS))

@@ -20,7 +20,7 @@ from elastalog.analysis.pattern import parse_selection
 from elastalog.analysis.values import sort_key
 from elastalog.debugging.answers import Element, SideEffects
 from elastalog.debugging.debugger import TIME_LIMIT
-from elastalog.debugging.questions import Inquiry, facts_in, signed
+from elastalog.debugging.questions import Inquiry, facts_in, rejected_in, signed
 from elastalog.diagnostics.arguments import require_number
 from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached, error
 from elastalog.program import shown_rule
@@ -95,7 +95,7 @@ class RepairSearch:
         """A smallest repair; of several, the one with the fewest side effects that is found in time."""
         require_number("time_limit", asked.time_limit, 0)
         unwanted, patterns = faults_named(asked.unwanted, asked.missing, self.now)
-        asked = replace(asked, unwanted=unwanted, patterns=patterns)
+        asked = replace(asked, unwanted=unwanted, patterns=patterns, rejected=[*rejected_in(asked.rejected)])
         weighed = asked.weights if isinstance(asked.weights, Mapping) else ()
         warn_of_named((*(named(asked.rejected) or ()), *weighed), self.now)
         clock = _clock(asked)
@@ -266,7 +266,7 @@ class RepairSearch:
 
         return given_candidates(self.given, self.now, known)
 
-    def _ours(self, missing: Sequence[Fact], asked: Inquiry, given: Sequence[Element] = ()) -> Candidates:
+    def _ours(self, missing: Sequence[Fact], asked: Inquiry, given: Sequence[Element] | None = None) -> Candidates:
         """The changes that may bring about missing facts; only the user's question says what must stay."""
         key, past = tuple(missing), self.history.past
         if key not in self.known:
