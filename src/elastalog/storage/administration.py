@@ -28,7 +28,7 @@ def back_up(root: Path, to: Path, files: FileSystem | None = None) -> int:
         manifest = read_manifest(root)
         pointer = read_bytes(root / POINTER)
         reader = _read_to_the_end(root, manifest)
-        try:
+        with errors.writing(to):
             files.make_folder(to)
             for name in sorted(manifest.names() - {POINTER, LOCK}):
                 data = read_bytes(root / name)
@@ -39,8 +39,6 @@ def back_up(root: Path, to: Path, files: FileSystem | None = None) -> int:
                 files.flush_folder(folder)
             files.flush_folder(to.absolute().parent)
             files.replace(to / POINTER, pointer)
-        except OSError as error:
-            raise errors.not_written(to, error) from None
         return max(reader.epoch, manifest.snapshots[-1].epoch)
 
 

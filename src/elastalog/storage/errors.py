@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from elastalog.diagnostics.diagnostic import ElastalogError, error
@@ -23,8 +25,24 @@ def without_pointer(path: Path) -> StoreDamaged:
     return StoreDamaged.of("E0806.pointer", location=path, path=path.name)
 
 
-def not_readable(path: Path, error: OSError) -> ElastalogError:
-    return ElastalogError.of("E0807", location=path, path=path.name, reason_of=reason_of(error))
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Errors of the system in the block are those of a file of a store that cannot be read."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise missing(path) from None
+    except OSError as error:
+        raise ElastalogError.of("E0807", location=path, path=path.name, reason_of=reason_of(error)) from None
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Errors of the system in the block are those of a store that cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise not_written(path, error) from None
 
 
 def not_written(path: Path, error: OSError) -> ElastalogError:

@@ -176,21 +176,12 @@ def read_checked(root: Path, entry: FileEntry) -> bytes:
 
 def require_digest(path: Path, entry: FileEntry, source: Path) -> None:
     """Raises StoreDamaged unless a file has its checksum, without holding it in memory. `source`: where it is from."""
-    try:
-        with path.open("rb") as file:
-            if file_digest(file, "sha256").hexdigest() != entry.sha256:
-                raise errors.damaged(source, "its checksum does not match")
-    except FileNotFoundError:
-        raise errors.missing(source) from None
-    except OSError as error:
-        raise errors.not_readable(source, error) from None
+    with errors.reading(source), path.open("rb") as file:
+        if file_digest(file, "sha256").hexdigest() != entry.sha256:
+            raise errors.damaged(source, "its checksum does not match")
 
 
 def read_bytes(path: Path) -> bytes:
     """The content of a file of a store."""
-    try:
+    with errors.reading(path):
         return path.read_bytes()
-    except FileNotFoundError:
-        raise errors.missing(path) from None
-    except OSError as error:
-        raise errors.not_readable(path, error) from None

@@ -36,10 +36,8 @@ class WriterLock:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        try:
+        with errors.writing(path):
             descriptor = OwnDescriptor(lambda: os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644))
-        except OSError as error:
-            raise errors.not_written(path, error) from None
         assert descriptor.number is not None
         try:
             _take(descriptor.number, path)

@@ -221,12 +221,8 @@ def _keep(root: Path, name: str, folder: str, entry: FileEntry | None = None) ->
     if is_address(folder):
         put(kept, read_bytes(source) if entry is None else read_checked(root, entry))
         return
-    try:
+    with errors.reading(source):
         files_at(kept).copy(str(source), kept)
-    except FileNotFoundError:
-        raise errors.missing(source) from None
-    except OSError as error:
-        raise errors.not_readable(source, error) from None
     if entry is not None:
         require_digest(Path(kept), entry, source)
 

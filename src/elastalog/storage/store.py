@@ -89,10 +89,8 @@ class Store(RecordedEpochs):
         repeated. `write_elsewhere`: writes the files of some relations in its own way; the others are fetched."""
         files = files or FileSystem()
         refuse_existing(root)
-        try:
+        with errors.writing(root):
             files.make_folder(root)
-        except OSError as error:
-            raise errors.not_written(root, error) from None
         lock = WriterLock(root / LOCK)
         with _giving_up(lock, root):
             files.create(root / FORMAT_FILE, f"{FORMAT_TEXT}{FORMAT}\n".encode())
@@ -168,8 +166,7 @@ class Store(RecordedEpochs):
                 self._journal.close()
                 self._journal = None
                 if self._lock is not None and not self._lock.is_removed:  # else it may have another writer
-                    with contextlib.suppress(OSError):
-                        collect(self._files, self.root, self.manifest)
+                    self._collect()
             if self._lock is not None:
                 self._lock.release()
                 self._lock = None
@@ -218,20 +215,11 @@ class Store(RecordedEpochs):
         if options.retention == retention:
             return
         self.abandon_snapshot()
-        manifest = retained(
-            replace(
-                self.manifest, generation=self.manifest.generation + 1, options=replace(options, retention=retention)
-            )
-        )
-        try:
-            pointer = write_manifest(self._files, self.root, manifest)
-            self._files.flush_folder(self.root)
+        with errors.writing(self.root):
+            manifest, pointer = self._next_manifest(options=replace(options, retention=retention))
             self._files.replace(self.root / POINTER, pointer)
-        except OSError as error:
-            raise errors.not_written(self.root, error) from None
         self.manifest = manifest
-        with contextlib.suppress(OSError):
-            collect(self._files, self.root, manifest)
+        self._collect()
 
     @property
     def is_snapshot_due(self) -> bool:
@@ -263,13 +251,11 @@ class Store(RecordedEpochs):
             return
         coming.wait()
         self._coming = None
-        try:
-            self._put_in_force(coming.result())
-        except BaseException as error:
-            self._changed |= coming.moment.changed
-            if isinstance(error, OSError):
-                raise errors.not_written(self.root, error) from None
-            if not isinstance(error, Abandoned):
+        with errors.writing(self.root), contextlib.suppress(Abandoned):
+            try:
+                self._put_in_force(coming.result())
+            except BaseException:
+                self._changed |= coming.moment.changed
                 raise
 
     def abandon_snapshot(self) -> None:
@@ -299,36 +285,23 @@ class Store(RecordedEpochs):
         before = self.manifest
         journals = before.journals
         fresh: tuple[int, bytes] | None = None
-        try:
-            if journals[-1].epoch < self.epoch:
-                sealed = replace(journals[-1], sealed=writer.sealed(written.journal, written.moment.journal_bytes))
-                journals = (*journals[:-1], sealed, JournalFile(self.epoch, f"journal-{self.epoch}.log", None))
-                fresh = write_empty(self._files, self.root, journals[-1].name, before.store, self.epoch)
-            manifest = retained(
-                replace(
-                    before,
-                    generation=before.generation + 1,
-                    symbols=written.symbols,
-                    patterns=written.patterns,
-                    # Batches noted meanwhile stand in a journal that is not read again.
-                    snapshots=(*before.snapshots, replace(written.snapshot, batches=self.batches.written())),
-                    journals=journals,
-                )
-            )
-            pointer = write_manifest(self._files, self.root, manifest)
-            self._files.flush_folder(self.root)
-        except OSError as error:
-            raise errors.not_written(self.root, error) from None
+        if journals[-1].epoch < self.epoch:
+            sealed = replace(journals[-1], sealed=writer.sealed(written.journal, written.moment.journal_bytes))
+            journals = (*journals[:-1], sealed, JournalFile(self.epoch, f"journal-{self.epoch}.log", None))
+            fresh = write_empty(self._files, self.root, journals[-1].name, before.store, self.epoch)
+        # Batches noted meanwhile stand in a journal that is not read again.
+        kept = (*before.snapshots, replace(written.snapshot, batches=self.batches.written()))
+        manifest, pointer = self._next_manifest(
+            symbols=written.symbols, patterns=written.patterns, snapshots=kept, journals=journals
+        )
         with uninterrupted():
             try:
                 self._files.replace(self.root / POINTER, pointer)
                 if fresh is not None:
                     self._journal = JournalWriter(self._files, self.root / journals[-1].name, *fresh)
-            except BaseException as error:
+            except BaseException:
                 # The pointer may have moved: an epoch appended to either journal might not be found again.
                 writer.is_broken = True
-                if isinstance(error, OSError):
-                    raise errors.not_written(self.root, error) from None
                 raise
             if fresh is not None:
                 writer.close()
@@ -337,6 +310,17 @@ class Store(RecordedEpochs):
                 self._changed = set()
             self._symbols = max(self._symbols, manifest.known_symbols)
             self._patterns = max(self._patterns, manifest.known_patterns)
+
+    def _next_manifest(self, **changed: Any) -> tuple[Manifest, bytes]:
+        """A manifest that takes the place of the present one, and the pointer that puts it in force."""
+        manifest = retained(replace(self.manifest, generation=self.manifest.generation + 1, **changed))
+        pointer = write_manifest(self._files, self.root, manifest)
+        self._files.flush_folder(self.root)
+        return manifest, pointer
+
+    def _collect(self) -> None:
+        with contextlib.suppress(OSError):
+            collect(self._files, self.root, self.manifest)
 
     def _writer(self) -> JournalWriter:
         if self._journal is None:
@@ -352,14 +336,12 @@ class Store(RecordedEpochs):
 @contextlib.contextmanager
 def _giving_up(lock: WriterLock, root: Path) -> Iterator[None]:
     """Releases the lock if anything goes wrong in the block; errors of the system become errors of the store."""
-    try:
-        yield
-    except OSError as error:
-        lock.release()
-        raise errors.not_written(root, error) from None
-    except BaseException:
-        lock.release()
-        raise
+    with errors.writing(root):
+        try:
+            yield
+        except BaseException:
+            lock.release()
+            raise
 
 
 def refuse_existing(root: Path) -> None:
