@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeAlias, assert_never, cast
 
 from elastalog.analysis.draft import is_constructor
@@ -242,18 +243,19 @@ def _plain(name: str) -> str:
 
 def instantiate(literal: Literal, bindings: Bindings) -> Literal:
     """The literal with values in place of the variables that have one; an aggregate keeps its result and its groups."""
+    return cast(Literal, _put(bindings, literal))
 
-    def put(node: Any) -> Any:
-        if isinstance(node, Aggregation):
-            return replace(node, target=put(node.target), bodies=put(node.bodies))
-        if not isinstance(node, Variable):
-            return with_parts(node, put)
-        if (value := bindings.get(node.name)) is not None:
-            return Constant(value, node.base, node.span)
-        name = _plain(node.name)
-        return node if name == node.name else Variable(name, node.base, node.span)
 
-    return cast(Literal, put(literal))
+def _put(bindings: Bindings, node: Any) -> Any:
+    put = partial(_put, bindings)  # a function within would refer to itself, and keep its bindings
+    if isinstance(node, Aggregation):
+        return replace(node, target=put(node.target), bodies=put(node.bodies))
+    if not isinstance(node, Variable):
+        return with_parts(node, put)
+    if (value := bindings.get(node.name)) is not None:
+        return Constant(value, node.base, node.span)
+    name = _plain(node.name)
+    return node if name == node.name else Variable(name, node.base, node.span)
 
 
 def show(literal: Literal, bindings: Bindings) -> str:
