@@ -637,3 +637,15 @@ def test_a_head_that_repeats_a_variable_says_what_it_gives() -> None:
         assert ('user("eve")', "fails") in {
             pair for place in range(len(further.instantiations)) for pair in statuses(further, place)
         }
+
+
+def test_a_negation_with_open_values_names_a_fact_in_its_way() -> None:
+    program = ".decl needs(a: symbol, b: symbol)\n.decl dep(a: symbol, b: symbol)\n.decl pkg(p: symbol)\n"
+    program += "dep(a, b) :- needs(a, b).\n.decl unused(p: symbol)\nunused(p) :- pkg(p), !needs(_, p).\n"
+    program += '.decl lone(p: symbol)\nlone(p) :- pkg(p), !dep(_, p).\npkg("json"). needs("web", "json").'
+    with elastalog.open(program) as db:
+        assert 'To see why needs(_, "json") holds, ask with a greater `depth`' in str(db.why_not('unused("json")'))
+        (found,) = db.why_not('unused("json")', depth=2).instantiations
+        assert str(found.literals[1].because.fact) == 'needs("web", "json")'
+        told = str(db.why_not('lone("json")', depth=3))
+        assert 'X !dep(_, "json")\n      └─ dep("web", "json")  (R1)\n         └─ needs(' in told

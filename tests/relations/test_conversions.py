@@ -198,3 +198,9 @@ def test_half_floats_of_data_frames_and_files(tmp_path: Path) -> None:
     (tmp_path / "p.dl").write_text(program)
     result = run("query", tmp_path / "p.dl", "-F", tmp_path, "r(X)")
     assert (result.exit_code, sorted(result.output.split())) == (0, ["-2", "1"])
+
+
+def test_versions_that_pandas_takes_for_numbers_are_to_be_read_as_texts() -> None:
+    frame = pd.DataFrame({"name": ["log", "http"], "version": [1.10, 1.9]})
+    with pytest.raises(elastalog.ElastalogError, match=r'E0502(.|\n)*dtype=\{"version": str\}'):
+        elastalog.open(".decl package(name: symbol, version: symbol)", {"package": frame})

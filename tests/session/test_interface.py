@@ -253,12 +253,18 @@ def test_an_epoch_is_undone_by_its_number() -> None:
         assert db.preview(undo=2).impact == db.apply(undo=db.epoch).impact == 4
         assert db.apply(undo=db.log()[-1], source="me").impact == 4
         assert [entry.source for entry in db.log()[-2:]] == ["undo of epoch 2", "me"]
+        with db.update() as update:
+            update.insert("edge", [(7, 8)])
+        told = str(update.stats)
+        assert told.startswith("epoch 5: 1 inserted, 0 deleted; 2 changes in all, ")
+        assert "\n  path: update, 1 derivation (1 changed input" in told
         for wrong in (True, "2"):
             with pytest.raises(TypeError, match="an epoch to undo is given by its number, not"):
                 db.engine.undoing(wrong)
         for unknown in (1, 7):
             with pytest.raises(
-                elastalog.ElastalogError, match=f"epoch {unknown} cannot be undone: .*\n.* an epoch from 2 to 4"
+                elastalog.ElastalogError,
+                match=f"epoch {unknown} cannot be undone: .* epochs 2 to 5\n.* an epoch from 2 to 5",
             ):
                 db.apply(undo=unknown)
         for call in (db.apply, db.preview):

@@ -751,3 +751,29 @@ def test_what_the_fault_is_about_changes_first_where_side_effects_are_as_many(
     with elastalog.open(MAY, facts) as db:
         found = db.suggest(missing=['may("dan", "push", "repo")'])
         assert (list(map(str, found.insert)), found.side_effects.number) == ([repair], 0)
+
+
+def test_values_to_be_chosen_are_told_beside_unwanted_facts() -> None:
+    program = ".decl needs(a: symbol, b: symbol, least: symbol)\n.decl retired(p: symbol)\n"
+    program += ".decl depends(a: symbol, b: symbol)\ndepends(x, y) :- needs(x, y, _).\n"
+    program += ".decl stale(p: symbol)\nstale(p) :- needs(p, o, _), retired(o).\n"
+    asked = {"unwanted": ['stale("a")'], "missing": ['depends("c", "d")'], "over": "facts"}
+    with elastalog.open(program, {"needs": [("a", "b", "1.0")], "retired": [("b",)]}) as db:
+        with pytest.raises(ElastalogError, match=r'E0712(.|\n)*no fact matches needs\("c", "d", _\)') as raised:
+            db.suggest(**asked)
+        assert '\'needs("c", "d", "x")\'' in str(raised.value)
+        assert len(db.suggest(**asked, candidates=['needs("c", "d", "x")']).elements) == 2
+        with pytest.raises(ElastalogError, match=r"E0713(.|\n)*no candidates were found with which"):
+            db.suggest(**asked, candidates=['needs("c", "x", "1.0")'])
+
+
+def test_candidates_that_were_tried_are_listed_once() -> None:
+    program = ".decl member(who: symbol, group: symbol)\n.decl barred(who: symbol)\n.decl may(who: symbol)\n"
+    program += 'may(x) :- member(x, "staff"), !barred(x).'
+    with elastalog.open(program, {"member": [("bob", "staff")], "barred": [("dan",)]}) as db:
+        db.apply({"member": [("dan", "staff")]})
+        db.apply(undo=2)
+        with pytest.raises(ElastalogError, match="E0712") as raised:
+            db.suggest(missing=['may("dan")'], candidates=['member("dan", _)'])
+        assert str(raised.value).count('+member("dan", "staff")') == 1
+        assert "is for you to say" not in str(raised.value)

@@ -71,8 +71,8 @@ def test_the_command_says_how_it_looked(tmp_path: Path) -> None:
     told = run("verify", tmp_path / "store", "--recompute")
     assert told.exit_code == 0, told.stderr
     assert told.stderr.endswith(
-        ", computed anew with sorted joins, has the same facts (one: recomputed by the same algorithm,"
-        " for want of another)\n"
+        ", computed anew with sorted joins, has the same facts (one: there is one algorithm for"
+        " these, which was used again)\n"
     )
 
 

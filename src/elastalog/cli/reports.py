@@ -19,7 +19,7 @@ from elastalog.analysis.program import Value
 from elastalog.analysis.values import sort_key
 from elastalog.cli.exits import Console
 from elastalog.diagnostics.messages import counted
-from elastalog.planning.logical import HIDDEN
+from elastalog.planning.logical import HIDDEN, MADE
 
 if TYPE_CHECKING:
     from elastalog.analysis.program import CheckedProgram
@@ -94,10 +94,6 @@ def without_effect(session: Session, wanted: Update, record: EpochRecord) -> str
             reasons.setdefault("only derived" if holds else "not there", []).append(fact)
     parts = (f"{', '.join(sorted(facts)[:3])}{', …' * (len(facts) > 3)} {why}" for why, facts in reasons.items())
     return f"{told} ({'; '.join(parts)})" if reasons else told
-
-
-MADE = "(made for negations and aggregates)"
-"""The name shown for internal relations."""
 
 
 def profile_lines(statistics: Statistics) -> Iterator[str]:

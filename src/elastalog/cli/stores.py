@@ -24,7 +24,7 @@ from elastalog.cli.options import (
     standard_input,
     verbosity_options,
 )
-from elastalog.cli.reports import MADE, aligned, fact_text, print_changed, without_effect
+from elastalog.cli.reports import aligned, fact_text, print_changed, without_effect
 from elastalog.cli.session_options import (
     BAD_ROWS,
     FUNCTORS,
@@ -49,7 +49,7 @@ from elastalog.diagnostics.diagnostic import error
 from elastalog.diagnostics.messages import counted
 from elastalog.folders.addresses import is_address, without_secrets
 from elastalog.late import dataclass
-from elastalog.planning.logical import HIDDEN
+from elastalog.planning.logical import shown_names
 from elastalog.session.settings import Store
 
 if TYPE_CHECKING:
@@ -256,7 +256,7 @@ def log(store: str, last: int | None, fact: str | None, console: Console) -> Non
                 click.echo(f"        {sign}rule: {shown_rule(rule)}")
         if console.is_verbose:
             for stratum in entry.strata:
-                name = ", ".join(name for name in stratum.relations if name[0] != HIDDEN) or MADE
+                name = shown_names(stratum.relations)
                 click.echo(f"    {name}: {stratum.how}, {counted(stratum.derivations, 'derivation')} ({stratum.why})")
 
 
@@ -479,7 +479,7 @@ def verify(store: str, recompute: bool, functors: str | None, console: Console) 
                 sys.exit(AT_FAULT)
             told += f"; epoch {session.epoch}, computed anew with sorted joins, has the same facts"
             if verification.same_way:
-                told += f" ({', '.join(verification.same_way)}: recomputed by the same algorithm, for want of another)"
+                told += f" ({', '.join(verification.same_way)}: there is one algorithm for these, which was used again)"
         console.say(told)
 
 

@@ -25,6 +25,7 @@ from elastalog.backends.protocol import Backend, ChangedWords, FactFiles, Listed
 from elastalog.backends.watch import BudgetExceeded, no_memory
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, InternalError, LimitReached, finding
 from elastalog.diagnostics.interrupts import uninterrupted
+from elastalog.diagnostics.messages import counted
 from elastalog.evaluation import needed_groups
 from elastalog.evaluation.changes import NO_RULES, RuleTexts, Update
 from elastalog.evaluation.costs import Forecast
@@ -72,6 +73,14 @@ class EpochRecord:
     """When it was complete, in seconds since 1970."""
     impact: int = 0
     """How many facts came or went; of the first epoch, how many it has."""
+
+    def __str__(self) -> str:
+        given = f"{self.inserted:,} inserted, {self.deleted:,} deleted"
+        said = f"epoch {self.epoch}: {given}; {counted(self.impact, 'change')} in all, {self.seconds:.3f} s"
+        return "\n  ".join((said, *map(str, self.work.strata)))
+
+    def __repr__(self) -> str:
+        return f"<{str(self).splitlines()[0]}>"
 
 
 class Epochs:

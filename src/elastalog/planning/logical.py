@@ -19,7 +19,7 @@ A relation without attributes is stored with one column that always holds 0.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 from typing import Any, TypeAlias
 
@@ -67,6 +67,15 @@ def is_hidden_name(relation: str) -> bool:
     """Whether we made a relation, judged by its name, for programs that may be gone; otherwise `StoredRelation`
     knows."""
     return relation.startswith(HIDDEN)
+
+
+MADE = "(made for negations and aggregates)"
+"""The name shown for hidden relations."""
+
+
+def shown_names(relations: Iterable[str]) -> str:
+    """The names of relations as they are shown."""
+    return ", ".join(name for name in relations if not is_hidden_name(name)) or MADE
 
 
 @dataclass(frozen=True, slots=True)

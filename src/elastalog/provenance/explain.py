@@ -281,6 +281,13 @@ class Explanations:
         def explained(literal: LiteralStatus, written: Literal | None, each: Instantiation) -> LiteralStatus:
             atom = written.atom if isinstance(written, Negation) else written
             is_derived = isinstance(atom, Atom) and atom.relation in self._reading.derived
+            if isinstance(written, Negation) and literal.status == "fails" and literal.fact is None:
+                # One fact with any values where `_` stands, explicit or not: nothing else names it.
+                in_the_way = next(self._reading.fitting(each.pattern(written.atom)), None)
+                if depth > 1 and in_the_way is not None:
+                    return replace(literal, because=self.proof(in_the_way, depth - 1))
+                further.extend([f"{literal.text[1:]} holds"] * (each is found.instantiations[0]))
+                return literal
             if not literal.can_expand or not is_derived or literal.fact in above:
                 return literal
             if depth == 1:

@@ -152,7 +152,7 @@ class Rendered(ABC):
 
 
 LEAST_BY_STRATUM = "each recursive part as low as possible"
-BY_RANKS = f"{LEAST_BY_STRATUM}, though a `min` or `max` value may have a lower proof"
+BY_RANKS = f"{LEAST_BY_STRATUM}, apart from those of `min` and `max` columns"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

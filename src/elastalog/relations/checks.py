@@ -193,6 +193,7 @@ def _wrong_column_type(
         "E0502", location=location, column=column.name, relation=schema.name, type=column.type_name,
         given=_in_words(value_type(kind)), schema=schema, fraction=fraction,
         whole=None if fraction is None else faults.for_whole(column.name),
+        texts=column.name if column.base is Base.SYMBOL and pa.types.is_floating(value_type(kind)) else None,
     )  # fmt: skip
 
 

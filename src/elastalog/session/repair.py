@@ -251,6 +251,8 @@ class RepairSearch:
             return self.answerers.debugger.repair(asked, self._changes(candidates))
         except ElastalogError as failed:
             codes = {diagnostic.code for diagnostic in failed.diagnostics}
+            if "E0713" in codes and self.given is None and self.filled(asked, candidates)[1]:
+                codes = {"E0712"}  # values to be chosen are what is lacking
             if "E0712" in codes or ("E1006" in codes and asked.missing and self.given is None):
                 raise self._none_does(asked, candidates, failed.diagnostics[0], is_proven="E0712" in codes) from None
             raise
@@ -282,7 +284,7 @@ class RepairSearch:
         now, missing = self.now, asked.missing
         relations = now.backend.program.relations
         left_open, chosen = self.filled(asked, candidates) if tuple(missing) in self.known else ((), [])
-        free = [one for one in candidates if not self._must_stay(one.fact, asked.rejected)]
+        free = [one for one in dict.fromkeys(candidates) if not self._must_stay(one.fact, asked.rejected)]
         tried = {value for one in candidates if isinstance(one.fact, Fact) for value in one.fact.values}
         unknown = (
             show_value(value)
@@ -297,7 +299,7 @@ class RepairSearch:
             missing=", ".join(map(str, missing)),
             tried=", ".join(map(str, free[:5])) + ", …" * (len(free) > 5) or None,
             rejected=", ".join(map(str, asked.rejected)) or None,
-            left_open=" and ".join(left_open) or None,
+            left_open=" and ".join(left_open) if chosen or self.given is None else None,
             chosen=", ".join(f"'{one}'" for one in chosen) or None,
             unknown=None if left_open else next(unknown, None),
             why=None if is_proven else told.notes[0],

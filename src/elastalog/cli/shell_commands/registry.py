@@ -8,13 +8,13 @@ from typing import Final
 
 from elastalog.analysis.listing import show_value
 from elastalog.analysis.values import sort_key
-from elastalog.cli.reports import MADE, profile_lines
+from elastalog.cli.reports import profile_lines
 from elastalog.cli.shell_commands.state import Command, Piece, ShellState, require_some, sorted_facts
 from elastalog.cli.shell_commands.updates import UPDATES
 from elastalog.cli.shell_commands.why import DEBUGGING, EXPLAINING
 from elastalog.diagnostics.messages import counted
 from elastalog.diagnostics.nearest import did_you_mean
-from elastalog.planning.logical import HIDDEN
+from elastalog.planning.logical import shown_names
 
 
 def _query(state: ShellState, arguments: Piece) -> None:
@@ -63,7 +63,7 @@ def _stats(state: ShellState, arguments: Piece) -> None:
         f" in {entry.seconds * 1000:.1f} ms"
     )
     for stratum in entry.strata:
-        names = ", ".join(name for name in stratum.relations if name[0] != HIDDEN) or MADE
+        names = shown_names(stratum.relations)
         state.say(f"  {names}: {stratum.how} ({stratum.why}), {counted(stratum.derivations, 'derivation')}")
     state.say("")
     state.say_all(profile_lines(state.session.statistics()))

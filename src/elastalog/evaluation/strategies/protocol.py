@@ -13,9 +13,10 @@ from typing import Any, Final
 from elastalog.analysis.program import CheckedProgram
 from elastalog.backends.protocol import Backend
 from elastalog.diagnostics.diagnostic import LimitReached
+from elastalog.diagnostics.messages import counted
 from elastalog.evaluation.costs import How
 from elastalog.late import dataclass
-from elastalog.planning.logical import LogicalStratum
+from elastalog.planning.logical import LogicalStratum, shown_names
 
 REBUILT: Final = (How.RECOMPUTE, "the rules make another stratum of it")
 """How and why of a stratum that cannot be maintained since its rules have changed."""
@@ -47,6 +48,10 @@ class StratumWork:
     other: int | None = None
     spent: int | None = None
     bootstrap: int = 0
+
+    def __str__(self) -> str:
+        told = counted(self.derivations, "derivation")
+        return f"{shown_names(self.relations)}: {self.how}, {told} ({self.why})"
 
     @property
     def why(self) -> str:

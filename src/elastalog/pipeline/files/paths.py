@@ -90,6 +90,7 @@ def _missing(root: Path | str, relation: str, tried: list[str]) -> ElastalogErro
         "E0510.missing", location=folder / tried[0], relation=relation, folder=folder, tried=", ".join(tried),
         near=found, folders=folders or None, no_folder=None if is_there else folder,
         json=f"IO=json{named}" if found is not None and found.endswith(".json") else None,
+        named=f'filename="{found}", rfc4180=true' if found is not None and found.endswith(".csv") else None,
     )  # fmt: skip
 
 
