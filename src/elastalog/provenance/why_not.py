@@ -87,7 +87,7 @@ class Search:
     found: dict[tuple[str, ...], Instantiation] = field(default_factory=dict)
     is_wanted: Callable[[Bindings], bool] = lambda _: True
     """Whether an instantiation with such values is of use."""
-    near: Callable[[Atom, Bindings], Iterable[Bindings]] = lambda *_: ()
+    near: Callable[[Search, Atom, Bindings], Iterable[Bindings]] = lambda *_: ()
     """The bindings extended by the values of absent facts that fit an atom and that rules come near to deriving."""
     held_lately: HeldLately = lambda *_: False
     occurring: dict[tuple[str, int, Value], bool] = field(default_factory=dict)
@@ -193,7 +193,7 @@ class Search:
                 if next(matches(literal, bindings, self.look_up, self.ordinal), None) is not None:
                     # It does not fail for all values, so taking a fact that fits is nearer, or one that nearly holds.
                     kept = {n: one for n, one in decided.items() if needed_by(self.literals[n]) <= bindings.keys()}
-                    for nearer in self.near(literal, bindings):
+                    for nearer in self.near(self, literal, bindings):
                         self.extend(dict(nearer), kept, failures)
                     return
         found = self.instantiation(bindings, decided)
@@ -347,13 +347,13 @@ class WhyNot:
             search.held_lately = self.held_lately
             if not pattern.is_fact:
                 search.is_wanted = partial(self._is_absent, wanted)
-                search.near = partial(self._near, search, {})
+                search.near = partial(self._near, {})  # without the search itself: a circle is not given back at once
             search.run(bindings, least)
             searches.append(search)
         return searches, tuple(impossible)
 
     def _near(
-        self, search: Search, known: dict[Pattern, list[Pattern]], atom: Atom, bindings: Bindings
+        self, known: dict[Pattern, list[Pattern]], search: Search, atom: Atom, bindings: Bindings
     ) -> Iterator[Bindings]:
         """Bindings with more values, those of absent facts that fit an atom and that rules come near to deriving; rules
         of relations `above` are not asked again."""

@@ -299,7 +299,7 @@ class RepairSearch:
             missing=", ".join(map(str, missing)),
             tried=", ".join(map(str, free[:5])) + ", …" * (len(free) > 5) or None,
             rejected=", ".join(map(str, asked.rejected)) or None,
-            left_open=" and ".join(left_open) if chosen or self.given is None else None,
+            left_open=(" and ".join(left_open) or None) if chosen or self.given is None else None,
             chosen=", ".join(f"'{one}'" for one in chosen) or None,
             unknown=None if left_open else next(unknown, None),
             why=None if is_proven else told.notes[0],
