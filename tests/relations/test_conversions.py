@@ -204,3 +204,10 @@ def test_versions_that_pandas_takes_for_numbers_are_to_be_read_as_texts() -> Non
     frame = pd.DataFrame({"name": ["log", "http"], "version": [1.10, 1.9]})
     with pytest.raises(elastalog.ElastalogError, match=r'E0502(.|\n)*dtype=\{"version": str\}'):
         elastalog.open(".decl package(name: symbol, version: symbol)", {"package": frame})
+
+
+def test_bad_rows_are_told_in_the_order_of_the_file(tmp_path: Path) -> None:
+    (tmp_path / "n.csv").write_text("a,x\nk0,p\nk1,q\nk2,r\nk3,p\n")
+    with pytest.raises(elastalog.ElastalogError) as raised:
+        elastalog.open(".decl n(a: symbol, x: number)", facts={"n": tmp_path / "n.csv"})
+    assert [str(one.location).rpartition(":")[2] for one in raised.value.diagnostics] == ["2", "3", "4"]

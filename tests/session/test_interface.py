@@ -274,6 +274,14 @@ def test_an_epoch_is_undone_by_its_number() -> None:
             db.undo()
 
 
+def test_a_stratum_of_facts_that_went_and_came_is_told_once() -> None:
+    program = ".decl package(name: symbol, version: symbol)\n.decl up(name: symbol)\n.decl q(n: symbol)\n"
+    program += "q(n) :- package(n, _), !up(n)."
+    with elastalog.open(program, {"package": [("a", "1.9"), ("b", "1")], "up": [("a",)]}) as db:
+        db.apply({"package": [("a", "1.10")]}, {"package": [("a", "1.9")], "up": [("a",)]})
+        assert [entry.relations for entry in db.log()[-1].strata] == [("package",), ("up",), ("q",)]
+
+
 def test_what_is_gone_of_an_epoch_needs_no_undoing() -> None:
     with elastalog.open(PROGRAM, EDGES) as db:
         before = {name: set(db[name]) for name in db}

@@ -157,6 +157,9 @@ class TypeReports:
             return "write a whole number"
         if type(term) is tree.String or type(term) is tree.Float:
             return f"write {expected.article} here, or change the type of the other side"
+        if isinstance(term, tree.Call) and term.functor == "/" and expected is Base.FLOAT and found is not Base.SYMBOL:
+            over = " / ".join(f"to_float({self.text(each)[:30]})" for each in term.arguments)
+            return f"divide floats, since a quotient of whole numbers loses its fraction: `{over}`"
         return _conversion_advice(found, expected, text if len(text) <= 30 else "…")
 
     def date_advice(self, term: tree.Term) -> str | None:

@@ -44,7 +44,7 @@ from elastalog.evaluation.experience import (
     observe,
 )
 from elastalog.late import dataclass
-from elastalog.planning.logical import LogicalStratum
+from elastalog.planning.logical import LogicalStratum, shown_names
 from elastalog.settings import SETTINGS
 
 Budget: TypeAlias = float | Literal["auto"] | None
@@ -110,7 +110,7 @@ class Forecast:
 
     def __str__(self) -> str:
         what = "updated" if self.how is How.UPDATE else "recomputed"
-        return f"{', '.join(self.relations)} would be {what}: {self.reason}"
+        return f"{shown_names(self.relations)} would be {what}: {self.reason}"
 
     def __repr__(self) -> str:
         return str(self)

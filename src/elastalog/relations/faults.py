@@ -85,6 +85,6 @@ HELP = {
     UNKNOWN: "name a relation that the program declares",
     OPERATION: "write `+` for an insertion, `-` for a deletion",
     RDF: "write it as the format has it; `--bad-rows` says what happens to statements that are wrong",
-    JSON: "write one JSON object (by attribute name) or one array a line",
+    JSON: "write each fact as a JSON object (by attribute name) or as an array, even of one value",
 }
 """What is to be done about faults of a code."""

@@ -7,12 +7,12 @@ from collections import deque
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice, zip_longest
+from itertools import islice, product, zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from elastalog.analysis.pattern import Pattern, parse_pattern, parse_selection, require_fact
+from elastalog.analysis.pattern import Free, Pattern, parse_pattern, parse_selection, require_fact
 from elastalog.analysis.program import Aggregation, Apply, Atom, Base, Constant, Variable
 from elastalog.analysis.stratify import needed_for
 from elastalog.debugging.answers import Element
@@ -55,8 +55,8 @@ def given_candidates(
     given: Any, now: Materialisation, known: Callable[[list[Element]], Iterable[Element]]
 ) -> list[Element]:
     """Candidates that the user gives: rows by relation, or facts, with a minus those to delete. A pattern with a minus
-    stands for all explicit facts that match; without one, for the matching facts that are `known` to be of use,
-    possibly with the other candidates, to be inserted."""
+    stands for all explicit facts that match; without one, for matching facts to be inserted: those that are `known` to
+    be of use, possibly with the other candidates, and those with values that are there."""
     if isinstance(given, Mapping):
         offered = (
             (name, Relation.of(now.schema(name), now.dictionary, now.encode(name, given[name]))) for name in given
@@ -79,7 +79,18 @@ def given_candidates(
         if sign == "+" and isinstance(fact, Fact)
         if any(fact.relation == pattern.relation and pattern.fits(fact.values) for pattern in patterns)
     )
-    return [*found, *fitting]
+    filled = (Element("+", fact) for pattern in patterns for fact in filled_in(pattern, now))
+    return [*dict.fromkeys([*found, *fitting, *filled])]
+
+
+def filled_in(pattern: Pattern, now: Materialisation) -> Iterator[Fact]:
+    """Facts that match a pattern, with values of explicit facts, column by column, where it leaves them open."""
+    words = now.explicit_words(pattern.relation)[: SETTINGS.rows_compared]
+    columns = zip(*Relation.of(now.schema(pattern.relation), now.dictionary, words), strict=True)
+    open_to = [*map(dict.fromkeys, columns)] or [{}] * len(pattern.terms)
+    each = (known if isinstance(term, Free) else [term] for term, known in zip(pattern.terms, open_to, strict=True))
+    facts = (Fact(pattern.relation, values) for values in product(*each) if pattern.fits(values))
+    return islice(facts, SETTINGS.likeliest_candidates)
 
 
 def deleted_lately(missing: Sequence[Fact], now: Materialisation, past: Past) -> list[Element]:
@@ -176,7 +187,7 @@ class Candidates:
             except NoState:
                 continue
             found.update({one: None for one in there if one.fact not in (deleted if one.sign == "+" else inserted)})
-            openings = [*openings, *open_there]
+            openings += [] if deleted else open_there  # else what is there would be said not to be
         again = [element for element in self.lately if element in found][: SETTINGS.likeliest_candidates // 2]
         rest = sorted(found, key=lambda one: not self._is_plain(one))
         seconds = max(SETTINGS.search_seconds, SETTINGS.search_trials * (sandbox.seconds.trials or LEAST_SECONDS))
@@ -223,6 +234,8 @@ def candidates_by_why_not(
             if isinstance(other, Pattern):
                 if other.relation in derived:
                     patterns.append(other)
+                elif kind == "aggregate":
+                    found.update({Element("+", fact): None for fact in filled_in(other, now)})
             elif kind == "atom":
                 facts.append(other)
             elif other not in asked:
@@ -291,8 +304,8 @@ class Likely:
 
 
 def _in_the_way(absence: Absence, now: Materialisation) -> Iterator[tuple[str, Fact | Pattern]]:
-    """The facts that a derivation lacks, as patterns where values are open, and those that match what it negates, or
-    what its aggregates range over where a comparison fails."""
+    """The facts that a derivation lacks, as patterns where values are open, and those that match what it negates; where
+    a comparison fails, what its aggregates range over, facts that are there and the pattern of others."""
     for instantiation in absence.instantiations:
         ranged = False
         for literal, written in zip_longest(instantiation.literals, instantiation.rule.body):
@@ -309,8 +322,10 @@ def _in_the_way(absence: Absence, now: Materialisation) -> Iterator[tuple[str, F
             else:
                 ranged |= literal.kind in ("constraint", "aggregate", "head")
         for atom in _ranged_over(instantiation.rule) if ranged else ():
-            for fact in islice(fitting(instantiation.pattern(atom), now), SETTINGS.derivations_examined):
+            pattern = instantiation.pattern(atom)
+            for fact in islice(fitting(pattern, now), SETTINGS.derivations_examined):
                 yield "aggregate", fact
+            yield "aggregate", pattern
 
 
 @dataclass(frozen=True)
@@ -350,6 +365,18 @@ def _ranged_over(rule: Rule) -> Iterator[Atom]:
     """The atoms within the aggregates of a rule."""
     bodies = (body for literal in rule.body if isinstance(literal, Aggregation) for body in literal.bodies)
     return (inner for body in bodies for inner in body if isinstance(inner, Atom))
+
+
+def made_columns(program: CheckedProgram, relation: str) -> list[bool]:
+    """Whether the values of each column of a relation may be computed: they need not occur in facts."""
+    made = [False] * program.relations[relation].arity
+    for rule in program.rules:
+        if rule.head.relation == relation:
+            atoms = (one for one in rule.body if isinstance(one, Atom))
+            read = {term.name for atom in atoms for term in atom.arguments if isinstance(term, Variable)}
+            taken = (isinstance(term, Variable) and term.name in read for term in rule.head.arguments)
+            made = [before or not is_taken for before, is_taken in zip(made, taken, strict=True)]
+    return made
 
 
 # --- patterns --------------------------------------------------------------------------------------------------------

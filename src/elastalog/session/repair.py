@@ -31,6 +31,7 @@ from elastalog.session.candidates import (
     Likely,
     faults_named,
     given_candidates,
+    made_columns,
     named,
     warn_of_named,
     words_of,
@@ -289,11 +290,12 @@ class RepairSearch:
         unknown = (
             show_value(value)
             for fact in missing
-            for base, word, value in zip(
-                relations[fact.relation].bases, words_of(fact, now)[1], fact.values, strict=False
+            for base, word, value, is_made in zip(
+                relations[fact.relation].bases, words_of(fact, now)[1], fact.values,
+                made_columns(now.program.checked, fact.relation), strict=True,
             )
-            if value not in tried and not is_mentioned(word, base, relations, now.backend)
-        )
+            if value not in tried and not is_made and not is_mentioned(word, base, relations, now.backend)
+        )  # fmt: skip
         return error(
             "E1006.candidates" if not is_proven else "E0712.found" if self.given is None else "E0712.given",
             missing=", ".join(map(str, missing)),

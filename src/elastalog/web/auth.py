@@ -73,7 +73,7 @@ class Guard:
         if role is None:
             role = self._role(connection.cookies.get(cookie_name(host)))
             if role is not None and scope.get("method", "GET") not in _SAFE and "origin" not in headers:
-                return problem((_other_site("nowhere"),))  # a cookie alone proves nothing about who asks
+                return problem((_other_site(""),))  # a cookie alone proves nothing about who asks
         if scope["type"] == "http" and not scope["path"].startswith(API):
             # A token in the address is for pages only, and does not stay there.
             given = connection.query_params.get("token")
@@ -151,7 +151,7 @@ def _address(host: str) -> tuple[str, int]:
 
 
 def _other_site(origin: str) -> Diagnostic:
-    return finding("E0929", origin=origin[:100])
+    return finding("E0929", origin=origin[:100]) if origin else finding("E0929.none")
 
 
 _ALWAYS: Final = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "X-Frame-Options": "DENY"}

@@ -87,7 +87,10 @@ class Work:
         if self._write is not None:
             with _WRITING:
                 if self._write is not None:
-                    self._parts, self._write = [*chain.from_iterable(map(self._write, self._parts))], None
+                    works = chain.from_iterable(map(self._write, self._parts))
+                    # Facts of a stratum that went, and those that came, are told once.
+                    told = {id(one) if one.derivations else (one.stratum, one.reason): one for one in works}
+                    self._parts, self._write = [*told.values()], None
         return self._parts
 
     @property

@@ -180,8 +180,10 @@ def converted_diagnostic(report: Report) -> Diagnostic:
 
 def bad_rows_error(heading: str, bad: list[BadRow], is_each: bool = False) -> ElastalogError:
     """The first bad rows, of each reason unless `is_each`; what helps against several is said once, with the first."""
-    first = bad if is_each else list({row.fault.reason: row for row in reversed(bad)}.values())[::-1]
-    reported = first[:MOST_REPORTED]
+    kept: dict[str, BadRow] = {}
+    for row in bad:
+        kept.setdefault(row.fault.reason, row)
+    reported = (bad if is_each else [*kept.values()])[:MOST_REPORTED]
     found = [bad_row_diagnostic(heading, row) for row in reported[:-1]]
     found += [bad_row_diagnostic(heading, row, len(bad) - len(reported)) for row in reported[-1:]]
     helps = [one.help for one in found]
