@@ -18,6 +18,7 @@ from click.testing import Result
 
 import elastalog
 from elastalog import ElastalogError
+from elastalog.analysis.pattern import parse_pattern
 from elastalog.session import candidates
 from elastalog.settings import SETTINGS
 from tests.commands import run
@@ -794,3 +795,11 @@ def test_facts_under_an_aggregate_are_inserted_with_values_that_are_there() -> N
             db.suggest(missing=['total("Ulm", 100)'])
         assert "no fact matches" not in str(raised.value)  # two do
         assert "no fact mentions" not in str(raised.value)  # sums are computed
+
+
+def test_patterns_with_few_matches_are_filled_in_at_once() -> None:
+    rows = [(f"a{i}", f"b{i}", f"c{i}") for i in range(3_000)]
+    program = ".decl e(x: symbol, y: symbol, z: symbol)\n.decl p(x: symbol)\np(x) :- e(x, y, y)."
+    with elastalog.open(program, {"e": rows}) as db:
+        fewest = candidates.filled_in(parse_pattern("e(X, Y, Y)", db.program.checked), db._materialisation)
+        assert list(fewest) == []  # of 27 billion

@@ -7,6 +7,7 @@ import logging
 import os
 import shutil
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -281,3 +282,19 @@ def test_what_a_snapshot_has_replaced_goes_with_the_next(folder: Path) -> None:
             assert is_written(session)
     assert set(files_of(path)).isdisjoint({"manifest-1.json", "facts/0-edge-1.parquet"})
     session.close()
+
+
+def test_the_switch_interval_of_the_program_stays(folder: Path) -> None:
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(0.02)
+    try:
+        session, disk = held_at(folder / "store", 3)
+        assert sys.getswitchinterval() < 0.001
+        disk.gate.set()
+        session.close()
+        deadline = time.monotonic() + 60
+        while sys.getswitchinterval() != pytest.approx(0.02) and time.monotonic() < deadline:
+            time.sleep(0.01)  # the thread ends after what it has written is told
+        assert sys.getswitchinterval() == pytest.approx(0.02)
+    finally:
+        sys.setswitchinterval(usual)

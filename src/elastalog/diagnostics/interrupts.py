@@ -47,26 +47,28 @@ _NUMBERS = int(signal.SIGINT), int(signal.SIGTERM)
 _getsignal, _set = _signal.getsignal, _signal.signal
 
 
-SHORT_TURN, USUAL_TURN = 0.0005, sys.getswitchinterval()
+SHORT_INTERVAL = 0.0005
 """Seconds after which a thread that runs Python hands the interpreter to one that waits for it."""
 
 
 @contextmanager
-def short_turns() -> Iterator[None]:
-    """A block during which threads hand the interpreter over sooner. One that calls the system or compiled code many
-    times may have to wait for it each time: with the usual turns, a commit some tens of milliseconds in all."""
-    global _blocks
+def switching_sooner() -> Iterator[None]:
+    """A block with a short switch interval. A thread that calls the system or compiled code many times may have to wait
+    for the interpreter each time: with the usual interval, a commit some tens of milliseconds in all."""
+    global _blocks, _usual
     with _COUNTING:
+        if not _blocks:
+            _usual = sys.getswitchinterval()  # the program may have set its own
+            sys.setswitchinterval(min(_usual, SHORT_INTERVAL))
         _blocks += 1
-        sys.setswitchinterval(min(USUAL_TURN, SHORT_TURN))
     try:
         yield
     finally:
         with _COUNTING:
             _blocks -= 1
             if not _blocks:
-                sys.setswitchinterval(USUAL_TURN)
+                sys.setswitchinterval(_usual)
 
 
 _COUNTING = threading.Lock()
-_blocks = 0
+_blocks, _usual = 0, 0.0

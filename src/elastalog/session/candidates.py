@@ -89,8 +89,8 @@ def filled_in(pattern: Pattern, now: Materialisation) -> Iterator[Fact]:
     columns = zip(*Relation.of(now.schema(pattern.relation), now.dictionary, words), strict=True)
     open_to = [*map(dict.fromkeys, columns)] or [{}] * len(pattern.terms)
     each = (known if isinstance(term, Free) else [term] for term, known in zip(pattern.terms, open_to, strict=True))
-    facts = (Fact(pattern.relation, values) for values in product(*each) if pattern.fits(values))
-    return islice(facts, SETTINGS.likeliest_candidates)
+    some = islice(product(*each), SETTINGS.facts_examined)  # before they are looked at: few may match
+    return (Fact(pattern.relation, values) for values in some if pattern.fits(values))
 
 
 def deleted_lately(missing: Sequence[Fact], now: Materialisation, past: Past) -> list[Element]:
@@ -187,7 +187,8 @@ class Candidates:
             except NoState:
                 continue
             found.update({one: None for one in there if one.fact not in (deleted if one.sign == "+" else inserted)})
-            openings += [] if deleted else open_there  # else what is there would be said not to be
+            if not deleted:  # else what is there would be said not to be
+                openings = [*openings, *open_there]
         again = [element for element in self.lately if element in found][: SETTINGS.likeliest_candidates // 2]
         rest = sorted(found, key=lambda one: not self._is_plain(one))
         seconds = max(SETTINGS.search_seconds, SETTINGS.search_trials * (sandbox.seconds.trials or LEAST_SECONDS))
@@ -235,7 +236,8 @@ def candidates_by_why_not(
                 if other.relation in derived:
                     patterns.append(other)
                 elif kind == "aggregate":
-                    found.update({Element("+", fact): None for fact in filled_in(other, now)})
+                    some = islice(filled_in(other, now), SETTINGS.likeliest_candidates)
+                    found.update({Element("+", fact): None for fact in some})
             elif kind == "atom":
                 facts.append(other)
             elif other not in asked:

@@ -34,7 +34,7 @@ from typing import Any
 import pyarrow as pa
 
 from elastalog.backends.rows import merged
-from elastalog.diagnostics.interrupts import short_turns
+from elastalog.diagnostics.interrupts import switching_sooner
 from elastalog.folders.addresses import inside, is_address
 from elastalog.folders.files import files_at, put
 from elastalog.late import dataclass
@@ -384,7 +384,7 @@ class BackgroundSnapshot:
             self._written.set_exception(error)
 
     def _run_beside(self) -> None:
-        with short_turns():
+        with switching_sooner():
             self.run()
 
     @property

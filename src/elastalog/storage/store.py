@@ -158,6 +158,8 @@ class Store(RecordedEpochs):
             return
         try:
             self.finish_snapshot(wait=True)
+            if self._lock is not None and not self._lock.is_removed:  # else it may have another writer
+                self._collect()
         except (ElastalogError, MemoryError) as error:
             log.warning("no snapshot could be written before the store was closed: %s", error)
         finally:
@@ -165,8 +167,6 @@ class Store(RecordedEpochs):
             if self._journal is not None:
                 self._journal.close()
                 self._journal = None
-                if self._lock is not None and not self._lock.is_removed:  # else it may have another writer
-                    self._collect()
             if self._lock is not None:
                 self._lock.release()
                 self._lock = None

@@ -25,7 +25,7 @@ from threading import TIMEOUT_MAX
 
 from elastalog.diagnostics import quota
 from elastalog.diagnostics.diagnostic import ElastalogError
-from elastalog.diagnostics.interrupts import short_turns
+from elastalog.diagnostics.interrupts import switching_sooner
 from elastalog.diagnostics.quota import Quota, lifted, time_left, within
 from elastalog.evaluation.changes import Changes, Update
 from elastalog.evaluation.epochs import EpochRecord
@@ -177,7 +177,7 @@ class Replicas:
                 self._since = time.monotonic()
             self._gate.notify_all()
         try:
-            with short_turns():
+            with switching_sooner():
                 yield
         finally:
             with self._gate:
