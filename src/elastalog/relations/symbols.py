@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import filterfalse
+from itertools import count
 
 import numpy as np
 import pyarrow as pa
@@ -236,7 +236,8 @@ class SmallInterner:
         """The ids of texts, new ones added."""
         self._catch_up()
         ids = self.ids
-        self.listed.extend(filterfalse(ids.__contains__, dict.fromkeys(texts)))
+        new = [text for text in dict.fromkeys(texts) if text not in ids] if ids else dict.fromkeys(texts)
+        self.listed.extend(new)
         self._catch_up()
         return list(map(ids.__getitem__, texts))
 
@@ -272,5 +273,5 @@ class SmallInterner:
         """Makes the last texts findable; some may not be since Ctrl-C came between their writing and this."""
         first = len(self.ids)
         if first < len(self.listed):
-            new = self.listed[first:]
-            self.ids.update(zip(new, range(first, first + len(new)), strict=True))
+            new = self.listed[first:] if first else self.listed
+            self.ids.update(zip(new, count(first), strict=False))

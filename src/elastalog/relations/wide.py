@@ -147,7 +147,12 @@ def follow_chains(ids, patterns, parts, ends):
 
 
 EMPTY = -1
-_NO_SLOTS = np.full(128, EMPTY, np.int32)
+_NO_PATTERNS: Integers = np.empty(0, np.int64)
+_NO_SLOTS: Words = np.full(2, EMPTY, np.int32)
+"""What tables have that hold nothing: few programs have wide values, and nothing is ever written here."""
+_FIRST = 64
+"""Patterns for which there is room once there is one."""
+
 MULTIPLIER = int(_MULTIPLIER)
 LOW_64_BITS = (1 << 64) - 1
 
@@ -159,8 +164,8 @@ class WideTable:
 
     def __init__(self) -> None:
         self._length = 0
-        self._patterns: Integers = np.empty(64, np.int64)
-        self._slots: Words = _NO_SLOTS.copy()
+        self._patterns = _NO_PATTERNS
+        self._slots = _NO_SLOTS
         self._lock = ThreadLock()
 
     def __len__(self) -> int:
@@ -251,11 +256,11 @@ class WideTable:
         first, last = self._length, self._length + len(new)
         if last > MOST_WIDE_PATTERNS:
             raise LimitReached([finding("E0508", most=MOST_WIDE_PATTERNS)])
-        is_longer, is_wider = last > len(self._patterns), 2 * last > len(self._slots)
-        slots = 1 << (2 * last).bit_length()
+        is_longer, is_wider = last > len(self._patterns), 2 * last >= len(self._slots)
+        slots = 1 << (2 * max(last, _FIRST)).bit_length()
         quota.ask(8 * last * is_longer + 4 * slots * is_wider)
         if is_longer:
-            larger: Integers = np.empty(max(last, 2 * len(self._patterns)), np.int64)
+            larger: Integers = np.empty(max(last, _FIRST, 2 * len(self._patterns)), np.int64)
             larger[:first] = self._patterns[:first]
             self._patterns = larger
         self._patterns[first:last] = new

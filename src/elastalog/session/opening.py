@@ -306,7 +306,7 @@ def _first_epoch(
                 explicit, reports = initial_facts(materialisation, facts, given.policy, files)
             reading.close()
             INVALID_DATES.clear()
-            record = materialisation.bootstrap(explicit)
+            record = materialisation.epochs.bootstrap(explicit)
     if INVALID_DATES:
         materialisation.tell_invalid_dates()
     return materialisation, record, reports

@@ -26,6 +26,7 @@ from elastalog.planning.goals import constructor_of, last_lookups
 from elastalog.planning.logical import Clause, LogicalProgram, LogicalStratum, Test
 from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
+from elastalog.settings import SETTINGS
 
 T = TypeVar("T")
 _MOST_PLANS = 2_048
@@ -76,11 +77,15 @@ class KernelEvaluation(StrataContext):
 
     def load(self, facts: dict[str, Matrix]) -> None:
         """Adds explicit facts before the first bootstrap, of several relations at a time."""
-        tasks: list[Task] = []
+        crew, load = self.workers.crew, self.held.load
+        if crew.number > 1 and sum(map(len, facts.values())) >= SETTINGS.share_loading_from:
+            tasks: list[Task] = []
+            while facts:
+                name, words = facts.popitem()
+                tasks.append((len(words), partial(load, name, words)))
+            crew.do_all(tasks)
         while facts:
-            name, words = facts.popitem()
-            tasks.append((len(words), partial(self.held.load, name, words)))
-        self.workers.crew.do_all(tasks)
+            load(*facts.popitem())
 
     def bootstrap(self, stratum: LogicalStratum) -> int:
         """Evaluates a stratum in the first epoch. Returns the derivations enumerated."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from typing import ClassVar
 
 from elastalog.backends.annotation import Annotation
@@ -42,8 +42,12 @@ class Strategy:
         self.watch = watch
         self.costs = CostModel(budget)
         """What it has learnt about what updates cost, if that guides it."""
-        self.marking = Marking(**self.marking_options)
         self._choice: MarksChoice | None = None
+
+    @cached_property
+    def marking(self) -> Marking:
+        """What it marks for the update after the next one."""
+        return Marking(**self.marking_options)
 
     def maintain(self, stratum: SetMaintenance, counters: Counters) -> None:
         """Brings the stratum to its new fixpoint. Facts that it adds get the mark DELAYED, for look-ahead."""

@@ -45,7 +45,7 @@ class Elastic(Strategy):
         watch = self.watch
         rows, rounds, spared = self._counted()
 
-        def remember(stratum: LogicalStratum, derivations: int, seconds: float) -> None:
+        def remember(stratum: LogicalStratum, derivations: int) -> None:
             nonlocal rows, rounds, spared
             if not stratum.clauses and not stratum.is_folded:
                 return  # there is no choice, and nothing was counted

@@ -148,11 +148,11 @@ class Counters:
         return asdict(self)
 
 
-Learn = Callable[[LogicalStratum, int, float], None]
-"""Takes note of what a stratum cost: derivations and seconds."""
+Learn = Callable[[LogicalStratum, int], None]
+"""Takes note of what a stratum cost, in derivations."""
 
 
-def evaluate_all(backend: Backend, learn: Learn = lambda stratum, derivations, seconds: None) -> Work:
+def evaluate_all(backend: Backend, learn: Learn | None = None) -> Work:
     """Evaluates the strata in order; what each cost is told to `learn`."""
     done: list[Any] = []
     began = time.perf_counter()
@@ -162,7 +162,8 @@ def evaluate_all(backend: Backend, learn: Learn = lambda stratum, derivations, s
         except LimitReached as error:
             raise with_growing_rules(error, [stratum], backend.program.checked) from None
         ended = time.perf_counter()
-        learn(stratum, derivations, ended - began)
+        if learn is not None:
+            learn(stratum, derivations)
         done.append((stratum, derivations, ended - began))
         began = ended
     return Work(done, write=_of_first_epoch)

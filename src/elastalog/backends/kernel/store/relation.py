@@ -232,7 +232,7 @@ class KernelRelation:
         if self.is_annotated:
             self.level[first : self.used] = level
             self.count[first : self.used] = count
-            if np.ndim(level) or level:
+            if type(level) is not int or level:
                 note_levels(self)
 
     def adopt(self, facts: FactWords) -> None:
