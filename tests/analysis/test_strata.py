@@ -187,6 +187,8 @@ DECLARATIONS = """
 .decl s(x: symbol) s("a").
 .decl l(x: L) l(nil).
 .decl c(x: L, n: number) c(nil, 0).
+.decl t(x: symbol) .input t
+.decl w(r: symbol, n: number) w("a", 1).
 """
 
 

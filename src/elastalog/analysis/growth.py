@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from typing import Final, NamedTuple
 
 from elastalog.analysis import program as checked
@@ -44,7 +45,7 @@ def warnings_of_growth(program: checked.CheckedProgram) -> list[Diagnostic]:
 def growing(program: checked.CheckedProgram, rules: Sequence[checked.Rule]) -> Iterator[Growth]:
     """The rules of a stratum whose head has a value that is computed from one of the recursion and that nothing bounds:
     no comparison from the side to which it grows, no atom of a relation outside the recursion, and no column that
-    counts steps up to a bound."""
+    counts steps up to a bound, or has a text that becomes longer up to one."""
     kept = _kept(program)
     own = {rule.head.relation for rule in rules}
     read = [_Bounds(rule, own) for rule in rules if rule.is_recursive]
@@ -96,6 +97,8 @@ class _Bounds:
         self.added: set[str] = set()
         """Variables that are not below 0."""
         self.computed: dict[str, checked.Expression] = {}
+        self.avoided: set[tuple[str, str]] = set()
+        """Variables of atoms outside the recursion, each with one whose text must not contain it."""
         for literal in rule.body:
             if type(literal) is checked.Comparison and literal.operator in _ORDERS:
                 sign = 1 if literal.operator[0] == "<" else -1
@@ -110,6 +113,9 @@ class _Bounds:
                 for side, other in ((literal.left, literal.right), (literal.right, literal.left)):
                     if type(side) is checked.Variable and type(other) in (checked.Apply, checked.Variable):
                         self.computed[side.name] = other
+            elif type(literal) is checked.Comparison and literal.operator == "not contains":
+                parts = outside.intersection(checked.names_of(literal.left))
+                self.avoided.update(product(parts, checked.names_of(literal.right)))
         for name in self.recursive | outside:
             self.computed.pop(name, None)
 
@@ -168,8 +174,8 @@ class _Bounds:
         return f"{compare}, or keep the {'greatest' if direction < 0 else 'least'} by `{least}`"
 
     def step(self, place: int) -> tuple[int, bool] | None:
-        """Whether a column of the head is that of all recursive facts plus a constant (1), minus one (-1), or unchanged
-        (0), and whether it is bounded; None in all other cases."""
+        """Whether a column of the head is that of all recursive facts plus a constant or with more text (1), minus one
+        (-1), or unchanged (0), and whether it is bounded; None in all other cases."""
         argument = self.rule.head.arguments[place]
         value = self.value_of(argument)
         step = _step(value)
@@ -177,6 +183,15 @@ class _Bounds:
         read = {
             term.name if type(term) is checked.Variable else None for term in (a.arguments[place] for a in self.atoms)
         }
+        if type(value) is checked.Apply and value.functor == "cat" and len(read) == 1:
+            terms = [*_joined(value)]
+            joined = {term.name for term in terms if type(term) is checked.Variable}
+            if not read <= joined:
+                return None
+            if not self.avoided.isdisjoint(product(joined, read)):
+                return 1, True
+            is_longer = any(type(term) is checked.Constant and term.value for term in terms)
+            return (1, not self.above.isdisjoint({*read, *checked.names_of(argument)})) if is_longer else None
         if read != names or not (step or type(value) is checked.Variable):
             return None
         return step, not self.towards(step).isdisjoint({*names, *checked.names_of(argument)})
@@ -191,6 +206,15 @@ def _signed(expression: checked.Expression, sign: int) -> Iterator[tuple[str, in
         signs = {"+": (sign, sign), "-": (sign, -sign), "neg": (-sign,)}.get(expression.functor, ())
         for place, argument in enumerate(expression.arguments):
             yield from _signed(argument, signs[place] if signs else 0)
+
+
+def _joined(value: checked.Expression) -> Iterator[checked.Expression]:
+    """The texts that a text is joined of."""
+    if type(value) is checked.Apply and value.functor == "cat":
+        for argument in value.arguments:
+            yield from _joined(argument)
+    else:
+        yield value
 
 
 def _step(value: checked.Expression | checked.Wildcard) -> int:

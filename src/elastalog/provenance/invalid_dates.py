@@ -56,13 +56,13 @@ class InvalidDates:
         texts = [] if self._has_compared else sorted(filter(is_other_date, INVALID_DATES))
         reading = Reading(backend, dictionary)
         places = dict.fromkeys(place for rule in program.rules if texts for place in _compared_columns(rule))
-        for text, (name, place) in product(texts, places):
+        for text, (name, place, operator) in product(texts, places):
             columns = program.relations[name].attributes
             pattern = [text if i == place else None for i in range(len(columns))]
             values = None if name == query else next(reading.select(name, pattern), None)
             if values is not None:
                 self._has_compared = True
-                told = {"text": show_value(text[:60]), "column": columns[place].name, "fact": Fact(name, values)}
+                told = {"text": show_value(text[:60]), "operator": operator, "column": columns[place].name, "fact": Fact(name, values)}
                 return finding("E0621.compared", severity="warning", **told)
         return None
 
@@ -150,16 +150,17 @@ def _is_dated(literal: Literal) -> bool:
     return any(True for _ in _functions_in(literal))
 
 
-def _compared_columns(rule: Rule) -> Iterator[tuple[str, int]]:
-    """The relations and columns whose texts a rule compares by their order."""
+def _compared_columns(rule: Rule) -> Iterator[tuple[str, int, str]]:
+    """The relations and columns whose texts a rule compares by their order, and the operators."""
     literals = list(literals_in(rule.body))
-    sides = ((one.left, one.right) for one in literals if isinstance(one, Comparison) and one.operator in _ORDERS)
-    names = {one.name for side in sides for one in side if isinstance(one, Variable) and one.base is Base.SYMBOL}
+    compared = [one for one in literals if isinstance(one, Comparison) and one.operator in _ORDERS]
+    sides = ((side, one.operator) for one in compared for side in (one.left, one.right))
+    names = {side.name: by for side, by in sides if isinstance(side, Variable) and side.base is Base.SYMBOL}
     for atom in literals:
         if isinstance(atom, Atom):
             for place, term in enumerate(atom.arguments):
                 if isinstance(term, Variable) and term.name in names:
-                    yield atom.relation, place
+                    yield atom.relation, place, names[term.name]
 
 
 def _functions_in(tree: object) -> Iterator[Apply]:

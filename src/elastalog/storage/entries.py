@@ -157,7 +157,7 @@ class LogEntry:
 
     def __str__(self) -> str:
         by = f" by {self.source}" if self.source else ""
-        rules = f", {len(self.added_rules)} rules added, {len(self.removed_rules)} removed"
+        rules = f", {counted(len(self.added_rules), 'rule')} added, {len(self.removed_rules)} removed"
         given = f"{self.inserted:,} inserted, {self.deleted:,} deleted"
         return (
             f"epoch {self.epoch}, {self.shown_time}{by}: {given}"
