@@ -105,6 +105,36 @@ def test_a_line_that_may_well_be_meant_is_not_told_of(
     assert not list(recwarn)
 
 
+@pytest.mark.parametrize(
+    ("said", "advised"),
+    [
+        ("", "rfc4180=true, headers=true"),
+        ("headers=true", "rfc4180=true, headers=true"),
+        ('headers=true, delimiter=";"', 'rfc4180=true, delimiter=";", headers=true'),
+    ],
+)
+def test_advice_leads_to_texts_without_their_quotes(tmp_path: Path, said: str, advised: str) -> None:
+    """Each piece of advice is followed, until there is none."""
+    (tmp_path / "user.csv").write_text('name\nann\n"Smith, Jo"\n')
+    directive = '.input user(filename="user.csv"{})'
+    with pytest.warns(UserWarning, match="E0527") as told:
+        elastalog.open(".decl user(name: symbol)\n" + directive.format(said and f", {said}"), facts=tmp_path).close()
+    assert f"`{directive.format(f', {advised}')}`" in str(told[0].message)
+    with elastalog.open(".decl user(name: symbol)\n" + directive.format(f", {advised}"), facts=tmp_path) as db:
+        assert sorted(db["user"]) == [("Smith, Jo",), ("ann",)]
+    with elastalog.open(
+        ".decl user(name: symbol)\n" + directive.format(", headers=true, rfc4180=false"), facts=tmp_path
+    ) as db:
+        assert ('"Smith, Jo"',) in db["user"]
+
+
+def test_quotes_between_tabs_are_texts(tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
+    """Programs about programs have such facts."""
+    (tmp_path / "calls.facts").write_text('a\t"b"\n"c"\td\n')
+    elastalog.open(CALLS, facts=tmp_path).close()
+    assert not list(recwarn)
+
+
 def test_a_header_without_the_names_of_the_columns_is_taken_by_position_and_told_of(tmp_path: Path) -> None:
     (tmp_path / "calls.csv").write_text("to,from\nbob,ann\n")
     with pytest.warns(UserWarning, match="taken by position") as told:

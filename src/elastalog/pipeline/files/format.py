@@ -50,6 +50,9 @@ class Format:
     """What the directive says beside these, such as `filename`."""
     says_no_header: bool = field(default=False, compare=False)
     """Whether the directive has `headers=false`: then the first line is not suspected of being a header."""
+    may_be_csv: bool = field(default=False, compare=False)
+    """Whether quotes around a field are suspected of being none of its text: the file is called so, or has commas or
+    semicolons between fields, and the directive does not have `rfc4180=false`."""
 
     @staticmethod
     def of(parameters: Mapping[str, str], name: str) -> Format:
@@ -74,6 +77,7 @@ class Format:
             columns=tuple(int(column) for column in parameters.get("columns", "").split(":") if column.isdecimal()),
             others=tuple((key, value) for key, value in parameters.items() if key not in OF_TEXT),
             says_no_header=parameters.get("headers", "").lower() == "false",
+            may_be_csv="rfc4180" not in parameters and (last == ".csv" or delimiter in ",;"),
         )
 
     @property
@@ -316,16 +320,28 @@ def doubt_about(data: bytes, schema: Schema, form: Format) -> str | None:
     if form.has_header:
         if is_like_a_fact(schema, first):
             return "E0527.fact"
-        is_foreign = len(first) == schema.arity and not goes_by_name(schema.names, bare(first))
-        return "E0527.position" if is_foreign else None
-    if form.says_no_header:
-        return None
-    if is_like_a_header(schema, first):
+        if len(first) == schema.arity and not goes_by_name(schema.names, bare(first)):
+            return "E0527.position"
+    elif not form.says_no_header and is_like_a_header(schema, first):
         return "E0527"
-    if not form.is_rfc4180 and len(first) > 1 and all(map(_QUOTED.fullmatch, first)):
+    if quoted_field(data, form) is not None:
         return "E0527.quoted"
+    if form.has_header or form.says_no_header:
+        return None
     is_suspect = form.is_rfc4180 or form.delimiter in ",;"
     return "E0527.words" if is_suspect and _stands_above_others(data, schema, form, first) else None
+
+
+def quoted_field(data: bytes, form: Format) -> str | None:
+    """A field that stands between quotes which are read as a part of it, and are probably none."""
+    if form.is_rfc4180 or b'"' not in data:
+        return None
+    if form.may_be_csv:
+        between = re.escape(form.delimiter.encode())
+        found = re.search(rb'(?:\A|\n|%b)("[^"\r\n]*")(?=%b|\r?\n|\r?\Z)' % (between, between), data)
+        return None if found is None else found[1].decode("utf-8", "replace")
+    first = first_record(data, form)
+    return first[0] if len(first) > 1 and all(map(_QUOTED.fullmatch, first)) else None
 
 
 def _stands_above_others(data: bytes, schema: Schema, form: Format, first: Sequence[str]) -> bool:
@@ -347,19 +363,21 @@ def look_at(data: bytes, schema: Schema, file: str, form: Format) -> None:
     data = data.removeprefix(BYTE_ORDER_MARK)
     if (key := doubt_about(data, schema, form)) is None:
         return
-    kept = replace(form, has_header=False)
+    quoted, meant = quoted_field(data, form), form
+    if quoted is not None:
+        is_by_name = form.delimiter == "\t" and b"\t" not in data
+        meant = replace(form, is_rfc4180=True, delimiter="," if is_by_name else form.delimiter)
+    kept = replace(meant, has_header=False)
     if key == "E0527.position":
-        meant = replace(form, columns=tuple(range(schema.arity)))
-    elif key == "E0527.quoted":
-        meant = replace(form, is_rfc4180=True)
-    else:
-        meant = replace(form, has_header=not form.has_header)
+        meant = replace(meant, columns=tuple(range(schema.arity)))
+    elif key != "E0527.quoted":
+        meant = replace(meant, has_header=not form.has_header)
     names = bare(first_record(data, form))
     pairs = ", ".join(f"`{given}` as `{declared}`" for given, declared in zip(names, schema.names, strict=False))
     warn_of(
         finding(
             key, severity="warning", location=file, schema=schema.name, parameters=meant.parameters, pairs=pairs,
-            first=first_record(data, form)[0],
+            quoted=quoted, as_text=f"{form.parameters}, rfc4180=false",
             names=", ".join(f"`{given}`" for given in names), kept=f"{kept.parameters}, headers=false",
         )
     )  # fmt: skip
