@@ -85,6 +85,8 @@ class Transport:
                 answer = response.read()
             except (OSError, http.client.HTTPException) as fault:
                 self.close()
+                if is_last and isinstance(fault, TimeoutError):
+                    raise error("E0933.late", url=self.url, seconds=self._timeout) from None
                 if is_last:
                     raise error("E0933", url=self.url, reason=_reason(fault)) from None
             else:

@@ -221,7 +221,9 @@ def read_program_text(path: str) -> str:
     """The text of a program file. Raises ElastalogError when it cannot be read, is too large, or is not UTF-8."""
     try:
         if not path:
-            raise _unreadable("<text>", "neither a path nor a text was given", "give the path of a program, or its text")
+            raise _unreadable(
+                "<text>", "neither a path nor a text was given", "give the path of a program, or its text"
+            )
         if (Path(path) / "CURRENT").is_file():
             advice = (
                 f'in Python, `elastalog.open(store="{path}")`; `show`, `query`, `explain`, `debug` and `apply` take it'

@@ -62,7 +62,12 @@ class InvalidDates:
             values = None if name == query else next(reading.select(name, pattern), None)
             if values is not None:
                 self._has_compared = True
-                told = {"text": show_value(text[:60]), "operator": operator, "column": columns[place].name, "fact": Fact(name, values)}
+                told = {
+                    "text": show_value(text[:60]),
+                    "operator": operator,
+                    "column": columns[place].name,
+                    "fact": Fact(name, values),
+                }
                 return finding("E0621.compared", severity="warning", **told)
         return None
 

@@ -167,8 +167,8 @@ def address_of(listening: socket.socket, host: str) -> str:
 
 
 def serve(app: Any, service: Service, listening: socket.socket, started: Callable[[], None]) -> None:
-    """Serves until Ctrl-C or SIGTERM; `started` is called when the first request may come. The commit under way is
-    finished; event streams are ended."""
+    """Serves until Ctrl-C or SIGTERM; `started` is called when the first request may come. The service ends as
+    `Service.end` says."""
     asyncio.run(_serve(app, service, listening, started))
 
 
@@ -191,7 +191,7 @@ async def _serve(app: Any, service: Service, listening: socket.socket, started: 
     server = Server(config)
 
     def end() -> None:
-        service.feed.close()  # otherwise listeners would keep their connections
+        service.end()
         server.should_exit = True
 
     loop = asyncio.get_running_loop()

@@ -14,7 +14,7 @@ from enum import Enum
 from typing import ParamSpec, TypeVar
 
 from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached
-from elastalog.diagnostics.quota import Quota
+from elastalog.diagnostics.quota import Quota, Stopped
 from elastalog.web.settings import Busy, Limits
 
 Asked = ParamSpec("Asked")
@@ -124,6 +124,8 @@ class Worker:
     def __init__(self, most: int) -> None:
         self._threads = ThreadPoolExecutor(1, "elastalog-writer")
         self._waiting = Waiting(most)
+        self._at_work: Quota | None = None
+        self._is_stopped = False
 
     @property
     def waiting(self) -> int:
@@ -131,13 +133,32 @@ class Worker:
         return self._waiting.number
 
     def do(self, task: Callable[[], T]) -> T:
-        """Runs a task and returns its result."""
-        return self._waiting.submit(self._threads, task).result()
+        """Runs a task and returns its result. Raises Closed if it was stopped."""
+
+        def work() -> T:
+            if self._is_stopped:
+                raise Closed.of("E0936")
+            try:
+                with Quota() as self._at_work:
+                    return task()
+            except Stopped:
+                raise Closed.of("E0936.stopped") from None
+            finally:
+                self._at_work = None
+
+        return self._waiting.submit(self._threads, work).result()
 
     def afterwards(self, task: Callable[[], object]) -> None:
         """Queues a task that no client waits for; dropped if the worker has ended."""
         with contextlib.suppress(Closed):
             self._waiting.submit(self._threads, task, is_asked=False)
+
+    def stop(self) -> None:
+        """Called from another thread: the task at work ends when it next looks at its limits, and has changed nothing;
+        no other is begun."""
+        self._is_stopped = True
+        if (at_work := self._at_work) is not None:
+            at_work.stop()
 
     def close(self) -> None:
         """Ends the threads once their current tasks are done."""

@@ -8,6 +8,7 @@ wait for a commit, nor a commit for questions (see `replicas`).
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 
@@ -22,6 +23,10 @@ from elastalog.web.reading import Reading
 from elastalog.web.replicas import Earlier, Replicas
 from elastalog.web.settings import Limits
 from elastalog.web.writing import Writing
+
+
+PATIENCE = 5
+"""Seconds that the commit under way has when the service is told to end."""
 
 
 class Service:
@@ -41,6 +46,7 @@ class Service:
         self.feed = Feed(session.epoch, self.reading.changes_since)
         self.began = time.time()
         self._store = session.engine.store
+        self._ending: threading.Timer | None = None
         self._worker.afterwards(self._replicas.prepare)
 
     def tell_address(self, address: str) -> None:
@@ -48,11 +54,25 @@ class Service:
         if self._store is not None:
             tell_address(self._store / LOCK, address)
 
+    def end(self) -> None:
+        """Called from any thread: ends all event streams, which would keep their connections, and gives up the commit
+        under way if it is not done in a few seconds, or at once when called again: who sent it is told so, and the
+        epoch before it stays."""
+        self.feed.close()
+        if self._ending is None:
+            self._ending = threading.Timer(PATIENCE, self._worker.stop)
+            self._ending.daemon = True
+            self._ending.start()
+        else:
+            self._worker.stop()
+
     def close(self) -> None:
         """Closes the session once the commit under way is done, and ends all event streams."""
         self.feed.close()
         with self._replicas.wanting():
             self._worker.close()
+        if self._ending is not None:
+            self._ending.cancel()
         self._calls.close()
         self._earlier.close()
         self._replicas.close()

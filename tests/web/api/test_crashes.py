@@ -54,6 +54,33 @@ def made(tmp_path: Path) -> tuple[str, str]:
     return str(tmp_path / "reach.dl"), str(tmp_path)
 
 
+def test_a_service_at_an_update_without_end_ends_well(tmp_path: Path, started: list[Server]) -> None:
+    program = ".decl far(x: number, km: min number)\n.decl road(x: number, y: number, km: number)\n.input road\n"
+    (tmp_path / "far.dl").write_text(f"{program}far(1, 0).\nfar(y, d + k) :- far(x, d), road(x, y, k).\n")
+    (tmp_path / "road.facts").write_text("1\t2\t5\n")
+    server = Server(started, str(tmp_path / "far.dl"), "-F", str(tmp_path), "--store", str(tmp_path / "store"))
+    told: list[str] = []
+
+    def update(timeout: float) -> None:
+        with elastalog.connect(server.url, TOKEN, timeout=timeout) as db:
+            try:
+                db.apply({"road": [(2, 1, -6)]})
+            except ElastalogError as error:
+                told.append(str(error))
+
+    update(1.0)
+    assert "E0933" in told[0]
+    assert "within 1 seconds, and may still be at work on it" in told[0]
+    waiting = threading.Thread(target=update, args=(30.0,), daemon=True)
+    waiting.start()
+    time.sleep(0.5)
+    assert server.end(signal.SIGTERM) == 0
+    waiting.join(10)
+    assert "E0936" in told[1]
+    with elastalog.open(store=elastalog.Store(tmp_path / "store", read_only=True)) as kept:
+        assert list(kept["road"]) == [(1, 2, 5)]
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_service_that_is_told_to_end_ends_well(tmp_path: Path, started: list[Server], number: int) -> None:
     program, facts = made(tmp_path)

@@ -263,7 +263,11 @@ UPDATES: Final = (
     Command("preview [all]", "show what the pending update would change", _preview),
     Command("rollback", "drop the pending update", _rollback),
     Command("apply", "do what was suggested, as a new update; for a file there are `load` and `commit`", _apply),
-    Command("undo [N]", "take back the latest update that was committed here (an `undo`, too), or epoch N, as a new update", _undo),
+    Command(
+        "undo [N]",
+        "take back the latest update that was committed here (an `undo`, too), or epoch N, as a new update",
+        _undo,
+    ),
     Command("pending", "show the pending update", _pending),
     Command("changes", "show what the latest epoch changed", _changes),
     Command("log", "list the epochs, the latest first", _log),
