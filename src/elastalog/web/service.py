@@ -24,7 +24,6 @@ from elastalog.web.replicas import Earlier, Replicas
 from elastalog.web.settings import Limits
 from elastalog.web.writing import Writing
 
-
 PATIENCE = 5
 """Seconds that the commit under way has when the service is told to end."""
 
