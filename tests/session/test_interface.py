@@ -18,7 +18,7 @@ import pytest
 
 import elastalog
 from elastalog import deprecated
-from elastalog.analysis.functor_values import INVALID_DATES
+from elastalog.analysis.functor_values import INVALID_TEXTS
 from tests.closures import RIGHT_CLOSURE as PROGRAM
 from tests.commands import run
 from tests.refusals import refused
@@ -52,6 +52,31 @@ def test_invalid_dates_are_told_with_their_number() -> None:
     with pytest.warns(UserWarning, match="E0621") as warned:
         db.apply({"sent": [(7, "2026-02-31")]})
     assert 'it is in column `on` of sent(7, "2026-02-31")' in str(warned[0].message)
+
+
+def test_texts_that_are_not_numbers_are_told_with_their_number() -> None:
+    program = """
+    .decl paid(id: number, text: symbol)
+    .decl amount(id: number, euro: float)
+    amount(i, to_float(replace(t, ",", "."))) :- paid(i, t).
+    .decl whole(id: number, euro: number)
+    whole(i, to_number(t)) :- paid(i, t), match("-?[0-9]+", t).
+    """
+    facts = {"paid": [(1, "1.000,50"), (2, "7"), (3, "5,5"), (4, "none")]}
+    with pytest.warns(UserWarning, match="E0621") as warned:
+        db = elastalog.open(program, facts)
+    assert [str(one.message).splitlines()[0] for one in warned] == [
+        'warning[E0621]: 2 texts are not numbers as their conversions take them ("1.000.50", …): '
+        "rules for `amount` derive nothing from such rows"
+    ]
+    assert sorted(db["amount"]) == [(2, 7.0), (3, 5.5)]
+    assert sorted(db["whole"]) == [(2, 7)]
+    assert not told(lambda: db.apply({"paid": [(5, "8,25")]}))
+    found = told(lambda: db.query('paid(_, T), to_number(T) > 7, !match(".*,.*", T)'))
+    assert found == [
+        'warning[E0621]: 1 text is not a number as its conversion takes it ("none"): the query leaves out such rows'
+    ]
+    assert 'E0621]: "x" is not a number as `to_number` takes it' in told(lambda: db.query('paid(to_number("x"), _)'))[0]
 
 
 def test_a_query_tells_of_invalid_dates_as_often_as_it_is_asked() -> None:
@@ -630,22 +655,22 @@ def test_facts_are_decoded_as_they_are_asked_for_and_stay_those_of_their_epoch(m
 
 def test_an_invalid_date_that_is_met_again_is_seldom_judged_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Judging asks why not, which takes as long as many updates."""
-    from elastalog.provenance import invalid_dates
+    from elastalog.provenance import invalid_texts
 
     judged: list[str] = []
-    judge = invalid_dates._loss
+    judge = invalid_texts._loss
     monkeypatch.setattr(
-        invalid_dates, "_loss", lambda rule, text, *read: judged.append(text) or judge(rule, text, *read)
+        invalid_texts, "_loss", lambda rule, text, *read: judged.append(text) or judge(rule, text, *read)
     )
-    monkeypatch.setattr(invalid_dates, "_SPARED", 1e9)
+    monkeypatch.setattr(invalid_texts, "_SPARED", 1e9)
     program = """.decl k(x: symbol, n: number)
     .decl ok, m(n: number)
     m(n) :- k(x, n), 1 = month(x), ok(n).
     """
     with elastalog.open(program, {"k": [("", 1)], "ok": [(9,)]}) as db:
         for _ in range(3):
-            INVALID_DATES.add("")
-            db._materialisation.tell_invalid_dates()
+            INVALID_TEXTS[""] = "date"
+            db._materialisation.tell_invalid_texts()
     assert judged == ["", ""]
 
 

@@ -20,8 +20,16 @@ from elastalog.analysis.draft import (
     negated_literal,
 )
 from elastalog.analysis.findings import Findings
-from elastalog.analysis.functor_values import NotRegular, matcher, moment_of
-from elastalog.analysis.functors import AGGREGATES, BRANCH_NUMBER, BRANCH_WITH_NUMBER, COMPARISONS, DATED, applied_name
+from elastalog.analysis.functor_values import NotRegular, is_number, matcher, moment_of
+from elastalog.analysis.functors import (
+    AGGREGATES,
+    BRANCH_NUMBER,
+    BRANCH_WITH_NUMBER,
+    COMPARISONS,
+    CONVERTING,
+    DATED,
+    applied_name,
+)
 from elastalog.analysis.infer import Kinds, Solver
 from elastalog.analysis.listing import show_value
 from elastalog.analysis.negation import opposite
@@ -339,10 +347,14 @@ class TypedBuilder:
             arguments.append(argument)
         if call.functor == "capture":
             self.check_pattern(arguments[0])
-        for argument in arguments if call.functor in DATED else ():
-            if type(argument) is Constant and isinstance(argument.value, str) and moment_of(argument.value) is None:
-                text = show_value(argument.value[:60])
-                self.reports.findings.warning("E0621.constant", argument.span, text=text, functor=call.functor)
+        for argument in arguments if call.functor in DATED | CONVERTING else ():
+            if type(argument) is Constant and isinstance(given := argument.value, str):
+                is_date = call.functor in DATED
+                if not (moment_of(given) if is_date else is_number(given, call.functor)):
+                    kind, text = "date" if is_date else "number", show_value(given[:60])
+                    self.reports.findings.warning(
+                        f"E0621.constant_{kind}", argument.span, text=text, functor=call.functor
+                    )
         apply = Apply(applied_name(call.functor, result), tuple(arguments), base_of(result), call.span)
         if isinstance(result, StructuredType):
             self.constructed[id(apply)] = apply, result

@@ -93,6 +93,24 @@ def greatest(*values: Any) -> Any:
     return max([value for value in values if value == value] or values)
 
 
+DATE, NUMBER = "date", "number"
+INVALID_TEXTS: dict[str, str] = {}
+"""Texts that functions were given, and that are not what they must be there, `DATE` or `NUMBER`, since they were last
+reported."""
+MOST_INVALID = 100
+"""How many of them are remembered at most."""
+
+
+def _note(text: str, wanted: str) -> None:
+    if len(INVALID_TEXTS) < MOST_INVALID:
+        INVALID_TEXTS[text] = wanted
+
+
+def is_number(text: str, functor: str) -> bool:
+    """Whether a conversion has a value for a text."""
+    return (_FLOAT if functor == "to_float" else _INTEGER).fullmatch(text) is not None
+
+
 def to_integer(value: Any) -> int | None:
     """The integer that a text spells in the form of a literal, or a number without its fraction. If it is too large,
     the result is an integer that fits no type."""
@@ -100,6 +118,7 @@ def to_integer(value: Any) -> int | None:
         return int(value) if not isinstance(value, float) or math.isfinite(value) else _TOO_LARGE
     spelt = _INTEGER.fullmatch(value)
     if spelt is None:
+        _note(value, NUMBER)
         return None
     sign, hexadecimal, binary, decimal = spelt.groups()
     digits, base = (hexadecimal, 16) if hexadecimal else (binary, 2) if binary else (decimal, 10)
@@ -109,7 +128,10 @@ def to_integer(value: Any) -> int | None:
 
 def to_float(value: Any) -> float | None:
     """The float that a text spells, in any form that fact files allow, or that a number equals."""
-    return None if isinstance(value, str) and _FLOAT.fullmatch(value) is None else float(value)
+    if isinstance(value, str) and _FLOAT.fullmatch(value) is None:
+        _note(value, NUMBER)
+        return None
+    return float(value)
 
 
 def _whole(rounded: Callable[[float], float]) -> Callable[[float], float]:
@@ -268,12 +290,6 @@ def json_size(text: str, path: str) -> int | None:
 # --- dates and times -----------------------------------------------------------------------------------------------
 
 
-INVALID_DATES: set[str] = set()
-"""Texts given to functions of dates that are not dates, since they were last reported."""
-MOST_INVALID = 100
-"""How many of them are remembered at most."""
-
-
 def moment_of(text: str) -> datetime | None:
     """The date or time that a text in ISO 8601 form stands for."""
     try:
@@ -285,8 +301,8 @@ def moment_of(text: str) -> datetime | None:
 def _moment(text: str) -> datetime | None:
     """Like `moment_of`, but remembers texts that are not dates."""
     moment = moment_of(text)
-    if moment is None and len(INVALID_DATES) < MOST_INVALID:
-        INVALID_DATES.add(text)
+    if moment is None:
+        _note(text, DATE)
     return moment
 
 
@@ -297,8 +313,8 @@ def is_other_date(text: str) -> bool:
 
 def note_other_date(text: str) -> bool:
     """Remembers such a text, to be reported later. Returns True, since results per text are cached and need a value."""
-    if is_other_date(text) and len(INVALID_DATES) < MOST_INVALID:
-        INVALID_DATES.add(text)
+    if is_other_date(text):
+        _note(text, DATE)
     return True
 
 

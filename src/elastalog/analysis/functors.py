@@ -247,8 +247,10 @@ DATED = frozenset((
     "seconds_between",
 ))
 """Functors that take texts which are dates or times."""
-PARTIAL = DATED | frozenset((
-    "/", "%", "^", "to_number", "to_unsigned", "to_float", "sqrt", "log", "capture", "split_part", "json", "json_size",
+CONVERTING = frozenset(("to_number", "to_unsigned", "to_float"))
+"""Functors that take texts which are numbers."""
+PARTIAL = DATED | CONVERTING | frozenset((
+    "/", "%", "^", "sqrt", "log", "capture", "split_part", "json", "json_size",
     "date", "rdf_value", "rdf_lang", "rdf_datatype", BRANCH_WITH_NUMBER,
 ))
 # fmt: on

@@ -32,7 +32,7 @@ from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.program import Program, judged_in, removable_rules, rule_clauses
 from elastalog.provenance.absence import Absence, Instantiation, LiteralStatus, PatternAbsence
 from elastalog.provenance.fact import Fact
-from elastalog.provenance.invalid_dates import invalid_dates_in
+from elastalog.provenance.invalid_texts import invalid_dates_in
 from elastalog.provenance.joins import Pattern, candidates, dominating, holders
 from elastalog.provenance.metrics import HEIGHT, Metric
 from elastalog.provenance.proof import BY_RANKS, LEAST_BY_STRATUM, Proof

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from elastalog.program import Program
     from elastalog.provenance.explain import Setting
     from elastalog.provenance.fact import Written
-    from elastalog.provenance.invalid_dates import InvalidDates
+    from elastalog.provenance.invalid_texts import InvalidTexts
     from elastalog.session.engine import Observer
     from elastalog.session.settings import Settings
 
@@ -92,7 +92,7 @@ class Materialisation:
             raise ElastalogError([Diagnostic("E0902", told, help=advice)])
         self._metric = metric_named(settings.metric)
         self.epochs = Epochs(self.backend, strategy)
-        self._invalid_dates: InvalidDates | None = None
+        self._invalid_texts: InvalidTexts | None = None
         self.follow(program)
 
     def follow(self, program: Program) -> None:
@@ -105,16 +105,16 @@ class Materialisation:
         for told in growing_rules(self.backend.program.strata, self.program.checked)[:3]:
             log.warning("still at work after %d seconds; should it not end: %s", SETTINGS.long_work, told)
 
-    def tell_invalid_dates(self, query: Query | None = None) -> None:
+    def tell_invalid_texts(self, query: Query | None = None) -> None:
         """Warns of texts that are not dates, where rules, or those of a query, derive nothing for that reason, or
         compare them."""
-        from elastalog.provenance.invalid_dates import InvalidDates
+        from elastalog.provenance.invalid_texts import InvalidTexts
 
         if query is None:
-            known = self._invalid_dates = self._invalid_dates or InvalidDates()
+            known = self._invalid_texts = self._invalid_texts or InvalidTexts()
             program, name = self.program.checked, None
         else:
-            known, program, name = InvalidDates(), query.program, query.name
+            known, program, name = InvalidTexts(), query.program, query.name
         for ask in (known.compared, known.lost):
             if (found := ask(program, self.backend, self.dictionary, name)) is not None:
                 warn_of(found)

@@ -21,7 +21,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from elastalog.analysis.functor_values import INVALID_DATES
+from elastalog.analysis.functor_values import INVALID_TEXTS
 from elastalog.analysis.program import Atom, Constant
 from elastalog.analysis.query import Query, check_query, parameter_values
 from elastalog.backends.engines import ENGINES
@@ -305,10 +305,10 @@ def _first_epoch(
             with materialisation.reading() if is_read else nullcontext():
                 explicit, reports = initial_facts(materialisation, facts, given.policy, files)
             reading.close()
-            INVALID_DATES.clear()
+            INVALID_TEXTS.clear()
             record = materialisation.epochs.bootstrap(explicit)
-    if INVALID_DATES:
-        materialisation.tell_invalid_dates()
+    if INVALID_TEXTS:
+        materialisation.tell_invalid_texts()
     return materialisation, record, reports
 
 

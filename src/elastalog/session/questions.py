@@ -10,7 +10,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
-from elastalog.analysis.functor_values import INVALID_DATES
+from elastalog.analysis.functor_values import INVALID_TEXTS
 from elastalog.analysis.listing import show_rule, show_value
 from elastalog.analysis.pattern import Free, parse_pattern
 from elastalog.analysis.program import Atom, Base, Comparison, Constant
@@ -249,11 +249,11 @@ class Reader:
         def later() -> Relation:
             assert watch.quota is not None
             with watch.quota, now.observed(text):
-                INVALID_DATES.clear()
+                INVALID_TEXTS.clear()
                 answers = answer()
-            if INVALID_DATES:
+            if INVALID_TEXTS:
                 with now.lock:
-                    now.tell_invalid_dates(query)
+                    now.tell_invalid_texts(query)
             if not len(answers):
                 _warn_of_unknown(unknown, now.dictionary)
             return answers
@@ -264,10 +264,10 @@ class Reader:
         """The answers to a query that has been checked."""
         now = self._materialisation
         with now.asking():
-            INVALID_DATES.clear()
+            INVALID_TEXTS.clear()
             answers = ask(query, now.backend, now.dictionary, now.watch)
-            if INVALID_DATES:
-                now.tell_invalid_dates(query)
+            if INVALID_TEXTS:
+                now.tell_invalid_texts(query)
             return answers
 
     def derived_by(self, relation: str, rules: Collection[int]) -> Relation:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from operator import methodcaller
 from typing import TypeVar
 
-from elastalog.analysis.functor_values import INVALID_DATES
+from elastalog.analysis.functor_values import INVALID_TEXTS
 from elastalog.backends.protocol import ChangedWords
 from elastalog.backends.watch import Within
 from elastalog.diagnostics.arguments import require_mapping, require_one_of, wrong_kind
@@ -159,8 +159,8 @@ class Updates:
             if update.rules is not None and update.rules.before is not now.program:
                 raise InternalError("commit", "the rules of an update were changed from a program that is gone")
             before = epochs.last
-            if INVALID_DATES:
-                INVALID_DATES.clear()  # those that questions have met
+            if INVALID_TEXTS:
+                INVALID_TEXTS.clear()  # those that questions have met
             try:
                 now.watch.on_long = self._on_long
                 if self._is_limited or CURRENT.get() is not None:
@@ -193,8 +193,8 @@ class Updates:
                 self.listeners.tell(record, self.changes_of)
             if now.observers:
                 now.tell(methodcaller("committed", record, time.time_ns()))
-            if INVALID_DATES:
-                now.tell_invalid_dates()
+            if INVALID_TEXTS:
+                now.tell_invalid_texts()
             if record.ignored and update.deleted:
                 self._tell_of_derived(update, {})
             if not self._inserted_into.issuperset(update.inserted):

@@ -1,28 +1,19 @@
-"""Texts that are not dates, told where rules derive nothing for that reason: all other goals of a rule hold."""
+"""Texts that are not the dates or numbers that functions need, told where rules derive nothing for that reason: all
+other goals of a rule hold."""
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import product
+from typing import Final
 
-from elastalog.analysis.functor_values import INVALID_DATES, MOST_INVALID, is_other_date, moment_of
-from elastalog.analysis.functors import DATED
+from elastalog.analysis.functor_values import DATE, INVALID_TEXTS, MOST_INVALID, NUMBER, is_other_date, moment_of
+from elastalog.analysis.functors import CONVERTING, DATED
 from elastalog.analysis.listing import show_value
 from elastalog.analysis.pattern import Free, Pattern
-from elastalog.analysis.program import (
-    Apply,
-    Atom,
-    Base,
-    CheckedProgram,
-    Comparison,
-    Literal,
-    Rule,
-    Value,
-    Variable,
-    literals_in,
-)
+from elastalog.analysis.program import Apply, Atom, Base, CheckedProgram, Comparison, Rule, Value, Variable, literals_in
 from elastalog.backends.protocol import Backend
 from elastalog.diagnostics.diagnostic import Diagnostic, finding
 from elastalog.provenance.fact import Fact
@@ -34,11 +25,12 @@ from elastalog.relations.words import Dictionary
 from elastalog.syntax.tree import nodes_of
 
 _ORDERS = ("<", "<=", ">", ">=")
+_TAKING: Final = {DATE: DATED, NUMBER: CONVERTING}
 _SPARED = 20
 """How many times as long as it took to judge texts again, nothing is judged again."""
 
 
-class InvalidDates:
+class InvalidTexts:
     """What a session has met and told of them."""
 
     def __init__(self) -> None:
@@ -53,7 +45,7 @@ class InvalidDates:
     ) -> Diagnostic | None:
         """Warns, once, of a date just met that a rule compares, and whose form does not sort by time. `query` as for
         `lost`."""
-        texts = [] if self._has_compared else sorted(filter(is_other_date, INVALID_DATES))
+        texts = [] if self._has_compared else sorted(filter(is_other_date, INVALID_TEXTS))
         reading = Reading(backend, dictionary)
         places = dict.fromkeys(place for rule in program.rules if texts for place in _compared_columns(rule))
         for text, (name, place, operator) in product(texts, places):
@@ -74,23 +66,27 @@ class InvalidDates:
     def lost(
         self, program: CheckedProgram, backend: Backend, dictionary: Dictionary, query: str | None = None
     ) -> Diagnostic | None:
-        """Warns of texts that functions of dates just met and that keep a rule from deriving something: once for each
-        text, when it first matters. A function may be computed before a goal that excludes its row. That is no reason
-        to warn; but the row is judged again when it is met again, as long as that takes little of the time. `query`: if
-        the program is a query, the relation of its answers, which the backend does not have."""
+        """Warns of texts that functions of dates, or conversions, just met and that keep a rule from deriving
+        something: once for each text, when it first matters. A function may be computed before a goal that excludes its
+        row. That is no reason to warn; but the row is judged again when it is met again, as long as that takes little
+        of the time. `query`: if the program is a query, the relation of its answers, which the backend does not
+        have."""
         began = time.monotonic()
         is_again = began > self._again
-        texts = sorted(INVALID_DATES - (self._told if is_again else self._judged))
+        known = self._told if is_again else self._judged
+        met = {text: wanted for text, wanted in INVALID_TEXTS.items() if text not in known}
+        wanted = DATE if DATE in met.values() else NUMBER  # those of the other kind are met again
+        texts, functors = sorted(text for text in met if met[text] == wanted), _TAKING[wanted]
         reading = Reading(backend, dictionary)
 
         def look_up(relation: str, known: Sequence[Value | None]) -> Iterator[tuple[Value, ...]]:
             return iter(()) if relation == query else reading.select(relation, known)
 
         written = (rule for rule in program.rules if not rule.head.relation.startswith("@"))  # not what demand adds
-        rules = [rule for rule in written if any(map(_is_dated, (rule.head, *rule.body)))] if texts else []
-        losses = [(t, r.head.relation, _loss(r, t, look_up, reading.ordinal)) for t in texts for r in rules]
+        rules = [rule for rule in written if _has_functors((rule.head, *rule.body), functors)] if texts else []
+        losses = [(t, r.head.relation, _loss(r, t, functors, look_up, reading.ordinal)) for t in texts for r in rules]
         lost = {text: {name: loss for of, name, loss in losses if of == text and loss} for text in texts}
-        INVALID_DATES.clear()  # asking meets them again
+        INVALID_TEXTS.clear()  # asking meets them again
         if not self._judged.isdisjoint(texts):
             ended = time.monotonic()
             self._again = ended + _SPARED * (ended - began)
@@ -105,8 +101,9 @@ class InvalidDates:
         first = next((fact for fact in lost[told[0]].values() if isinstance(fact, Fact)), None)
         attributes = () if first is None else program.relations[first.relation].attributes
         column = None if first is None else attributes[first.values.index(told[0])].name
+        keys = ("one", "several") if wanted == DATE else ("number", "numbers")
         return finding(
-            "E0621.one" if len(told) == 1 else "E0621.several",
+            f"E0621.{keys[len(told) > 1]}",
             severity="warning",
             number=number,
             first=show_value(told[0][:60]),
@@ -116,10 +113,10 @@ class InvalidDates:
         )
 
 
-def _loss(rule: Rule, text: str, look_up: LookUp, ordinal: Ordinal) -> Fact | bool:
-    """Whether a rule would derive more if a text were a date: the fact of its body that has the text, if there is one.
-    True also if this cannot be asked, since the text is computed or stands in an aggregate."""
-    calls = _functions_in((*rule.head.arguments, *(one for one in rule.body if isinstance(one, Comparison))))
+def _loss(rule: Rule, text: str, functors: Collection[str], look_up: LookUp, ordinal: Ordinal) -> Fact | bool:
+    """Whether a rule would derive more if some functors had a value for a text: the fact of its body that has the text,
+    if there is one. True also if this cannot be asked, since the text is computed or stands in an aggregate."""
+    calls = _calls_in((*rule.head.arguments, *(one for one in rule.body if isinstance(one, Comparison))), functors)
     given = (one for call in calls for one in call.arguments)
     names = {one.name for one in given if isinstance(one, Variable) and one.base is Base.SYMBOL}
     if not names:
@@ -132,7 +129,7 @@ def _loss(rule: Rule, text: str, look_up: LookUp, ordinal: Ordinal) -> Fact | bo
             # Behind those of the body are the arguments that the head computes.
             literals = (*rule.body, *[rule.head] * (len(near.literals) - len(rule.body)))
             states = zip(literals, near.literals, strict=True)
-            if all(_is_dated(literal) for literal, state in states if state.status == "fails"):
+            if all(_has_functors(literal, functors) for literal, state in states if state.status == "fails"):
                 facts = (state.fact for state in near.literals if state.fact is not None)
                 return next((fact for fact in facts if text in fact.values), True)
         if not found.instantiations and not found.is_exhaustive:
@@ -150,9 +147,9 @@ def invalid_dates_in(literals: Iterable[str]) -> list[str]:
     return [f'"{text}" is not a valid date or time' for text in dict.fromkeys(texts) if moment_of(text) is None]
 
 
-def _is_dated(literal: Literal) -> bool:
-    """Whether functions of dates are in a literal, or in an aggregate that it is."""
-    return any(True for _ in _functions_in(literal))
+def _has_functors(literals: object, functors: Collection[str]) -> bool:
+    """Whether some functors are applied in a literal, or in an aggregate that it is, or in some of several literals."""
+    return any(True for _ in _calls_in(literals, functors))
 
 
 def _compared_columns(rule: Rule) -> Iterator[tuple[str, int, str]]:
@@ -168,6 +165,6 @@ def _compared_columns(rule: Rule) -> Iterator[tuple[str, int, str]]:
                     yield atom.relation, place, names[term.name]
 
 
-def _functions_in(tree: object) -> Iterator[Apply]:
-    """The functions of dates that are applied in a tree."""
-    return (node for node in nodes_of(Apply, tree) if node.functor in DATED)
+def _calls_in(tree: object, functors: Collection[str]) -> Iterator[Apply]:
+    """Where some functors are applied in a tree."""
+    return (node for node in nodes_of(Apply, tree) if node.functor in functors)
