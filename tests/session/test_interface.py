@@ -66,8 +66,10 @@ def test_texts_that_are_not_numbers_are_told_with_their_number() -> None:
     with pytest.warns(UserWarning, match="E0621") as warned:
         db = elastalog.open(program, facts)
     assert [str(one.message).splitlines()[0] for one in warned] == [
-        'warning[E0621]: 2 texts are not numbers as their conversions take them ("1.000.50", …): '
-        "rules for `amount` derive nothing from such rows"
+        (
+            'warning[E0621]: 2 texts are not numbers as their conversions take them ("1.000.50", …): '
+            "rules for `amount` derive nothing from such rows"
+        )
     ]
     assert sorted(db["amount"]) == [(2, 7.0), (3, 5.5)]
     assert sorted(db["whole"]) == [(2, 7)]
