@@ -191,7 +191,8 @@ class _Bounds:
             if not self.avoided.isdisjoint(product(joined, read)):
                 return 1, True
             is_longer = any(type(term) is checked.Constant and term.value for term in terms)
-            return (1, not self.above.isdisjoint({*read, *checked.names_of(argument)})) if is_longer else None
+            named = {argument.name} if type(argument) is checked.Variable else set()
+            return (1, not self.above.isdisjoint(read | named)) if is_longer else None
         if read != names or not (step or type(value) is checked.Variable):
             return None
         return step, not self.towards(step).isdisjoint({*names, *checked.names_of(argument)})
