@@ -11,6 +11,7 @@ gets the values of a fact that rules come near to deriving.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -91,10 +92,17 @@ class Search:
     """The bindings extended by the values of absent facts that fit an atom and that rules come near to deriving."""
     held_lately: HeldLately = lambda *_: False
     occurring: dict[tuple[str, int, Value], bool] = field(default_factory=dict)
+    equally_near: Counter[tuple[object, ...]] = field(default_factory=Counter)
+    """How many are found of each rank: of those that only differ in their values, no more than `most` are kept."""
     plausible: int = 0
     """How many of those found have no implausible values: others are only shown where there are too few of these."""
     lookups: int = 0
     is_cut: bool = False
+    needed: list[set[str]] = field(init=False)
+    """The variables that each literal needs."""
+
+    def __post_init__(self) -> None:
+        self.needed = list(map(needed_by, self.literals))
 
     def spend(self) -> None:
         self.lookups += 1
@@ -139,7 +147,7 @@ class Search:
         """The atom to take a fact for; then a range to take the value of a variable from that nothing else binds."""
         left = [(i, literal) for i, literal in enumerate(self.literals) if i not in decided]
         atoms = [
-            (sum(n not in bindings for n in needed_by(literal)), i) for i, literal in left if isinstance(literal, Atom)
+            (sum(n not in bindings for n in self.needed[i]), i) for i, literal in left if isinstance(literal, Atom)
         ]
         return min(atoms)[1] if atoms else next((i for i, one in left if _is_generated(one, bindings)), None)
 
@@ -147,15 +155,19 @@ class Search:
         self, bindings: dict[str, Value], decided: dict[int, Status]
     ) -> tuple[dict[str, Value], dict[int, Status]]:
         """Evaluates everything that can be: equations, and literals all of whose variables have values."""
-        comparisons = [literal for literal in self.literals if isinstance(literal, Comparison)]
         grows = True
         while grows:
             grows = False
-            bindings = define(comparisons, bindings, self.ordinal)
+            unbound = [
+                literal
+                for literal, needed in zip(self.literals, self.needed, strict=True)
+                if isinstance(literal, Comparison) and not needed <= bindings.keys()
+            ]
+            bindings = define(unbound, bindings, self.ordinal) if unbound else bindings
             for number, literal in enumerate(self.literals):
                 if number in decided:
                     continue
-                if all(name in bindings for name in needed_by(literal)):
+                if self.needed[number] <= bindings.keys():
                     decided[number] = "holds" if self.evaluate(literal, bindings) else "fails"
                     grows = True
                 elif isinstance(literal, Comparison) and self.has_no_value(literal, bindings):
@@ -188,25 +200,34 @@ class Search:
             return
         for number, status in decided.items():
             literal = self.literals[number]
-            if status == "fails" and isinstance(literal, Atom) and any(n not in bindings for n in needed_by(literal)):
+            if status == "fails" and isinstance(literal, Atom) and not self.needed[number] <= bindings.keys():
                 self.spend()
                 if next(matches(literal, bindings, self.look_up, self.ordinal), None) is not None:
                     # It does not fail for all values, so taking a fact that fits is nearer, or one that nearly holds.
-                    kept = {n: one for n, one in decided.items() if needed_by(self.literals[n]) <= bindings.keys()}
+                    kept = {n: one for n, one in decided.items() if self.needed[n] <= bindings.keys()}
                     for nearer in self.near(self, literal, bindings):
                         self.extend(dict(nearer), kept, failures)
                     return
-        found = self.instantiation(bindings, decided)
+        drawbacks = self.drawbacks(bindings, decided)
+        atoms = sum(status == "holds" and isinstance(self.literals[n], Atom) for n, status in decided.items())
+        rank = drawbacks, atoms, sum(not needed <= bindings.keys() for needed in self.needed)
+        if self.equally_near[rank] == self.most:
+            return
+        found = self.instantiation(bindings, decided, drawbacks)
         key = tuple(literal.text for literal in found.literals)
-        self.plausible += key not in self.found and not found.implausible
-        self.found.setdefault(key, found)
+        if key not in self.found:
+            self.found[key] = found
+            self.equally_near[rank] += 1
+            self.plausible += not found.implausible
 
-    def instantiation(self, bindings: Mapping[str, Value], decided: Mapping[int, Status]) -> Instantiation:
+    def instantiation(
+        self, bindings: Mapping[str, Value], decided: Mapping[int, Status], drawbacks: tuple[int, int, int]
+    ) -> Instantiation:
         shown: list[LiteralStatus] = []
         free: dict[str, None] = {}
         for number, literal in enumerate(self.literals):
             status: Status = decided.get(number, "open")
-            missing = [name for name in needed_by(literal) if name not in bindings]
+            missing = self.needed[number] - bindings.keys()
             free.update(dict.fromkeys(name for name in missing if not is_wildcard_name(name)))
             kind = _kind(literal) if number < len(self.rule.body) else "head"
             text = show(literal, bindings)
@@ -214,7 +235,7 @@ class Search:
                 result = aggregate_value(literal, bindings, self.look_up, self.ordinal)
                 text += " (it has no value)" if result is None else f" (it is {show_value(result)})"
             shown.append(LiteralStatus(kind, text, status, self.fact_of(literal, bindings)))
-        conclusion, drawbacks = show(self.wanted, bindings), self.drawbacks(bindings, decided)
+        conclusion = show(self.wanted, bindings)
         return Instantiation(self.rule, dict(bindings), tuple(shown), tuple(sorted(free)), conclusion, drawbacks)
 
     def drawbacks(self, bindings: Bindings, decided: Mapping[int, Status]) -> tuple[int, int, int]:
