@@ -84,6 +84,7 @@ ELSEWHERE: Mapping[str, str] = {
             "derivations_examined",
             "leaves_examined",
             "rounds_of_why_not",
+            "combinations_tried",
             "rows_compared",
             "likeliest_candidates",
             "repairs_compared",

@@ -110,13 +110,16 @@ class Settings:
     """For how many epochs a deleted fact remains a candidate that repairs may insert; others are candidates if
     named."""
     facts_examined: int = 200
-    """The most absent facts to ask why not of, and facts of one pattern or one update to take as candidates."""
+    """The most absent facts to ask why not of, and facts of one update, or in the way of one negation, to take as
+    candidates."""
     derivations_examined: int = 40
     """Failing derivations of each of these that are looked at, the nearest first."""
     leaves_examined: int = 1_000
     """Derivations around a fact that is in the way, to find the explicit facts it rests on."""
     rounds_of_why_not: int = 3
     """How many times it is asked why not where all candidates so far are inserted: each goes a step further."""
+    combinations_tried: int = 200
+    """Facts that a pattern among candidates stands for, made of values that are there: the nearest of each column."""
     rows_compared: int = 10_000
     """Rows of a relation that show what is usual in it; of a longer one, any text is taken for usual."""
     likeliest_candidates: int = 8
