@@ -482,7 +482,8 @@ def test_no_more_rights_are_given_than_needed_though_they_were_there_lately() ->
 BOUNDS = {
     "epochs_of_candidates": (0,), "facts_examined": (0, 1, 3), "derivations_examined": (1,), "leaves_examined": (0, 1),
     "rounds_of_why_not": (0, 1), "combinations_tried": (0, 1), "rows_compared": (0, 1), "likeliest_candidates": (0, 1),
-    "repairs_compared": (0, 1), "search_seconds": (0.0,), "search_trials": (0,),
+    "repairs_compared": (0, 1), "search_seconds": (0.0,), "search_trials": (0,), "lookups_of_a_rule": (0, 1, 4),
+    "facts_of_an_atom": (0, 1), "ranked_a_shown": (0, 1), "few_elements": (0,), "members_proved": (0,),
 }  # fmt: skip
 
 

@@ -56,15 +56,8 @@ from elastalog.provenance.joins import (
     show,
 )
 from elastalog.provenance.joins import Pattern as LookedFor
+from elastalog.settings import SETTINGS
 from elastalog.syntax.tree import nodes_of
-
-MOST_LOOKUPS = 2_000
-"""Look-ups that the search for one rule may make."""
-MOST_CANDIDATES = 200
-"""Facts that are tried for one atom."""
-KEPT = 10
-"""How many times more instantiations are ranked than shown."""
-
 
 HeldLately: TypeAlias = Callable[[str, LookedFor], bool]
 """Whether a fact with the given values held not long ago; None fits any."""
@@ -106,7 +99,7 @@ class Search:
 
     def spend(self) -> None:
         self.lookups += 1
-        if self.lookups > MOST_LOOKUPS:
+        if self.lookups > SETTINGS.lookups_of_a_rule:
             raise _Spent
 
     def run(self, bindings: Bindings, least: int) -> None:
@@ -135,7 +128,7 @@ class Search:
         literal, number = self.literals[chosen], -1
         self.spend()
         for number, found in enumerate(extended(literal, bindings, self.look_up, self.ordinal)):
-            if number == MOST_CANDIDATES:
+            if number == SETTINGS.facts_of_an_atom:
                 self.is_cut = True
                 break
             self.extend(dict(found), {**decided, chosen: "holds"}, failures)
@@ -364,7 +357,7 @@ class WhyNot:
                 continue
             literals = [*rule.body, *equations_of(deferred), *_same(rule.head, pattern), *_computed(rule.head, pattern)]
             wanted = _wanted(rule.head, pattern)
-            search = Search(rule, wanted, literals, self.look_up, self.ordinal, self.limit * KEPT)
+            search = Search(rule, wanted, literals, self.look_up, self.ordinal, self.limit * SETTINGS.ranked_a_shown)
             search.held_lately = self.held_lately
             if not pattern.is_fact:
                 search.is_wanted = partial(self._is_absent, wanted)

@@ -22,7 +22,6 @@ from elastalog.analysis.stratify import needed_for
 from elastalog.analysis.values import sort_key
 from elastalog.debugging.answers import Element
 from elastalog.debugging.debugger import TIME_LIMIT
-from elastalog.debugging.problem import LEAST_SECONDS
 from elastalog.debugging.questions import signed
 from elastalog.debugging.sandbox import NoState, Sandbox, update_of
 from elastalog.diagnostics.arguments import listed
@@ -321,7 +320,9 @@ class Candidates:
         def rank(one: Opening) -> tuple[int, int]:
             return one.needed, sum(value not in named for fact in one.examples for value in fact.values)
 
-        seconds = max(SETTINGS.search_seconds, SETTINGS.search_trials * (sandbox.seconds.trials or LEAST_SECONDS))
+        seconds = max(
+            SETTINGS.search_seconds, SETTINGS.search_trials * (sandbox.seconds.trials or SETTINGS.state_seconds)
+        )
         return Related([*dict.fromkeys([*again, *rest])], sorted(openings, key=rank), min(seconds, TIME_LIMIT))
 
     def _states(self) -> Iterator[tuple[str, dict[Fact, None]]]:
