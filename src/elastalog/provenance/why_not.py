@@ -15,7 +15,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -69,21 +68,16 @@ class _Spent(Exception):
 
 @dataclass(slots=True)
 class Search:
-    """The search for one rule. `literals`: the body and the equations of computed head arguments, numbered by position.
-    `wanted`: the head to derive."""
+    """The search for one rule that may derive what fits a pattern. `literals`: the body and the equations of computed
+    head arguments, numbered by position."""
 
+    asked: WhyNot
     rule: Rule
-    wanted: Atom
+    pattern: Pattern
     literals: list[Literal]
-    look_up: LookUp
-    ordinal: Ordinal
-    most: int
     found: dict[tuple[str, ...], Instantiation] = field(default_factory=dict)
-    is_wanted: Callable[[Bindings], bool] = lambda _: True
-    """Whether an instantiation with such values is of use."""
-    near: Callable[[Search, Atom, Bindings], Iterable[Bindings]] = lambda *_: ()
-    """The bindings extended by the values of absent facts that fit an atom and that rules come near to deriving."""
-    held_lately: HeldLately = lambda *_: False
+    nearest: dict[Pattern, list[Pattern]] = field(default_factory=dict)
+    """What rules come near to deriving that fits a pattern, values as far as they are known."""
     occurring: dict[tuple[str, int, Value], bool] = field(default_factory=dict)
     equally_near: Counter[tuple[object, ...]] = field(default_factory=Counter)
     """How many are found of each rank: of those that only differ in their values, no more than `most` are kept."""
@@ -93,9 +87,17 @@ class Search:
     is_cut: bool = False
     needed: list[set[str]] = field(init=False)
     """The variables that each literal needs."""
+    wanted: Atom = field(init=False)
+    """The head to derive."""
+    most: int = field(init=False)
+    look_up: LookUp = field(init=False)
+    ordinal: Ordinal = field(init=False)
 
     def __post_init__(self) -> None:
         self.needed = list(map(needed_by, self.literals))
+        self.wanted = _wanted(self.rule.head, self.pattern)
+        self.most = self.asked.limit * SETTINGS.ranked_a_shown
+        self.look_up, self.ordinal = self.asked.look_up, self.asked.ordinal
 
     def spend(self) -> None:
         self.lookups += 1
@@ -189,7 +191,7 @@ class Search:
     def keep(self, bindings: dict[str, Value], decided: dict[int, Status], failures: int) -> None:
         if sum(status == "fails" for status in decided.values()) != failures:
             return
-        if not self.is_wanted(bindings):
+        if not self.pattern.is_fact and not self.is_absent(bindings):
             return
         for number, status in decided.items():
             literal = self.literals[number]
@@ -198,7 +200,7 @@ class Search:
                 if next(matches(literal, bindings, self.look_up, self.ordinal), None) is not None:
                     # It does not fail for all values, so taking a fact that fits is nearer, or one that nearly holds.
                     kept = {n: one for n, one in decided.items() if self.needed[n] <= bindings.keys()}
-                    for nearer in self.near(self, literal, bindings):
+                    for nearer in self.near(literal, bindings):
                         self.extend(dict(nearer), kept, failures)
                     return
         drawbacks = self.drawbacks(bindings, decided)
@@ -212,6 +214,33 @@ class Search:
             self.found[key] = found
             self.equally_near[rank] += 1
             self.plausible += not found.implausible
+
+    def near(self, atom: Atom, bindings: Bindings) -> Iterator[Bindings]:
+        """Bindings with more values, those of absent facts that fit an atom and that rules come near to deriving; rules
+        of relations above are not asked again."""
+        above = self.asked.above | {self.wanted.relation}
+        if atom.relation in above:
+            return
+        values = pattern_of(atom, bindings, self.ordinal)
+        pattern = Pattern(atom.relation, tuple(Free(None) if value is None else value for value in values))
+        if pattern not in self.nearest:
+            below = replace(self.asked, rules=self.asked.rules_of(atom.relation), given={}, above=above)
+            searches, _ = below.searched(pattern, 1)
+            self.is_cut |= any(one.is_cut for one in searches)
+            found = sorted((one for each in searches for one in each.found.values()), key=lambda one: one.rank)
+            self.nearest[pattern] = [one.pattern(one.rule.head) for one in found[: self.asked.limit]]
+        for one in self.nearest[pattern]:
+            part, known = _known_part(atom, one)
+            nearer = dict(bindings)
+            if match_atom(part, known, nearer, []) and len(nearer) > len(bindings):
+                yield nearer
+
+    def is_absent(self, bindings: Bindings) -> bool:
+        """Whether what would be derived does not hold yet, as far as its values are known."""
+        try:
+            return not is_matched(self.wanted, bindings, self.look_up, self.ordinal)
+        except Unbound:
+            return True
 
     def instantiation(
         self, bindings: Mapping[str, Value], decided: Mapping[int, Status], drawbacks: tuple[int, int, int]
@@ -248,7 +277,7 @@ class Search:
             if value is not None and value not in known and not isinstance(argument, Constant)
         ]
         is_revived = len(lacking) == sum(status == "fails" for status in decided.values())
-        is_revived &= all(self.held_lately(atom.relation, values) for atom, values in lacking)
+        is_revived &= all(self.asked.held_lately(atom.relation, values) for atom, values in lacking)
         negative = [isinstance(value, int | float) and value < 0 for _, _, value in made]
         unheard = sum(less or not self.occurs(*one) for one, less in zip(made, negative, strict=True))
         return not is_revived, unheard, sum(negative)
@@ -332,7 +361,7 @@ class WhyNot:
         """The instantiations that would derive a fact that fits and does not hold: one for each such fact first, and
         the best of every rule in any case. With the reasons why other rules cannot, and whether nothing nearer exists.
         """
-        searches, impossible = self._searched(pattern, least)
+        searches, impossible = self.searched(pattern, least)
         found = sorted((one for search in searches for one in search.found.values()), key=lambda one: one.rank)
         ordered = [*_distinct(found)]
         best = [min(s.found.values(), key=lambda one: one.rank) for s in searches if s.found]
@@ -340,7 +369,7 @@ class WhyNot:
         shown = tuple(one for one in ordered if one in best or one in others)
         return shown, impossible, not any(search.is_cut for search in searches)
 
-    def _searched(self, pattern: Pattern, least: int) -> tuple[list[Search], tuple[tuple[Rule, str], ...]]:
+    def searched(self, pattern: Pattern, least: int) -> tuple[list[Search], tuple[tuple[Rule, str], ...]]:
         """The searches for the rules that may derive what fits a pattern, and why the others cannot."""
         searches: list[Search] = []
         impossible: list[tuple[Rule, str]] = []
@@ -356,44 +385,10 @@ class WhyNot:
                 impossible.append((rule, f"the values given for its variables do not fit the {what}"))
                 continue
             literals = [*rule.body, *equations_of(deferred), *_same(rule.head, pattern), *_computed(rule.head, pattern)]
-            wanted = _wanted(rule.head, pattern)
-            search = Search(rule, wanted, literals, self.look_up, self.ordinal, self.limit * SETTINGS.ranked_a_shown)
-            search.held_lately = self.held_lately
-            if not pattern.is_fact:
-                search.is_wanted = partial(self._is_absent, wanted)
-                search.near = partial(self._near, {})  # without the search itself: a circle is not given back at once
+            search = Search(self, rule, pattern, literals)
             search.run(bindings, least)
             searches.append(search)
         return searches, tuple(impossible)
-
-    def _near(
-        self, known: dict[Pattern, list[Pattern]], search: Search, atom: Atom, bindings: Bindings
-    ) -> Iterator[Bindings]:
-        """Bindings with more values, those of absent facts that fit an atom and that rules come near to deriving; rules
-        of relations `above` are not asked again."""
-        above = self.above | {search.wanted.relation}
-        if atom.relation in above:
-            return
-        values = pattern_of(atom, bindings, self.ordinal)
-        pattern = Pattern(atom.relation, tuple(Free(None) if value is None else value for value in values))
-        if pattern not in known:
-            below = replace(self, rules=self.rules_of(atom.relation), given={}, above=above)
-            searches, _ = below._searched(pattern, 1)
-            search.is_cut |= any(one.is_cut for one in searches)
-            found = sorted((one for each in searches for one in each.found.values()), key=lambda one: one.rank)
-            known[pattern] = [one.pattern(one.rule.head) for one in found[: self.limit]]
-        for one in known[pattern]:
-            part, values = _known_part(atom, one)
-            nearer = dict(bindings)
-            if match_atom(part, values, nearer, []) and len(nearer) > len(bindings):
-                yield nearer
-
-    def _is_absent(self, wanted: Atom, values: Bindings) -> bool:
-        """Whether what a rule would derive does not hold yet, as far as its values are known."""
-        try:
-            return not is_matched(wanted, values, self.look_up, self.ordinal)
-        except Unbound:
-            return True
 
 
 def equations_of(deferred: Iterable[tuple[Expression, Value]]) -> list[Comparison]:
