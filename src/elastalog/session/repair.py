@@ -369,9 +369,8 @@ class RepairSearch:
         told = failed.diagnostics[0]
         cut = [f"{len(found.facts):,} for {text}" for text, found in self._filled_in.items() if not found.are_all]
         free = [one for one in dict.fromkeys(self._tried) if not self._must_stay(one.fact)]
-        key = "E0712.found" if is_free else "E0712.cut" if cut else "E0712.given"
         return error(
-            key if is_proven else "E1006.candidates",
+            ("E0712.found" if is_free else "E0712.cut" if cut else "E0712.given") if is_proven else "E1006.candidates",
             missing=", ".join(map(str, self._missing)),
             tried=", ".join(map(str, free[:5])) + ", …" * (len(free) > 5) or None,
             rejected=", ".join(map(str, self.asked.rejected)) or None,
