@@ -21,7 +21,6 @@ from elastalog.analysis.program import Aggregation, Atom, Negation
 from elastalog.analysis.stratify import needed_for
 from elastalog.analysis.values import sort_key
 from elastalog.debugging.answers import Element
-from elastalog.debugging.debugger import TIME_LIMIT
 from elastalog.debugging.questions import signed
 from elastalog.debugging.sandbox import NoState, Sandbox, update_of
 from elastalog.diagnostics.arguments import listed
@@ -254,8 +253,7 @@ def _ranged_over(rule: Rule) -> Iterator[Atom]:
 
 
 class Related(NamedTuple):
-    """What why-not finds in all states. `seconds`: the time that a search among them may take unless the user says
-    otherwise."""
+    """What why-not finds in all states. `seconds`: the time that these took."""
 
     candidates: list[Element]
     openings: list[Opening]
@@ -320,10 +318,7 @@ class Candidates:
         def rank(one: Opening) -> tuple[int, int]:
             return one.needed, sum(value not in named for fact in one.examples for value in fact.values)
 
-        seconds = max(
-            SETTINGS.search_seconds, SETTINGS.search_trials * (sandbox.seconds.trials or SETTINGS.state_seconds)
-        )
-        return Related([*dict.fromkeys([*again, *rest])], sorted(openings, key=rank), min(seconds, TIME_LIMIT))
+        return Related([*dict.fromkeys([*again, *rest])], sorted(openings, key=rank), sandbox.seconds.trials)
 
     def _states(self) -> Iterator[tuple[str, dict[Fact, None]]]:
         """Where it is asked, one after the other: all that was found is inserted, several times since each goes a step

@@ -265,12 +265,14 @@ class RepairSearch:
     def _attempts(self, asked: Inquiry) -> Iterator[Attempt]:
         """First among what resembles the present facts: with others rules may not terminate. Then among the likeliest
         candidates, all that are related, and at last those, too, that were only deleted lately. Each attempt has a
-        quarter of the time, the last one what is left."""
+        quarter of the time, the last one what is left. Unless the user says otherwise, the time is a multiple of that
+        of the states in which it was asked why not."""
         clock, is_free, ours = Clock(asked.time_limit or 0.0), asked.time_limit is None, self._candidates
         if ours.plain and not asked.weights:
             yield Attempt(ours.plain, SETTINGS.search_seconds if is_free else clock.allowed / 4)
         if is_free:
-            clock = Clock(ours.related.seconds)
+            trials = SETTINGS.search_trials * (ours.related.seconds or SETTINGS.state_seconds)
+            clock = Clock(min(max(SETTINGS.search_seconds, trials), TIME_LIMIT))
         every, related = [*dict.fromkeys([*ours.related.candidates, *ours.lately])], len(ours.related.candidates)
         likeliest = related if asked.weights else min(SETTINGS.likeliest_candidates, related)
         for number in (numbers := sorted({likeliest, related, len(every)})):
