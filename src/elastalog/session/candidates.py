@@ -27,7 +27,6 @@ from elastalog.diagnostics.arguments import listed
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.reading import Reading, WordFact
 from elastalog.relations.facts import Relation
-from elastalog.session.faults import fitting
 from elastalog.session.openings import Opening, opening_of
 from elastalog.settings import SETTINGS
 
@@ -203,13 +202,13 @@ class WhyNotSearch:
                 case Negation() if literal.fact is not None:
                     self._remove(literal.fact)
                 case Negation(atom=atom):
-                    for fact in islice(fitting(instantiation.pattern(atom), self._now), SETTINGS.facts_examined):
+                    for fact in islice(self._reading.fitting(instantiation.pattern(atom)), SETTINGS.facts_examined):
                         self._remove(fact)
                 case _:
                     compares = True
         for atom in _ranged_over(instantiation.rule) if compares else ():
             pattern = instantiation.pattern(atom)
-            for fact in islice(fitting(pattern, self._now), SETTINGS.derivations_examined):
+            for fact in islice(self._reading.fitting(pattern), SETTINGS.derivations_examined):
                 self._remove(fact)
             if not self._go_on(pattern):
                 self._insert(combinations(pattern, self._now, SETTINGS.likeliest_candidates).facts)

@@ -41,7 +41,8 @@ def faults_named(unwanted: Any, missing: Any, now: Materialisation) -> Faults:
         if pattern is None or pattern.is_fact:
             found.unwanted.append(one)
             continue
-        if not (facts := list(fitting(pattern, now))):
+        facts = list(_fitting(pattern, now))
+        if not facts:
             raise error("E1001.pattern", pattern=one, epoch=now.epoch)
         found.unwanted.extend(facts)
         found.patterns.append(pattern)
@@ -70,7 +71,7 @@ def selected(written: Iterable[Any], now: Materialisation) -> list[Pattern]:
     return found
 
 
-def fitting(pattern: Pattern, now: Materialisation) -> Iterator[Fact]:
+def _fitting(pattern: Pattern, now: Materialisation) -> Iterator[Fact]:
     """The facts that match a pattern, within the limits of memory."""
     for fact in Reading(now.backend, now.dictionary).fitting(pattern):
         quota.take(FACT_SIZE)
