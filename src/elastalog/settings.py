@@ -1,7 +1,7 @@
 """The thresholds that choose between mechanisms, each with a name, in one place.
 
-They never affect answers, only costs, and which repairs are considered. The defaults were measured; tests run programs
-with each of them at its extremes (`tests/forcing.py`). The environment variable
+They never affect answers, only costs, and which repairs and which failing derivations are considered. The defaults were
+measured; tests run programs with each of them at its extremes (`tests/forcing.py`). The environment variable
 `ELASTALOG_SETTINGS="replan_slack=0,compact_from=1"` sets some for a whole process.
 """
 
@@ -103,20 +103,66 @@ class Settings:
     most_idle_groups: int = 1_000
     """Groups that are kept although no rule needs them any more."""
 
-    # Repairs
+    # Why a fact is absent
+    lookups_of_a_rule: int = 2_000
+    """Look-ups that the search for failing derivations by one rule may make."""
+    facts_of_an_atom: int = 200
+    """Facts that it tries for one atom."""
+    ranked_a_shown: int = 10
+    """How many times more failing derivations are ranked than shown."""
+
+    # Searches for what to change
+    few_elements: int = 5_000
+    """Elements of an update, or explicit facts, up to which all that varies is found before anything is tried."""
     few_debugged_facts: int = 2_048
-    """Facts of a relation up to which a repair collects all of their derivations."""
+    """Facts of a relation up to which a derivation graph has all of their derivations, asked for at once."""
+    bracket_derivations: int = 20_000_000
+    """Derivations that a trial may cost by which it is found what varies."""
+    graph_derivations: int = 3_000_000
+    """Derivations of a graph beyond which it is given up."""
+    graph_trials: int = 4
+    """States that could be tried in the time that a derivation graph may take."""
+    choices_before_graph: int = 8
+    """Choices that are tried before a derivation graph is built, or stated in the 0/1 program."""
+    stated_derivations: int = 100_000
+    """Derivations that are stated at once; of a larger graph only the proofs that matter are, as they are met."""
+    conditions_at_once: int = 60
+    """Conditions that are looked for before the next choice."""
+    few_switched_facts: int = 500
+    """Explicit facts of a relation that are all made switches, where it matters which of them rules negate."""
+    members_proved: int = 1_000
+    """Members of an aggregate that are proved each; of more, whatever they may depend on keeps the result."""
+    trial_derivations: int = 1_000_000
+    """Derivations that a trial may cost in part of the program, before the whole is tried instead."""
+    first_trial_derivations: int = 20_000
+    """Derivations that the trial of a choice may cost while there may be others as good; ten times as many when each
+    of those has cost more."""
+    dear_switches: int = 12
+    """Switches of choices that cost more, before more is allowed."""
+    state_seconds: float = 1.0
+    """What a state, and a derivation graph, may take however little time is given."""
+    state_share: float = 0.1
+    """The part of the time that a state may take: several may have no end."""
+    state_seconds_a_fact: float = 2e-5
+    """Seconds for each fact beyond which a state is taken to have no end, even if that is a smaller part."""
+    reserved_share: float = 0.3
+    """The part of the time that is kept for delta debugging."""
+
+    # Candidates for repairs
     epochs_of_candidates: int = 20
     """For how many epochs a deleted fact remains a candidate that repairs may insert; others are candidates if
     named."""
     facts_examined: int = 200
-    """The most absent facts to ask why not of, and facts of one pattern or one update to take as candidates."""
+    """The most absent facts to ask why not of, and facts of one update, or in the way of one negation, to take as
+    candidates."""
     derivations_examined: int = 40
     """Failing derivations of each of these that are looked at, the nearest first."""
     leaves_examined: int = 1_000
     """Derivations around a fact that is in the way, to find the explicit facts it rests on."""
     rounds_of_why_not: int = 3
     """How many times it is asked why not where all candidates so far are inserted: each goes a step further."""
+    combinations_tried: int = 200
+    """Facts that a pattern among candidates stands for, made of values that are there: the nearest of each column."""
     rows_compared: int = 10_000
     """Rows of a relation that show what is usual in it; of a longer one, any text is taken for usual."""
     likeliest_candidates: int = 8

@@ -9,7 +9,6 @@ import pytest
 
 import elastalog
 from elastalog.backends.kernel.backend import KernelBackend
-from elastalog.debugging import collection, investigation
 from elastalog.debugging.dependencies import Parts
 from elastalog.session import Session
 from elastalog.settings import SETTINGS
@@ -107,7 +106,7 @@ def test_there_is_a_limit_of_derivations(
     few: int, most: int, is_too_large: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(SETTINGS, "few_debugged_facts", few)
-    monkeypatch.setattr(collection, "MOST_DERIVATIONS", most)
+    monkeypatch.setattr(SETTINGS, "graph_derivations", most)
     with elastalog.open(EDGES, facts={"edge": [(1, 2)]}) as db:
         db.apply({"edge": [(2, 3), (3, 4), (2, 5), (5, 4)]})
         assert len(db.suggest(unwanted=["path(1, 4)"]).elements) == 2
@@ -118,7 +117,7 @@ def test_there_is_a_limit_of_derivations(
 def test_derivations_that_were_known_at_once_count_too(
     wide: Session, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(collection, "MOST_DERIVATIONS", most)
+    monkeypatch.setattr(SETTINGS, "graph_derivations", most)
     assert texts(wide.suggest(unwanted=['named(1, "found")'])) == ['+row(1, 1, "n")', '+row(1, 2, "n")']
     assert bool(wide._answerers.debugger._investigations[1, 2]._too_large) == (most < 2)
 
@@ -160,7 +159,7 @@ def test_a_limit_of_size_concerns_the_whole() -> None:
 
 
 def test_a_trial_that_costs_too_much_in_part_is_made_in_full(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(investigation, "MOST_TRIED", 0)
+    monkeypatch.setattr(SETTINGS, "trial_derivations", 0)
     with elastalog.open(ABOVE, facts={"edge": [(1, 2)]}) as db:
         db.apply({"edge": [(2, 3), (3, 4)]})
         found = db.suggest(unwanted=["path(1, 4)"])

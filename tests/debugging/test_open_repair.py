@@ -16,8 +16,8 @@ import pytest
 
 import elastalog
 from elastalog import ElastalogError
-from elastalog.debugging import problem
 from elastalog.diagnostics.diagnostic import LimitReached
+from elastalog.settings import SETTINGS
 from tests.debugging.brute_force import Element, Explicit, Fault, Faults, applied, facts_of_state, shows
 from tests.engine.judging import facts_of, levels_of
 from tests.forcing import forced
@@ -410,7 +410,7 @@ at(x + y) :- at(x), step(y), x < 100.
 
 @pytest.mark.parametrize("strategy", ["elastic", "recompute"])
 def test_a_state_in_which_rules_have_no_end_is_given_up(strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(problem, "LEAST_SECONDS", 0.1)
+    monkeypatch.setattr(SETTINGS, "state_seconds", 0.1)
     with elastalog.open(STEPPING, facts={"start": [(1,), (5,)], "step": [(50,)]}, strategy=strategy) as db:
         before = facts_of(db)
         began = time.monotonic()
@@ -424,7 +424,7 @@ def test_a_state_in_which_rules_have_no_end_is_given_up(strategy: str, monkeypat
 
 
 def test_more_time_is_advised_only_where_it_helps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(problem, "LEAST_SECONDS", 0.1)
+    monkeypatch.setattr(SETTINGS, "state_seconds", 0.1)
     stopping = ".decl stop, resting()\nresting() :- !stop(), !step(-3), at(1).\n"
     program = stopping + STEPPING.replace("x < 100", "x < 100, !stop()")
     with elastalog.open(program, facts={"start": [(1,)], "step": [(-3,)], "stop": [()]}) as db:
@@ -432,14 +432,14 @@ def test_more_time_is_advised_only_where_it_helps(monkeypatch: pytest.MonkeyPatc
         told = ("states that took too long were left out", "these must stay: -stop()", "bound the rules", "reject less")
         with refused("E1006", told=told):
             db.suggest(unwanted=["resting()"], rejected=["-stop()"], time_limit=4.0)
-        monkeypatch.setattr(problem, "_SECONDS_A_FACT", 1.0)
+        monkeypatch.setattr(SETTINGS, "state_seconds_a_fact", 1.0)
         with refused("E1006", told=("time ran out", "allow more time")):
             db.suggest(unwanted=["resting()"], rejected=["-stop()"], time_limit=4.0)
 
 
 def test_that_the_state_before_an_update_takes_too_long_is_no_fault_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(problem, "_SECONDS_A_FACT", 0.0)
-    monkeypatch.setattr(problem, "LEAST_SECONDS", 0.0)
+    monkeypatch.setattr(SETTINGS, "state_seconds_a_fact", 0.0)
+    monkeypatch.setattr(SETTINGS, "state_seconds", 0.0)
     program = """
     .decl edge, path(x: number, y: number)
     .decl cut()

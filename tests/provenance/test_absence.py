@@ -649,3 +649,10 @@ def test_a_negation_with_open_values_names_a_fact_in_its_way() -> None:
         assert str(found.literals[1].because.fact) == 'needs("web", "json")'
         told = str(db.why_not('lone("json")', depth=3))
         assert 'X !dep(_, "json")\n      └─ dep("web", "json")  (R1)\n         └─ needs(' in told
+
+
+def test_a_negation_with_computed_values_names_a_fact_in_its_way() -> None:
+    program = ".decl a(x: number)\n.decl b(x: number, y: number)\n.decl c(x: number)\nc(x) :- a(x), !b(x + 1, _).\n"
+    with elastalog.open(program, {"a": [(1,)], "b": [(0, 1), (2, 5), (7, 7)]}) as db:
+        assert "└─ X !b(2, _)\n      └─ b(2, 5)" in str(db.why_not("c(1)", depth=2))
+        assert [*map(str, db.suggest(missing=["c(1)"]).delete)] == ["b(2, 5)"]

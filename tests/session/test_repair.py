@@ -481,8 +481,9 @@ def test_no_more_rights_are_given_than_needed_though_they_were_there_lately() ->
 
 BOUNDS = {
     "epochs_of_candidates": (0,), "facts_examined": (0, 1, 3), "derivations_examined": (1,), "leaves_examined": (0, 1),
-    "rounds_of_why_not": (0, 1), "rows_compared": (0, 1), "likeliest_candidates": (0, 1), "repairs_compared": (0, 1),
-    "search_seconds": (0.0,), "search_trials": (0,),
+    "rounds_of_why_not": (0, 1), "combinations_tried": (0, 1), "rows_compared": (0, 1), "likeliest_candidates": (0, 1),
+    "repairs_compared": (0, 1), "search_seconds": (0.0,), "search_trials": (0,), "lookups_of_a_rule": (0, 1, 4),
+    "facts_of_an_atom": (0, 1), "ranked_a_shown": (0, 1), "few_elements": (0,), "members_proved": (0,),
 }  # fmt: skip
 
 
@@ -801,5 +802,31 @@ def test_patterns_with_few_matches_are_filled_in_at_once() -> None:
     rows = [(f"a{i}", f"b{i}", f"c{i}") for i in range(3_000)]
     program = ".decl e(x: symbol, y: symbol, z: symbol)\n.decl p(x: symbol)\np(x) :- e(x, y, y)."
     with elastalog.open(program, {"e": rows}) as db:
-        fewest = candidates.filled_in(parse_pattern("e(X, Y, Y)", db.program.checked), db._materialisation)
-        assert list(fewest) == []  # of 27 billion
+        found = candidates.combinations(parse_pattern("e(X, Y, Y)", db.program.checked), db._materialisation, 200)
+        assert found == ([], True)  # of 27 billion
+
+
+def test_that_not_all_combinations_were_tried_is_told() -> None:
+    program = ".decl flight(a: symbol, b: symbol, day: number)\n.decl trip(a: symbol, b: symbol)\n"
+    program += "trip(a, b) :- flight(a, b, d), flight(b, _, d), d > 25."
+    flights = [(f"a{n}", f"b{n}", n) for n in range(30)]
+    with elastalog.open(program, {"flight": flights}) as db:
+        question: dict[str, Any] = {"missing": ['trip("a1", "b1")'], "candidates": ['flight("a1", "b1", _)']}
+        with pytest.raises(ElastalogError, match="no choice of the candidates"):
+            db.suggest(**question)  # on other days nothing goes on
+        question["candidates"].append('flight("b1", _, _)')
+        with pytest.raises(ElastalogError, match="E0712") as raised:
+            db.suggest(**question)
+        told = raised.value.diagnostics[0]
+        assert told.message == 'none of the candidates that were tried makes trip("a1", "b1") hold'
+        assert 'not all facts with values that are there were tried: only 200 for flight("b1", _, _)' in told.notes
+        with forced(combinations_tried=1_000):
+            assert len(db.suggest(**question).insert) == 2
+
+
+def test_values_that_the_question_names_are_combined_first() -> None:
+    with elastalog.open(".decl edge(x: number, y: number)", {"edge": [(n, n + 1) for n in range(300)]}) as db:
+        pattern = parse_pattern("edge(_, _)", db.program.checked)
+        facts, are_all = candidates.combinations(pattern, db._materialisation, 9, first={280, 120})
+        assert not are_all
+        assert [fact.values for fact in facts[:5]] == [(120, 120), (120, 280), (120, 1), (280, 120), (280, 280)]

@@ -12,7 +12,7 @@ import elastalog
 from elastalog.backends.spark import strata, task
 from elastalog.backends.spark.backend import SparkBackend
 from elastalog.backends.spark.relations import SparkRelations
-from elastalog.debugging.problem import LEAST_SECONDS, seconds_a_trial
+from elastalog.debugging.problem import seconds_a_trial
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.settings import SETTINGS
 from tests.engine.judging import Kind, facts_of, follow, judge, least_budget, levels_of
@@ -306,7 +306,7 @@ def test_a_state_in_a_search_may_take_as_long_as_tasks_do(near: Any) -> None:
     with elastalog.open(LINEAR, facts=CYCLE, engine="spark", spark=near) as db:
         (part,) = db.statistics().elsewhere
         assert part.seconds > 0
-        assert seconds_a_trial(0.0, backend_of(db)) == LEAST_SECONDS + part.seconds
+        assert seconds_a_trial(0.0, backend_of(db)) == SETTINGS.state_seconds + part.seconds
 
 
 def test_a_limited_relation_is_evaluated_by_one_task(near: Any) -> None:

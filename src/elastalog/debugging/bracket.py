@@ -27,9 +27,7 @@ from elastalog.evaluation.changes import Update
 from elastalog.evaluation.epochs import Epochs, Trial, TrialLimits, can_limit
 from elastalog.planning.logical import Absent, Clause, LogicalProgram, Scan, Term
 from elastalog.relations.words import Dictionary
-
-MOST_DERIVATIONS = 20_000_000
-"""Derivations that a trial of ours may cost."""
+from elastalog.settings import SETTINGS
 
 
 @dataclass(eq=False)
@@ -67,7 +65,7 @@ class Bracket:
             self.exact = frozenset()  # a state without a result, or too far away: its facts are not known
 
     def _trial(self, update: Update, **told: Mapping[str, Matrix]) -> Trial:
-        limits = TrialLimits(self.strata, MOST_DERIVATIONS, **told) if self._can_limit else None
+        limits = TrialLimits(self.strata, SETTINGS.bracket_derivations, **told) if self._can_limit else None
         return self._epochs.trial(update, limits)
 
     def _find(self) -> None:

@@ -26,9 +26,6 @@ from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
 from elastalog.settings import SETTINGS
 
-MOST_DERIVATIONS = 3_000_000
-"""Derivations that are collected before giving up."""
-
 
 class TooLarge(Exception):
     """The graph would have more derivations than can be handled. The collection is of no further use."""
@@ -133,7 +130,7 @@ class CollectedDerivations:
                     self._number += len(edges)
                     self._edges.append(edges)
                 self._meet(np.unique(edges.bodies).tolist(), pending)
-            if self._number > MOST_DERIVATIONS:
+            if self._number > SETTINGS.graph_derivations:
                 raise TooLarge
         for owner, chosen in taken.items():
             self._edges.append(self._ways[owner].known.taken(np.array(chosen)))
@@ -172,7 +169,7 @@ class CollectedDerivations:
         every = np.arange(self._starts[owner], self._starts[owner] + size + 1)
         if others and size <= SETTINGS.few_debugged_facts:
             found = self._look_for(relation, every[:-1], others)
-            if self._number + sum(map(len, found)) > MOST_DERIVATIONS:
+            if self._number + sum(map(len, found)) > SETTINGS.graph_derivations:
                 raise TooLarge
             parts += found
             others = frozenset()

@@ -19,6 +19,7 @@ from elastalog.backends.protocol import ClauseDerivations, Vector
 from elastalog.diagnostics.quota import look
 from elastalog.planning.logical import Clause
 from elastalog.provenance.reading import WordFact
+from elastalog.settings import SETTINGS
 
 
 @dataclass
@@ -264,6 +265,11 @@ class Model:
     elements: tuple[int, ...]
     """The element that each switch is."""
     _latest: dict[frozenset[int], State] = field(default_factory=dict)
+
+    @property
+    def can_be_stated(self) -> bool:
+        """Whether the derivations of the graph can be part of a 0/1 program."""
+        return self.graph.is_positive and len(self.graph.heads) <= SETTINGS.stated_derivations
 
     def evaluate(self, flipped: Iterable[int]) -> State:
         """The state with some switches flipped; the latest are remembered."""

@@ -27,12 +27,7 @@ from elastalog.provenance.metrics import HEIGHT
 from elastalog.provenance.ranks import ComputedSteps, Scope
 from elastalog.provenance.reading import Reading, WordFact
 from elastalog.provenance.steps import AnnotatedSteps, Steps
-
-FEW_ELEMENTS = 5_000
-"""Elements of an update for which it pays to find all that varies before anything is tried."""
-
-MOST_TRIED = 1_000_000
-"""Derivations that a trial of an answer may cost in part of the program, before the whole is tried instead."""
+from elastalog.settings import SETTINGS
 
 MOST_PARTS = 8
 """Parts of the program of which derivations are kept."""
@@ -167,4 +162,4 @@ def limits_for(case: Case, relations: Iterable[str]) -> TrialLimits | None:
     strata = case.parts.decisive(relations)
     if strata is None or not can_limit(case.epochs.backend, case.epochs.strategy):
         return None
-    return TrialLimits(strata, MOST_TRIED)
+    return TrialLimits(strata, SETTINGS.trial_derivations)

@@ -27,6 +27,7 @@ from elastalog.planning.logical import Absent, Clause
 from elastalog.provenance.explain import Setting
 from elastalog.provenance.reading import WordFact
 from elastalog.relations.pairs import written_out
+from elastalog.settings import SETTINGS
 
 EXPLICIT = -1
 """Stands for a derivation of an explicit fact."""
@@ -140,10 +141,6 @@ class KnownState:
 # --- further proofs --------------------------------------------------------------------------------------------------
 
 
-MOST_MEMBERS = 1_000
-"""Members of an aggregate that are proved each; of more, whatever they may depend on keeps the result."""
-
-
 @dataclass
 class ProofGrowth:
     """Finds proofs in states that are being tried."""
@@ -221,7 +218,7 @@ class ProofGrowth:
         group = fact[1][: aggregate.groups]
         columns = tuple(range(aggregate.groups))
         members = self._case.setting.backend.select(aggregate.members, columns, np.array(group, np.int32))
-        if len(members.words) > MOST_MEMBERS:
+        if len(members.words) > SETTINGS.members_proved:
             return self._guarded(fact, (), self._concern(fact[0], BOTH))
         bodies = [(aggregate.members, tuple(row)) for row in members.words.tolist()]
         if aggregate.domain is not None:

@@ -24,9 +24,7 @@ from elastalog.debugging.sandbox import Goals, NoState, are_present
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.evaluation.epochs import TrialLimits
 from elastalog.provenance.reading import WordFact
-
-MOST_CONDITIONS = 60
-"""Conditions that are looked for at a time."""
+from elastalog.settings import SETTINGS
 
 
 class Oracle(ABC):
@@ -49,7 +47,7 @@ class Oracle(ABC):
         several conditions on different switches are found at once."""
         found: dict[Condition, None] = {}
         turned = frozenset[int]()
-        while len(found) < MOST_CONDITIONS:
+        while len(found) < SETTINGS.conditions_at_once:
             self._sandbox.backend.watch.step()
             new = self._wrong_at(flipped ^ turned)
             found |= dict.fromkeys(new)

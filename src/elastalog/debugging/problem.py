@@ -19,9 +19,7 @@ from elastalog.debugging.investigation import Case, limits_for
 from elastalog.debugging.sandbox import Goals, Sandbox, Seconds, Switch, WordSet, are_present
 from elastalog.provenance.reading import WordFact
 from elastalog.provenance.steps import Steps
-
-FEW_FACTS = 500
-"""Explicit facts of a relation that are all made switches, where it matters which of them rules negate."""
+from elastalog.settings import SETTINGS
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +92,9 @@ class Switches:
 
     def close(self, relations: Iterable[str]) -> bool:
         """Makes all facts of relations switches, where they are not too many. Returns whether any were."""
-        small = [name for name in sorted(self.are_open(relations)) if len(self.explicit[name]) <= FEW_FACTS]
+        small = [
+            name for name in sorted(self.are_open(relations)) if len(self.explicit[name]) <= SETTINGS.few_switched_facts
+        ]
         for name in small:
             for row in self.explicit[name].tolist():
                 self.number((name, tuple(row)))
@@ -123,20 +123,13 @@ class Switches:
 # --- problems ---------------------------------------------------------------------------------------------------------
 
 
-RESERVED = 0.3
-"""The part of the time that is kept for delta debugging."""
-
-_SHARE_OF_A_TRIAL, _SECONDS_A_FACT = 0.1, 2e-5
-LEAST_SECONDS = 1.0
-"""What a state, and a derivation graph, may take however little time is given."""
-
-
 def seconds_a_trial(allowed: float, backend: Backend) -> float:
     """The time for a state in a search that may take some seconds: several states may have no end, and with few facts
     one that ends takes no longer, but for strata in other places, where a job costs what it costs."""
     facts = sum(map(backend.stored, backend.program.relations))
     jobs = sum(part.seconds for part in backend.profile().elsewhere)
-    return max(min(_SHARE_OF_A_TRIAL * allowed, _SECONDS_A_FACT * facts), LEAST_SECONDS + jobs)
+    share = min(SETTINGS.state_share * allowed, SETTINGS.state_seconds_a_fact * facts)
+    return max(share, SETTINGS.state_seconds + jobs)
 
 
 @dataclass(kw_only=True)
@@ -157,7 +150,7 @@ class Problem:
 
     def __post_init__(self) -> None:
         self.end = time.monotonic() + self.seconds_allowed
-        self.deadline = self.end - self.seconds_allowed * RESERVED
+        self.deadline = self.end - self.seconds_allowed * SETTINGS.reserved_share
         self.limits = None if self.in_full else limits_for(self.case, (name for name, _ in self.goals.all))
         epochs = self.case.epochs
         longest = seconds_a_trial(self.seconds_allowed, epochs.backend)

@@ -18,7 +18,7 @@ import numpy as np
 from elastalog.backends.protocol import Backend, Matrix
 from elastalog.debugging.dependencies import Dependencies, dependencies, useful
 from elastalog.debugging.graph import DerivationGraph, Model
-from elastalog.debugging.investigation import FEW_ELEMENTS, Case, Investigation
+from elastalog.debugging.investigation import Case, Investigation
 from elastalog.debugging.oracles import OthersFit
 from elastalog.debugging.problem import Problem, Switches, seconds_a_trial
 from elastalog.debugging.sandbox import Goals, Seconds, Switch, WordSet
@@ -27,8 +27,7 @@ from elastalog.diagnostics.diagnostic import LimitReached
 from elastalog.evaluation.epochs import can_limit
 from elastalog.provenance.reading import WordFact
 from elastalog.provenance.steps import Steps
-
-_TRIALS_A_GRAPH = 4
+from elastalog.settings import SETTINGS
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +52,7 @@ def search_update(known: Investigation, plan: Plan, seconds_allowed: float, news
     every = known.switches(plan.is_applied)
     allowed = tuple(i for i, switch in enumerate(every) if switch.fact not in plan.kept)
     # Before anything is tried: where trials can be made again for little.
-    is_cheap = len(known.elements) <= FEW_ELEMENTS and can_limit(case.epochs.backend, case.epochs.strategy)
+    is_cheap = len(known.elements) <= SETTINGS.few_elements and can_limit(case.epochs.backend, case.epochs.strategy)
     is_modelled = is_cheap and not plan.is_baseline
     is_all_chosen = plan.is_baseline
     end = time.monotonic() + seconds_allowed
@@ -104,7 +103,7 @@ def _graph(
     time left."""
     watch = backend.watch
     try:
-        with watch.within(_TRIALS_A_GRAPH * seconds_a_trial(left, backend)):
+        with watch.within(SETTINGS.graph_trials * seconds_a_trial(left, backend)):
             return known.graph(goals.all, seconds)
     except LimitReached:
         watch.check()  # raises if it is a limit of the user
@@ -185,7 +184,7 @@ def repair(
     if not plan.goals.absent:
         return among(candidates)
     outcome = Search(_problem(case, ground, plan, candidates, seconds_allowed), news).outcome()
-    if outcome.is_proven or ground.size > FEW_ELEMENTS or time.monotonic() > end:
+    if outcome.is_proven or ground.size > SETTINGS.few_elements or time.monotonic() > end:
         return outcome
     exact = among({**ground.changes(), **candidates})
     return exact if plan.weight(exact) <= plan.weight(outcome) else outcome

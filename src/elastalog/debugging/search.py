@@ -25,29 +25,17 @@ from elastalog.debugging import zero_one
 from elastalog.debugging.connections import proofs_in
 from elastalog.debugging.graph import Model
 from elastalog.debugging.oracles import GraphOracle, Oracle, ProofOracle
-from elastalog.debugging.problem import LEAST_SECONDS, Condition, Problem
+from elastalog.debugging.problem import Condition, Problem
 from elastalog.debugging.sandbox import NoState, Seconds
 from elastalog.debugging.zero_one import TOLERANCE, Choice, OutOfTime, is_solver_installed
 from elastalog.diagnostics.messages import counted
 from elastalog.evaluation.epochs import TrialLimits
 from elastalog.provenance.proof import Proof
 from elastalog.provenance.reading import WordFact
-
-MOST_STATED = 100_000
-"""Derivations that are stated in the 0/1 program at once; of a larger graph only the proofs that matter are, as they
-are met."""
-
-PATIENCE = 8
-"""Choices that are tried before a derivation graph is built, or stated in the 0/1 program."""
-
-FEW_DERIVATIONS = 20_000
-"""Derivations that the trial of a choice may cost while there may be others as good; ten times as many when each of
-those has cost more."""
-
-MOST_DEAR = 12
-"""Switches of choices that cost more, before more is allowed."""
+from elastalog.settings import SETTINGS
 
 A_LITTLE = 1e-4
+"""How much more a switch weighs that is expensive to try, as a part of its weight."""
 
 News = Callable[[str], None]
 
@@ -119,7 +107,7 @@ class Search:
         self._choices = 0
         self._dear = frozenset[int]()
         """Switches of choices whose trial was broken off: there may be others that do as well."""
-        self._allowed = FEW_DERIVATIONS
+        self._allowed = SETTINGS.first_trial_derivations
 
     @cached_property
     def _oracle(self) -> Oracle:
@@ -205,7 +193,7 @@ class Search:
         is_last = choice.flipped <= self._dear
         if self._allowed >= limits.derivations:
             return None if is_last else limits
-        if is_last or len(self._dear) >= MOST_DEAR:
+        if is_last or len(self._dear) >= SETTINGS.dear_switches:
             self._allowed *= 10
             self._dear = frozenset()
         return replace(limits, derivations=min(self._allowed, limits.derivations))
@@ -216,7 +204,7 @@ class Search:
         """One of the best choices under the known conditions, if possible without switches that are expensive to try;
         None if there is none. Raises OutOfTime."""
         self._choices += 1
-        if self._choices == PATIENCE and self.may_want_model:
+        if self._choices == SETTINGS.choices_before_graph and self.may_want_model:
             raise WantsModel
         choice = self._solve()
         if choice is None or choice.flipped.isdisjoint(self._dear):
@@ -248,8 +236,8 @@ class Search:
             named = sorted({*concern.switches, *deletions, *unmet})
             clauses.append({switch: switch not in flipped for switch in named})
         # Once proofs one by one have not been enough: all derivations at once, if they are not too many.
-        model, absent = self.model if self._choices >= PATIENCE else None, self.problem.goals.absent
-        if model is None or not model.graph.is_positive or len(model.graph.heads) > MOST_STATED or not absent:
+        model, absent = self.model, self.problem.goals.absent
+        if self._choices < SETTINGS.choices_before_graph or not absent or not (model and model.can_be_stated):
             model = None
         with self._sandbox.seconds.spent_on("solving"):
             return zero_one.solve(weights, clauses, self.problem.deadline, model, absent)
@@ -282,7 +270,7 @@ class Search:
         if not self._switches.explicit:
             every = frozenset(range(len(self._switches.known)))
             return every if self._is_solution(every) else None
-        chosen, end = self._last, max(self.problem.end, time.monotonic() + LEAST_SECONDS)
+        chosen, end = self._last, max(self.problem.end, time.monotonic() + SETTINGS.state_seconds)
         while new := self._oracle.conditions(chosen):
             if time.monotonic() > end:
                 return None

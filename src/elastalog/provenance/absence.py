@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import ClassVar, Literal, Protocol
 
 from elastalog.analysis.pattern import Free, Pattern
-from elastalog.analysis.program import Atom, Constant, Expression, Rule, Value, Variable, Wildcard
+from elastalog.analysis.program import Atom, Expression, Rule, Value, Variable, Wildcard
 from elastalog.diagnostics.arguments import require_whole, stays_here
 from elastalog.diagnostics.diagnostic import error
 from elastalog.late import dataclass
 from elastalog.provenance.fact import Fact
+from elastalog.provenance.ground import NoValue, Unbound, value_of
 from elastalog.provenance.proof import Proof, Rendered
 
 Status = Literal["holds", "fails", "open"]
@@ -120,11 +122,12 @@ class Instantiation:
         """The facts that fit an atom of the rule, as far as its values are known."""
 
         def term(argument: Expression | Wildcard) -> Value | Free:
-            if isinstance(argument, Constant):
-                return argument.value
+            if not isinstance(argument, Wildcard):
+                with suppress(NoValue, Unbound):
+                    return value_of(argument, self.bindings)
             name = argument.name if isinstance(argument, Variable) else ""
             is_repeated = sum(isinstance(one, Variable) and one.name == name for one in atom.arguments) > 1
-            return self.bindings[name] if name in self.bindings else Free(name if is_repeated else None)
+            return Free(name if is_repeated else None)
 
         return Pattern(atom.relation, tuple(map(term, atom.arguments)))
 

@@ -11,10 +11,10 @@ gets the values of a fact that rules come near to deriving.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -55,15 +55,8 @@ from elastalog.provenance.joins import (
     show,
 )
 from elastalog.provenance.joins import Pattern as LookedFor
+from elastalog.settings import SETTINGS
 from elastalog.syntax.tree import nodes_of
-
-MOST_LOOKUPS = 2_000
-"""Look-ups that the search for one rule may make."""
-MOST_CANDIDATES = 200
-"""Facts that are tried for one atom."""
-KEPT = 10
-"""How many times more instantiations are ranked than shown."""
-
 
 HeldLately: TypeAlias = Callable[[str, LookedFor], bool]
 """Whether a fact with the given values held not long ago; None fits any."""
@@ -75,30 +68,40 @@ class _Spent(Exception):
 
 @dataclass(slots=True)
 class Search:
-    """The search for one rule. `literals`: the body and the equations of computed head arguments, numbered by position.
-    `wanted`: the head to derive."""
+    """The search for one rule that may derive what fits a pattern. `literals`: the body and the equations of computed
+    head arguments, numbered by position."""
 
+    asked: WhyNot
     rule: Rule
-    wanted: Atom
+    pattern: Pattern
     literals: list[Literal]
-    look_up: LookUp
-    ordinal: Ordinal
-    most: int
     found: dict[tuple[str, ...], Instantiation] = field(default_factory=dict)
-    is_wanted: Callable[[Bindings], bool] = lambda _: True
-    """Whether an instantiation with such values is of use."""
-    near: Callable[[Search, Atom, Bindings], Iterable[Bindings]] = lambda *_: ()
-    """The bindings extended by the values of absent facts that fit an atom and that rules come near to deriving."""
-    held_lately: HeldLately = lambda *_: False
+    nearest: dict[Pattern, list[Pattern]] = field(default_factory=dict)
+    """What rules come near to deriving that fits a pattern, values as far as they are known."""
     occurring: dict[tuple[str, int, Value], bool] = field(default_factory=dict)
+    equally_near: Counter[tuple[object, ...]] = field(default_factory=Counter)
+    """How many are found of each rank: of those that only differ in their values, no more than `most` are kept."""
     plausible: int = 0
     """How many of those found have no implausible values: others are only shown where there are too few of these."""
     lookups: int = 0
     is_cut: bool = False
+    needed: list[set[str]] = field(init=False)
+    """The variables that each literal needs."""
+    wanted: Atom = field(init=False)
+    """The head to derive."""
+    most: int = field(init=False)
+    look_up: LookUp = field(init=False)
+    ordinal: Ordinal = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.needed = list(map(needed_by, self.literals))
+        self.wanted = _wanted(self.rule.head, self.pattern)
+        self.most = self.asked.limit * SETTINGS.ranked_a_shown
+        self.look_up, self.ordinal = self.asked.look_up, self.asked.ordinal
 
     def spend(self) -> None:
         self.lookups += 1
-        if self.lookups > MOST_LOOKUPS:
+        if self.lookups > SETTINGS.lookups_of_a_rule:
             raise _Spent
 
     def run(self, bindings: Bindings, least: int) -> None:
@@ -127,7 +130,7 @@ class Search:
         literal, number = self.literals[chosen], -1
         self.spend()
         for number, found in enumerate(extended(literal, bindings, self.look_up, self.ordinal)):
-            if number == MOST_CANDIDATES:
+            if number == SETTINGS.facts_of_an_atom:
                 self.is_cut = True
                 break
             self.extend(dict(found), {**decided, chosen: "holds"}, failures)
@@ -139,7 +142,7 @@ class Search:
         """The atom to take a fact for; then a range to take the value of a variable from that nothing else binds."""
         left = [(i, literal) for i, literal in enumerate(self.literals) if i not in decided]
         atoms = [
-            (sum(n not in bindings for n in needed_by(literal)), i) for i, literal in left if isinstance(literal, Atom)
+            (sum(n not in bindings for n in self.needed[i]), i) for i, literal in left if isinstance(literal, Atom)
         ]
         return min(atoms)[1] if atoms else next((i for i, one in left if _is_generated(one, bindings)), None)
 
@@ -147,15 +150,19 @@ class Search:
         self, bindings: dict[str, Value], decided: dict[int, Status]
     ) -> tuple[dict[str, Value], dict[int, Status]]:
         """Evaluates everything that can be: equations, and literals all of whose variables have values."""
-        comparisons = [literal for literal in self.literals if isinstance(literal, Comparison)]
         grows = True
         while grows:
             grows = False
-            bindings = define(comparisons, bindings, self.ordinal)
+            unbound = [
+                literal
+                for literal, needed in zip(self.literals, self.needed, strict=True)
+                if isinstance(literal, Comparison) and not needed <= bindings.keys()
+            ]
+            bindings = define(unbound, bindings, self.ordinal) if unbound else bindings
             for number, literal in enumerate(self.literals):
                 if number in decided:
                     continue
-                if all(name in bindings for name in needed_by(literal)):
+                if self.needed[number] <= bindings.keys():
                     decided[number] = "holds" if self.evaluate(literal, bindings) else "fails"
                     grows = True
                 elif isinstance(literal, Comparison) and self.has_no_value(literal, bindings):
@@ -184,29 +191,65 @@ class Search:
     def keep(self, bindings: dict[str, Value], decided: dict[int, Status], failures: int) -> None:
         if sum(status == "fails" for status in decided.values()) != failures:
             return
-        if not self.is_wanted(bindings):
+        if not self.pattern.is_fact and not self.is_absent(bindings):
             return
         for number, status in decided.items():
             literal = self.literals[number]
-            if status == "fails" and isinstance(literal, Atom) and any(n not in bindings for n in needed_by(literal)):
+            if status == "fails" and isinstance(literal, Atom) and not self.needed[number] <= bindings.keys():
                 self.spend()
                 if next(matches(literal, bindings, self.look_up, self.ordinal), None) is not None:
                     # It does not fail for all values, so taking a fact that fits is nearer, or one that nearly holds.
-                    kept = {n: one for n, one in decided.items() if needed_by(self.literals[n]) <= bindings.keys()}
-                    for nearer in self.near(self, literal, bindings):
+                    kept = {n: one for n, one in decided.items() if self.needed[n] <= bindings.keys()}
+                    for nearer in self.near(literal, bindings):
                         self.extend(dict(nearer), kept, failures)
                     return
-        found = self.instantiation(bindings, decided)
+        drawbacks = self.drawbacks(bindings, decided)
+        atoms = sum(status == "holds" and isinstance(self.literals[n], Atom) for n, status in decided.items())
+        rank = drawbacks, atoms, sum(not needed <= bindings.keys() for needed in self.needed)
+        if self.equally_near[rank] == self.most:
+            return
+        found = self.instantiation(bindings, decided, drawbacks)
         key = tuple(literal.text for literal in found.literals)
-        self.plausible += key not in self.found and not found.implausible
-        self.found.setdefault(key, found)
+        if key not in self.found:
+            self.found[key] = found
+            self.equally_near[rank] += 1
+            self.plausible += not found.implausible
 
-    def instantiation(self, bindings: Mapping[str, Value], decided: Mapping[int, Status]) -> Instantiation:
+    def near(self, atom: Atom, bindings: Bindings) -> Iterator[Bindings]:
+        """Bindings with more values, those of absent facts that fit an atom and that rules come near to deriving; rules
+        of relations above are not asked again."""
+        above = self.asked.above | {self.wanted.relation}
+        if atom.relation in above:
+            return
+        values = pattern_of(atom, bindings, self.ordinal)
+        pattern = Pattern(atom.relation, tuple(Free(None) if value is None else value for value in values))
+        if pattern not in self.nearest:
+            below = replace(self.asked, rules=self.asked.rules_of(atom.relation), given={}, above=above)
+            searches, _ = below.searched(pattern, 1)
+            self.is_cut |= any(one.is_cut for one in searches)
+            found = sorted((one for each in searches for one in each.found.values()), key=lambda one: one.rank)
+            self.nearest[pattern] = [one.pattern(one.rule.head) for one in found[: self.asked.limit]]
+        for one in self.nearest[pattern]:
+            part, known = _known_part(atom, one)
+            nearer = dict(bindings)
+            if match_atom(part, known, nearer, []) and len(nearer) > len(bindings):
+                yield nearer
+
+    def is_absent(self, bindings: Bindings) -> bool:
+        """Whether what would be derived does not hold yet, as far as its values are known."""
+        try:
+            return not is_matched(self.wanted, bindings, self.look_up, self.ordinal)
+        except Unbound:
+            return True
+
+    def instantiation(
+        self, bindings: Mapping[str, Value], decided: Mapping[int, Status], drawbacks: tuple[int, int, int]
+    ) -> Instantiation:
         shown: list[LiteralStatus] = []
         free: dict[str, None] = {}
         for number, literal in enumerate(self.literals):
             status: Status = decided.get(number, "open")
-            missing = [name for name in needed_by(literal) if name not in bindings]
+            missing = self.needed[number] - bindings.keys()
             free.update(dict.fromkeys(name for name in missing if not is_wildcard_name(name)))
             kind = _kind(literal) if number < len(self.rule.body) else "head"
             text = show(literal, bindings)
@@ -214,7 +257,7 @@ class Search:
                 result = aggregate_value(literal, bindings, self.look_up, self.ordinal)
                 text += " (it has no value)" if result is None else f" (it is {show_value(result)})"
             shown.append(LiteralStatus(kind, text, status, self.fact_of(literal, bindings)))
-        conclusion, drawbacks = show(self.wanted, bindings), self.drawbacks(bindings, decided)
+        conclusion = show(self.wanted, bindings)
         return Instantiation(self.rule, dict(bindings), tuple(shown), tuple(sorted(free)), conclusion, drawbacks)
 
     def drawbacks(self, bindings: Bindings, decided: Mapping[int, Status]) -> tuple[int, int, int]:
@@ -234,7 +277,7 @@ class Search:
             if value is not None and value not in known and not isinstance(argument, Constant)
         ]
         is_revived = len(lacking) == sum(status == "fails" for status in decided.values())
-        is_revived &= all(self.held_lately(atom.relation, values) for atom, values in lacking)
+        is_revived &= all(self.asked.held_lately(atom.relation, values) for atom, values in lacking)
         negative = [isinstance(value, int | float) and value < 0 for _, _, value in made]
         unheard = sum(less or not self.occurs(*one) for one, less in zip(made, negative, strict=True))
         return not is_revived, unheard, sum(negative)
@@ -318,7 +361,7 @@ class WhyNot:
         """The instantiations that would derive a fact that fits and does not hold: one for each such fact first, and
         the best of every rule in any case. With the reasons why other rules cannot, and whether nothing nearer exists.
         """
-        searches, impossible = self._searched(pattern, least)
+        searches, impossible = self.searched(pattern, least)
         found = sorted((one for search in searches for one in search.found.values()), key=lambda one: one.rank)
         ordered = [*_distinct(found)]
         best = [min(s.found.values(), key=lambda one: one.rank) for s in searches if s.found]
@@ -326,7 +369,7 @@ class WhyNot:
         shown = tuple(one for one in ordered if one in best or one in others)
         return shown, impossible, not any(search.is_cut for search in searches)
 
-    def _searched(self, pattern: Pattern, least: int) -> tuple[list[Search], tuple[tuple[Rule, str], ...]]:
+    def searched(self, pattern: Pattern, least: int) -> tuple[list[Search], tuple[tuple[Rule, str], ...]]:
         """The searches for the rules that may derive what fits a pattern, and why the others cannot."""
         searches: list[Search] = []
         impossible: list[tuple[Rule, str]] = []
@@ -342,44 +385,10 @@ class WhyNot:
                 impossible.append((rule, f"the values given for its variables do not fit the {what}"))
                 continue
             literals = [*rule.body, *equations_of(deferred), *_same(rule.head, pattern), *_computed(rule.head, pattern)]
-            wanted = _wanted(rule.head, pattern)
-            search = Search(rule, wanted, literals, self.look_up, self.ordinal, self.limit * KEPT)
-            search.held_lately = self.held_lately
-            if not pattern.is_fact:
-                search.is_wanted = partial(self._is_absent, wanted)
-                search.near = partial(self._near, {})  # without the search itself: a circle is not given back at once
+            search = Search(self, rule, pattern, literals)
             search.run(bindings, least)
             searches.append(search)
         return searches, tuple(impossible)
-
-    def _near(
-        self, known: dict[Pattern, list[Pattern]], search: Search, atom: Atom, bindings: Bindings
-    ) -> Iterator[Bindings]:
-        """Bindings with more values, those of absent facts that fit an atom and that rules come near to deriving; rules
-        of relations `above` are not asked again."""
-        above = self.above | {search.wanted.relation}
-        if atom.relation in above:
-            return
-        values = pattern_of(atom, bindings, self.ordinal)
-        pattern = Pattern(atom.relation, tuple(Free(None) if value is None else value for value in values))
-        if pattern not in known:
-            below = replace(self, rules=self.rules_of(atom.relation), given={}, above=above)
-            searches, _ = below._searched(pattern, 1)
-            search.is_cut |= any(one.is_cut for one in searches)
-            found = sorted((one for each in searches for one in each.found.values()), key=lambda one: one.rank)
-            known[pattern] = [one.pattern(one.rule.head) for one in found[: self.limit]]
-        for one in known[pattern]:
-            part, values = _known_part(atom, one)
-            nearer = dict(bindings)
-            if match_atom(part, values, nearer, []) and len(nearer) > len(bindings):
-                yield nearer
-
-    def _is_absent(self, wanted: Atom, values: Bindings) -> bool:
-        """Whether what a rule would derive does not hold yet, as far as its values are known."""
-        try:
-            return not is_matched(wanted, values, self.look_up, self.ordinal)
-        except Unbound:
-            return True
 
 
 def equations_of(deferred: Iterable[tuple[Expression, Value]]) -> list[Comparison]:

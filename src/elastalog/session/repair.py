@@ -8,44 +8,35 @@ import time
 from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from elastalog.analysis.listing import show_value
-from elastalog.analysis.pattern import parse_selection
+from elastalog.analysis.program import Atom, CheckedProgram, Variable
 from elastalog.analysis.values import sort_key
 from elastalog.debugging.answers import Element, SideEffects
 from elastalog.debugging.debugger import TIME_LIMIT
-from elastalog.debugging.questions import Inquiry, facts_in, rejected_in, signed
+from elastalog.debugging.questions import Inquiry, rejected_in
 from elastalog.diagnostics.arguments import require_number
 from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached, error
 from elastalog.program import shown_rule
 from elastalog.provenance.fact import Fact
-from elastalog.session.candidates import (
-    MISSING,
-    Candidates,
-    Likely,
-    faults_named,
-    given_candidates,
-    made_columns,
-    named,
-    warn_of_named,
-    words_of,
-)
+from elastalog.session.candidates import Candidates, Combinations, Given, Likely, combinations, words_of
+from elastalog.session.faults import faults_named, selected, warn_of_named
 from elastalog.session.pending import PendingUpdate
 from elastalog.session.questions import is_mentioned
 from elastalog.settings import SETTINGS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import TypeAlias
 
+    from elastalog.analysis.pattern import Pattern
     from elastalog.debugging.answers import Sign, Suggestion
-    from elastalog.diagnostics.diagnostic import Diagnostic
     from elastalog.evaluation.changes import Changes
     from elastalog.provenance.reading import WordFact
     from elastalog.session.history import History
@@ -78,10 +69,18 @@ class Clock:
         return max(self.allowed - self.spent, 0.0)
 
 
-@dataclass(frozen=True, slots=True)
+class Attempt(NamedTuple):
+    """A search among some candidates, and the seconds that it may take."""
+
+    candidates: Sequence[Element]
+    seconds: float
+
+
+@dataclass(eq=False)
 class RepairSearch:
-    """Searches for repairs at the last epoch of a session. `over`: `update` or `facts`; None: the update, if the faults
-    came with it. `given`: the candidates for missing facts; None: those that why-not finds."""
+    """Searches for the repair that a user asks for at the last epoch of a session. `over`: `update` or `facts`; None:
+    the update, if the faults came with it. `given`: the candidates for missing facts; None: those that why-not
+    finds."""
 
     now: Materialisation
     answerers: Answerers
@@ -90,19 +89,31 @@ class RepairSearch:
     history: History
     over: str | None
     given: Any
-    known: dict[tuple[Fact, ...], Candidates] = field(default_factory=dict)
+    asked: Inquiry
 
-    def suggest(self, asked: Inquiry) -> Suggestion:
-        """A smallest repair; of several, the one with the fewest side effects that is found in time."""
+    def __post_init__(self) -> None:
+        asked = self.asked
         require_number("time_limit", asked.time_limit, 0)
-        unwanted, patterns = faults_named(asked.unwanted, asked.missing, self.now)
-        asked = replace(asked, unwanted=unwanted, patterns=patterns, rejected=[*rejected_in(asked.rejected)])
+        unwanted, missing, patterns = faults_named(asked.unwanted, asked.missing, self.now)
+        rejected = [*rejected_in(asked.rejected)]
+        self.asked = replace(asked, unwanted=unwanted, missing=missing, patterns=patterns, rejected=rejected)
         weighed = asked.weights if isinstance(asked.weights, Mapping) else ()
-        warn_of_named((*(named(asked.rejected) or ()), *weighed), self.now)
-        clock = _clock(asked)
-        found = self._with_side_effects(asked)
+        warn_of_named((*rejected, *weighed), self.now)
+        self._tried: Sequence[Element] | None = None
+        """The candidates of the last attempt, None if explicit facts have not been looked at."""
+
+    def suggestion(self) -> Suggestion:
+        """A smallest repair; of several, the one with the fewest side effects that is found in time."""
+        clock = _clock(self.asked)
+        try:
+            found = self._with_side_effects(self.asked)
+        except ElastalogError as failed:
+            told = self._explained(failed)
+            if told is failed:
+                raise
+            raise told from None
         comparing = Clock(min(max(SETTINGS.search_seconds, clock.spent), clock.left))
-        return self._with_replaced(self._with_fewest_side_effects(found, asked, comparing))
+        return self._with_replaced(self._with_fewest_side_effects(found, comparing))
 
     def _with_replaced(self, found: Suggestion) -> Suggestion:
         """Where a rule is to go, those that its epoch removed are told too: often it stood for one of them."""
@@ -112,39 +123,17 @@ class RepairSearch:
         gone = map(shown_rule, self.history.changed_rules(first, last).removed)
         return replace(found, replaced=tuple(rule for rule in gone if rule not in found.rules_to_add))
 
-    def _with_fewest_side_effects(self, found: Suggestion, asked: Inquiry, clock: Clock) -> Suggestion:
+    # --- of equally small repairs the one that changes least -------------------------------------------------------
+
+    def _with_fewest_side_effects(self, found: Suggestion, clock: Clock) -> Suggestion:
         """Compares repairs of the same size: first one with the most candidates that the user offered or that were
         deleted lately, then others that avoid an element of those found."""
-        is_over_facts, is_ours = found.over == "facts", self.given is None
-        offered = {one.fact for one in self._offered(found.missing, asked)} if is_over_facts else set()
-
-        subjects = {value for fault in (*found.unwanted, *found.missing) for value in fault.values[:1]}
-
-        def drawbacks(one: Suggestion) -> tuple[int, ...] | None:
-            """What speaks against a repair, in order of importance: side effects, in the output if there is one; facts
-            to insert that are unlike the present ones and neither offered by the user nor deleted lately; those that
-            were not deleted lately, if others were; elements that were not offered, if any were; facts that do not say
-            what the faults are about, which is their first value: `member("dan", "dev")` is for `may("dan", "push")`
-            before `grants("qa", "push")`, which is about all of a group; with a missing fact, side effects in other
-            relations; values that are new to their columns."""
-            if one.side_effects is None:
-                return None
-            new = [fact for fact in one.insert if fact not in offered] if is_over_facts and is_ours else []
-            return (
-                one.side_effects.number,
-                sum(not self.likely.is_one(fact) for fact in new),
-                len(new) if offered else 0,
-                sum(element.fact not in offered for element in one.elements) if offered else 0,
-                sum(subjects.isdisjoint(fact.values) for fact in (*one.insert, *one.delete)) if is_over_facts else 0,
-                one.side_effects.elsewhere if is_over_facts and one.missing else 0,
-                sum(map(self.likely.new_values, new)),
-            )
-
+        asked, offered = self.asked, self._offered_facts if found.over == "facts" else frozenset()
         best, rejected = found, list(asked.rejected)
         compared = {frozenset(found.elements)}
         preferring = None if asked.weights or not offered else replace(asked, weights=dict.fromkeys(offered, PREFERRED))
         avoided: deque[Element | None] = deque([*[None] * bool(preferring), *found.elements])
-        while avoided and len(compared) < SETTINGS.repairs_compared and any(drawbacks(best) or ()) and clock.left:
+        while avoided and len(compared) < SETTINGS.repairs_compared and any(self._drawbacks(best) or ()) and clock.left:
             element = avoided.popleft()
             wanted = preferring if element is None else replace(asked, rejected=[*rejected, element])
             assert wanted is not None
@@ -158,7 +147,7 @@ class RepairSearch:
             rejected = list(wanted.rejected)
             compared.add(frozenset(other.elements))
             avoided += [element for element in other.elements if element not in avoided]
-            best = min(best, other, key=lambda one: drawbacks(one) or (math.inf,))
+            best = min(best, other, key=lambda one: self._drawbacks(one) or (math.inf,))
         if best.side_effects is None:
             return best
         # What is proven without the rejected elements says nothing of the question without them.
@@ -166,6 +155,30 @@ class RepairSearch:
             best,
             **{name: getattr(found, name) for name in ("minimum", "bound", "why_not_proven", "rejected")},
             side_effects=best.side_effects._replace(compared=len(compared)),
+        )
+
+    def _drawbacks(self, one: Suggestion) -> tuple[int, ...] | None:
+        """What speaks against a repair, in order of importance: side effects, in the output if there is one; facts to
+        insert that are unlike the present ones and neither offered by the user nor deleted lately; those that were not
+        deleted lately, if others were; elements that were not offered, if any were; facts that do not say what the
+        faults are about, which is their first value: `member("dan", "dev")` is for `may("dan", "push")` before
+        `grants("qa", "push")`, which is about all of a group; with a missing fact, side effects in other relations;
+        values that are new to their columns. None if side effects are not known."""
+        if one.side_effects is None:
+            return None
+        if one.over != "facts":
+            return (one.side_effects.number,)
+        offered = self._offered_facts
+        new = [fact for fact in one.insert if fact not in offered] if self.given is None else []
+        subjects = {value for fault in (*one.unwanted, *one.missing) for value in fault.values[:1]}
+        return (
+            one.side_effects.number,
+            sum(not self.likely.is_one(fact) for fact in new),
+            len(new) if offered else 0,
+            sum(element.fact not in offered for element in one.elements) if offered else 0,
+            sum(subjects.isdisjoint(fact.values) for fact in (*one.insert, *one.delete)),
+            one.side_effects.elsewhere if one.missing else 0,
+            sum(map(self.likely.new_values, new)),
         )
 
     def _with_side_effects(self, asked: Inquiry) -> Suggestion:
@@ -183,171 +196,6 @@ class RepairSearch:
             self.now.watch.check()  # raises if it is a limit of the user
             return found
         return replace(found, side_effects=self._side_effects(found, changes))
-
-    def _smallest(self, asked: Inquiry) -> Suggestion:
-        is_new = asked.epochs is None and self.history.oldest == self.now.epoch
-        if self.over == "update" or (self.over is None and self.given is None and not is_new):
-            try:
-                return self.answerers.debugger.suggest(asked)
-            except ElastalogError as failed:
-                is_older = any(found.code == "E1002" for found in failed.diagnostics)
-                if not is_older or self.over is not None or asked.epochs is not None:
-                    raise
-        return self._over_facts(asked)
-
-    def _over_facts(self, asked: Inquiry) -> Suggestion:
-        """A smallest set of changes of explicit facts that removes all faults: deletions for unwanted facts, changes
-        among the candidates for missing ones."""
-        now = self.now
-        missing = [now.fact(fact) for fact in facts_in(MISSING, asked.missing)]
-        for fact in missing:
-            words_of(fact, now)  # so that it has words
-        asked = replace(asked, missing=missing)
-        is_free = self.given is None and missing
-        found = self._among_ours(asked) if is_free else self._among(self._offered(missing, asked), asked)
-        least = min([1.0, *(asked.weights or {}).values()])  # of a change that is not a candidate
-        if found.minimum and found.bound > least and tuple(missing) in self.known:
-            told = "only candidates that why-not finds were tried"
-            return replace(found, minimum=False, bound=least, why_not_proven=told)
-        return found
-
-    def _among_ours(self, asked: Inquiry) -> Suggestion:
-        """The smallest of what is found in several searches, at last also among what was only deleted lately."""
-        ours, found, failed = self._ours(asked.missing, asked), None, None
-        for candidates, seconds in self._searches(ours, asked):
-            if found is not None and len(candidates) > len(ours.related):
-                break
-            try:
-                other = self._among(candidates, replace(asked, time_limit=seconds))
-            except ElastalogError as error:
-                if isinstance(error, LimitReached):
-                    raise
-                failed = error
-                continue
-            if found is None or len(other.elements) < len(found.elements):
-                found = other
-            if len(found.elements) == 1:
-                break
-        if found is None:
-            assert failed is not None
-            raise failed
-        return found
-
-    def _searches(self, ours: Candidates, asked: Inquiry) -> Iterator[tuple[list[Element], float]]:
-        """The candidates of one search after the other, with the seconds that it may take. First those that resemble
-        the present facts: with others rules may not terminate. Then the likeliest, all that are related, and at last
-        those, too, that were only deleted lately. Each search has a quarter of the time, the last one what is left."""
-        clock, is_free = Clock(asked.time_limit or 0.0), asked.time_limit is None
-        if ours.plain and not asked.weights:
-            yield ours.plain, SETTINGS.search_seconds if is_free else clock.allowed / 4
-        if is_free:
-            clock = Clock(ours.seconds)
-        every, related = list(dict.fromkeys([*ours.related, *ours.lately])), len(ours.related)
-        likeliest = related if asked.weights else min(SETTINGS.likeliest_candidates, related)
-        for number in (searches := sorted({likeliest, related, len(every)})):
-            yield every[:number], clock.left if number == searches[-1] else clock.allowed / 4
-
-    def _among(self, candidates: Sequence[Element], asked: Inquiry) -> Suggestion:
-        try:
-            return self.answerers.debugger.repair(asked, self._changes(candidates))
-        except ElastalogError as failed:
-            codes = {diagnostic.code for diagnostic in failed.diagnostics}
-            if "E0713" in codes and self.given is None and self.filled(asked, candidates)[1]:
-                codes = {"E0712"}  # values to be chosen are what is lacking
-            if "E0712" in codes or ("E1006" in codes and asked.missing and self.given is None):
-                raise self._none_does(asked, candidates, failed.diagnostics[0], is_proven="E0712" in codes) from None
-            raise
-
-    def _offered(self, missing: Sequence[Fact], asked: Inquiry) -> list[Element]:
-        """The changes that the user offers for missing facts, otherwise those that revert recent deletions."""
-        if self.given is None:
-            return self._ours(missing, asked).lately if missing else []
-
-        def known(given: list[Element]) -> list[Element]:
-            ours = self._ours(missing, asked, given)
-            return [*ours.lately, *ours.related]
-
-        return given_candidates(self.given, self.now, known)
-
-    def _ours(self, missing: Sequence[Fact], asked: Inquiry, given: Sequence[Element] | None = None) -> Candidates:
-        """The changes that may bring about missing facts; only the user's question says what must stay."""
-        key, past = tuple(missing), self.history.past
-        if key not in self.known:
-            stays = partial(self._must_stay, rejected=asked.rejected)
-            self.known[key] = Candidates(missing, self.now, self.answerers, self.likely, past, stays, given)
-        return self.known[key]
-
-    def _none_does(
-        self, asked: Inquiry, candidates: Sequence[Element], told: Diagnostic, is_proven: bool
-    ) -> ElastalogError:
-        """The error when why-not finds no facts to insert or delete, or the given candidates do not suffice. `told`:
-        what the search says."""
-        now, missing = self.now, asked.missing
-        relations = now.backend.program.relations
-        left_open, chosen = self.filled(asked, candidates) if tuple(missing) in self.known else ((), [])
-        free = [one for one in dict.fromkeys(candidates) if not self._must_stay(one.fact, asked.rejected)]
-        tried = {value for one in candidates if isinstance(one.fact, Fact) for value in one.fact.values}
-        unknown = (
-            show_value(value)
-            for fact in missing
-            for base, word, value, is_made in zip(
-                relations[fact.relation].bases, words_of(fact, now)[1], fact.values,
-                made_columns(now.program.checked, fact.relation), strict=True,
-            )
-            if value not in tried and not is_made and not is_mentioned(word, base, relations, now.backend)
-        )  # fmt: skip
-        return error(
-            "E1006.candidates" if not is_proven else "E0712.found" if self.given is None else "E0712.given",
-            missing=", ".join(map(str, missing)),
-            tried=", ".join(map(str, free[:5])) + ", …" * (len(free) > 5) or None,
-            rejected=", ".join(map(str, asked.rejected)) or None,
-            left_open=(" and ".join(left_open) or None) if chosen or self.given is None else None,
-            chosen=", ".join(f"'{one}'" for one in chosen) or None,
-            unknown=None if left_open else next(unknown, None),
-            why=None if is_proven else told.notes[0],
-            more=told.help,
-        )
-
-    def filled(self, asked: Inquiry, candidates: Sequence[Element]) -> tuple[tuple[str, ...], list[str]]:
-        """The facts that derivations lack with values to be chosen, as texts, and the changes that a trial showed to be
-        a repair where these facts have some value. Without changes if none of the trials did."""
-        ours = self._ours(asked.missing, asked)
-        if ours.worked is None:
-            clock, openings = Clock(min(SETTINGS.search_seconds, asked.time_limit or math.inf)), ours.openings
-            ours.worked = next((one.texts for one in openings if one.is_nearest), ()), []
-            free = [*(ours.related if self.given is None else candidates)]
-            for one in openings[: SETTINGS.repairs_compared] if clock.left else ():
-                tried = self._changes([*free, *(Element("+", fact) for fact in one.examples)])
-                with suppress(ElastalogError):
-                    wanted = replace(asked, time_limit=clock.left, on_progress=None)
-                    found = self.answerers.debugger.repair(wanted, tried)
-                    changes = [*map(str, found.insert), *(f"-{fact}" for fact in found.delete)]
-                    ours.worked = one.texts, changes
-                    break
-        return ours.worked
-
-    def _must_stay(self, fact: Fact | str, rejected: Sequence[Any]) -> bool:
-        """Whether a fact is rejected, or fits a pattern that is."""
-        for _, written in map(signed, rejected):
-            if not isinstance(written, str):
-                stays = self.now.fact(written) == fact
-            elif stays := ":-" not in written and isinstance(fact, Fact):
-                pattern = parse_selection(written, self.now.program.checked)
-                stays = pattern.relation == fact.relation and pattern.fits(fact.values)
-            if stays:
-                return True
-        return False
-
-    def _changes(self, candidates: Sequence[Element]) -> dict[WordFact, bool]:
-        """The facts of candidates that are changes, and whether each is explicit."""
-        found: dict[WordFact, bool] = {}
-        for element in candidates:
-            assert isinstance(element.fact, Fact)
-            relation, words = words_of(element.fact, self.now)
-            is_there = bool(self.now.backend.is_explicit(relation, np.array([words], np.int32))[0])
-            if is_there == (element.sign == "-"):
-                found[relation, words] = is_there
-        return found
 
     def _side_effects(self, found: Suggestion, changes: Changes) -> SideEffects:
         """What a suggestion changes besides its own elements and the faults."""
@@ -370,6 +218,218 @@ class RepairSearch:
                     some = sorted(islice(named, SETTINGS.facts_examined), key=lambda fact: sort_key(fact.values))
                     first += [Element(sign, fact) for fact in some[:SHOWN]]
         return SideEffects(numbers["+"], numbers["-"], tuple(first[:SHOWN]), bool(output), elsewhere=elsewhere)
+
+    # --- a smallest repair -----------------------------------------------------------------------------------------
+
+    def _smallest(self, asked: Inquiry) -> Suggestion:
+        is_new = asked.epochs is None and self.history.oldest == self.now.epoch
+        if self.over == "update" or (self.over is None and self.given is None and not is_new):
+            try:
+                return self.answerers.debugger.suggest(asked)
+            except ElastalogError as failed:
+                is_older = any(found.code == "E1002" for found in failed.diagnostics)
+                if not is_older or self.over is not None or asked.epochs is not None:
+                    raise
+        asked = replace(asked, missing=self._missing)
+        is_free = self.given is None and self._missing
+        found = self._best_attempt(asked) if is_free else self._among(self._offered, asked)
+        least = min([1.0, *(asked.weights or {}).values()])  # of a change that is not a candidate
+        if found.minimum and found.bound > least and self._asks_why_not:
+            told = "only candidates that why-not finds were tried"
+            return replace(found, minimum=False, bound=least, why_not_proven=told)
+        return found
+
+    def _best_attempt(self, asked: Inquiry) -> Suggestion:
+        """The smallest repair of several attempts; what was only deleted lately is tried if nothing else does."""
+        found: Suggestion | None = None
+        failed: ElastalogError | None = None
+        for candidates, seconds in self._attempts(asked):
+            if found is not None and len(candidates) > len(self._candidates.related.candidates):
+                break
+            try:
+                other = self._among(candidates, replace(asked, time_limit=seconds))
+            except LimitReached:
+                raise
+            except ElastalogError as error:
+                failed = error
+                continue
+            if found is None or len(other.elements) < len(found.elements):
+                found = other
+            if len(found.elements) == 1:
+                break
+        if found is None:
+            assert failed is not None
+            raise failed
+        return found
+
+    def _attempts(self, asked: Inquiry) -> Iterator[Attempt]:
+        """First among what resembles the present facts: with others rules may not terminate. Then among the likeliest
+        candidates, all that are related, and at last those, too, that were only deleted lately. Each attempt has a
+        quarter of the time, the last one what is left. Unless the user says otherwise, the time is a multiple of that
+        of the states in which it was asked why not."""
+        clock, is_free, ours = Clock(asked.time_limit or 0.0), asked.time_limit is None, self._candidates
+        if ours.plain and not asked.weights:
+            yield Attempt(ours.plain, SETTINGS.search_seconds if is_free else clock.allowed / 4)
+        if is_free:
+            trials = SETTINGS.search_trials * (ours.related.seconds or SETTINGS.state_seconds)
+            clock = Clock(min(max(SETTINGS.search_seconds, trials), TIME_LIMIT))
+        every, related = [*dict.fromkeys([*ours.related.candidates, *ours.lately])], len(ours.related.candidates)
+        likeliest = related if asked.weights else min(SETTINGS.likeliest_candidates, related)
+        for number in (numbers := sorted({likeliest, related, len(every)})):
+            yield Attempt(every[:number], clock.left if number == numbers[-1] else clock.allowed / 4)
+
+    def _among(self, candidates: Sequence[Element], asked: Inquiry) -> Suggestion:
+        self._tried = candidates
+        return self.answerers.debugger.repair(asked, self._changes(candidates))
+
+    def _changes(self, candidates: Sequence[Element]) -> dict[WordFact, bool]:
+        """The facts of candidates that are changes, and whether each is explicit."""
+        found: dict[WordFact, bool] = {}
+        for element in candidates:
+            assert isinstance(element.fact, Fact)
+            relation, words = words_of(element.fact, self.now)
+            is_there = bool(self.now.backend.is_explicit(relation, np.array([words], np.int32))[0])
+            if is_there == (element.sign == "-"):
+                found[relation, words] = is_there
+        return found
+
+    # --- candidates ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _missing(self) -> list[Fact]:
+        """The missing facts; they have words."""
+        found = list(map(self.now.fact, self.asked.missing))
+        for fact in found:
+            words_of(fact, self.now)
+        return found
+
+    @cached_property
+    def _given(self) -> Given | None:
+        return None if self.given is None else Given.read(self.given, self.now)
+
+    @cached_property
+    def _filled_in(self) -> dict[str, Combinations]:
+        """What the patterns that the user gives stand for, beside what why-not finds."""
+        named, most = {value for fact in self._missing for value in fact.values}, SETTINGS.combinations_tried
+        patterns = {} if self._given is None else self._given.patterns
+        return {text: combinations(pattern, self.now, most, named) for text, pattern in patterns.items()}
+
+    @property
+    def _asks_why_not(self) -> bool:
+        """Whether candidates are found by why-not."""
+        return bool(self._missing) and (self._given is None or bool(self._given.patterns))
+
+    @cached_property
+    def _candidates(self) -> Candidates:
+        """Those that why-not finds, and what was deleted lately."""
+        given = None if self._given is None else self._given.candidates
+        past = self.history.past
+        return Candidates(self._missing, self.now, self.answerers, self.likely, past, self._must_stay, given)
+
+    @cached_property
+    def _offered(self) -> list[Element]:
+        """The changes that the user offers for missing facts, otherwise those that revert recent deletions. A pattern
+        to insert stands for what why-not finds, and for facts with values that are there."""
+        if self._given is None:
+            return self._candidates.lately if self._missing else []
+        ours = self._candidates
+        known = [*ours.lately, *ours.related.candidates] if self._given.patterns and self._missing else []
+        fits = [
+            one
+            for one in known
+            if one.sign == "+" and isinstance(one.fact, Fact) and _is_among(one.fact, self._given.patterns.values())
+        ]
+        filled = (Element("+", fact) for found in self._filled_in.values() for fact in found.facts)
+        return [*dict.fromkeys([*self._given.candidates, *fits, *filled])]
+
+    @cached_property
+    def _offered_facts(self) -> frozenset[Fact | str]:
+        return frozenset(one.fact for one in self._offered)
+
+    @cached_property
+    def _kept(self) -> list[Pattern]:
+        return selected(self.asked.rejected, self.now)
+
+    def _must_stay(self, fact: Fact | str) -> bool:
+        """Whether the user rejects a fact."""
+        return isinstance(fact, Fact) and _is_among(fact, self._kept)
+
+    # --- if there is none ------------------------------------------------------------------------------------------
+
+    def _explained(self, failed: ElastalogError) -> ElastalogError:
+        """The error when why-not finds no facts to insert or delete, or the given candidates do not suffice, from that
+        of the last attempt: with what was tried, what is lacking and what may help."""
+        codes, is_free = {found.code for found in failed.diagnostics}, self.given is None
+        is_proven = "E0712" in codes
+        if self._tried is None or not (is_proven or (is_free and self._missing and codes & {"E1006", "E0713"})):
+            return failed
+        left_open, chosen = self._chosen if self._asks_why_not else ((), [])
+        if "E0713" in codes:
+            if not chosen:
+                return failed
+            is_proven = True  # values to be chosen are what is lacking
+        told = failed.diagnostics[0]
+        cut = [f"{len(found.facts):,} for {text}" for text, found in self._filled_in.items() if not found.are_all]
+        free = [one for one in dict.fromkeys(self._tried) if not self._must_stay(one.fact)]
+        return error(
+            ("E0712.found" if is_free else "E0712.cut" if cut else "E0712.given") if is_proven else "E1006.candidates",
+            missing=", ".join(map(str, self._missing)),
+            tried=", ".join(map(str, free[:5])) + ", …" * (len(free) > 5) or None,
+            rejected=", ".join(map(str, self.asked.rejected)) or None,
+            cut=" and ".join(cut) or None,
+            left_open=(" and ".join(left_open) or None) if chosen or is_free else None,
+            chosen=", ".join(f"'{one}'" for one in chosen) or None,
+            unknown=None if left_open else self._unheard(),
+            why=None if is_proven else told.notes[0],
+            more=told.help,
+        )
+
+    @cached_property
+    def _chosen(self) -> tuple[tuple[str, ...], list[str]]:
+        """The facts that derivations lack with values to be chosen, as texts, and the changes that a trial showed to be
+        a repair where these facts have some value. Without changes if none of the trials did."""
+        clock = Clock(min(SETTINGS.search_seconds, _clock(self.asked).allowed))
+        openings = self._candidates.related.openings
+        free = self._candidates.related.candidates if self._given is None else self._offered
+        for one in openings[: SETTINGS.repairs_compared]:
+            if not clock.left:
+                break
+            tried = self._changes([*free, *(Element("+", fact) for fact in one.examples)])
+            with suppress(ElastalogError):
+                wanted = replace(self.asked, missing=self._missing, time_limit=clock.left, on_progress=None)
+                found = self.answerers.debugger.repair(wanted, tried)
+                return one.texts, [*map(str, found.insert), *(f"-{fact}" for fact in found.delete)]
+        return next((one.texts for one in openings if one.is_nearest), ()), []
+
+    def _unheard(self) -> str | None:
+        """A value of a missing fact that no fact mentions and no candidate has, unless rules may compute it."""
+        relations, program = self.now.backend.program.relations, self.now.program.checked
+        tried = {value for one in self._tried or () if isinstance(one.fact, Fact) for value in one.fact.values}
+        for fact in self._missing:
+            _, words = words_of(fact, self.now)
+            made = made_columns(program, fact.relation)
+            for base, word, value, is_made in zip(
+                relations[fact.relation].bases, words, fact.values, made, strict=True
+            ):
+                if value not in tried and not is_made and not is_mentioned(word, base, relations, self.now.backend):
+                    return show_value(value)
+        return None
+
+
+def made_columns(program: CheckedProgram, relation: str) -> list[bool]:
+    """Whether the values of each column of a relation may be computed: they need not occur in facts."""
+    made = [False] * program.relations[relation].arity
+    for rule in program.rules:
+        if rule.head.relation == relation:
+            atoms = (one for one in rule.body if isinstance(one, Atom))
+            read = {term.name for atom in atoms for term in atom.arguments if isinstance(term, Variable)}
+            taken = (isinstance(term, Variable) and term.name in read for term in rule.head.arguments)
+            made = [before or not is_taken for before, is_taken in zip(made, taken, strict=True)]
+    return made
+
+
+def _is_among(fact: Fact, patterns: Iterable[Pattern]) -> bool:
+    return any(fact.relation == one.relation and one.fits(fact.values) for one in patterns)
 
 
 def _is_as_small(other: Suggestion, found: Suggestion, is_weighed: bool) -> bool:

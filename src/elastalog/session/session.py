@@ -273,10 +273,10 @@ class Session(Renamed):
         that hold and are unwanted, facts that do not and are missing. After `time_limit` seconds (60), a small part
         that shows them."""
         from elastalog.debugging.questions import Inquiry
-        from elastalog.session.candidates import faults_named
+        from elastalog.session.faults import faults_named
 
         with self._materialisation.asking(unwanted, missing):
-            unwanted, _ = faults_named(unwanted, missing, self._materialisation)
+            unwanted, missing, _ = faults_named(unwanted, missing, self._materialisation)
             asked = Inquiry(unwanted, missing, time_limit=time_limit, on_progress=on_progress, epochs=epochs)
             return self._answerers.debugger.localise(asked)
 
@@ -310,8 +310,8 @@ class Session(Renamed):
         with now.asking(unwanted, missing):
             asked = Inquiry(unwanted, missing, rejected, weights, time_limit, on_progress, epochs)
             likely = Likely(self._reader.relation, now.schemas)
-            search = (now, self._answerers, likely, self._updates, self._history, over, candidates)
-            return RepairSearch(*search).suggest(asked)
+            search = (now, self._answerers, likely, self._updates, self._history, over, candidates, asked)
+            return RepairSearch(*search).suggestion()
 
     def blame(self, fact: Written) -> Blame:
         """The epoch in which a fact last appeared or disappeared, and the part of its update that caused it."""
