@@ -824,6 +824,23 @@ def test_that_not_all_combinations_were_tried_is_told() -> None:
             assert len(db.suggest(**question).insert) == 2
 
 
+@pytest.mark.parametrize("rejected", [[], ["grant(_, _)", "user(_)"]])
+def test_a_pattern_of_a_relation_without_facts_is_filled_with_values_of_the_fault(rejected: list[str]) -> None:
+    program = """
+    .decl user(u: symbol) .input user(IO=updates)
+    .decl grant(u: symbol, d: symbol) .input grant(IO=updates)
+    .decl deny(u: symbol, d: symbol) .input deny(IO=updates)
+    .decl can(u: symbol, d: symbol)
+    can(u, d) :- user(u), grant(u, d), !deny(u, d).
+    """
+    facts = {"user": [("dan",), ("eve",)], "grant": [("dan", "keys"), ("eve", "keys")]}
+    with elastalog.open(program, facts) as db:
+        found = db.suggest(unwanted=['can("dan", "keys")'], candidates=['deny("dan", _)'], rejected=rejected)
+        assert [str(fact) for fact in found.insert] == ['deny("dan", "keys")']
+        assert found.minimum
+        assert not found.delete
+
+
 def test_values_that_the_question_names_are_combined_first() -> None:
     with elastalog.open(".decl edge(x: number, y: number)", {"edge": [(n, n + 1) for n in range(300)]}) as db:
         pattern = parse_pattern("edge(_, _)", db.program.checked)

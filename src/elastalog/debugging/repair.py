@@ -174,20 +174,30 @@ def repair(
 ) -> Outcome:
     """A smallest set of changes of one epoch. `candidates`: the facts that may be inserted, or deleted, by whether each
     is there. Without unwanted facts nothing else changes; otherwise any explicit fact may be deleted that is not kept.
-    If the search from the question proves no minimum, all explicit facts are searched, provided that they are few."""
+    If the explicit facts are few, and a short search from the question proves no minimum, all of them are searched:
+    where there are very many proofs, that is sooner done."""
     end = time.monotonic() + seconds_allowed
 
-    def among(changes: Mapping[WordFact, bool]) -> Outcome:
+    def among(changes: Mapping[WordFact, bool], seconds: float) -> Outcome:
         """Mends by changes of which all are known beforehand."""
-        return search_update(Investigation(case, changes), plan, max(end - time.monotonic(), 0.1), news)
+        return search_update(Investigation(case, changes), plan, max(seconds, 0.1), news)
+
+    def asked(seconds: float) -> Outcome:
+        """Mends by what proofs of the unwanted facts lead to."""
+        return Search(_problem(case, ground, plan, candidates, seconds), news).outcome()
 
     if not plan.goals.absent:
-        return among(candidates)
-    outcome = Search(_problem(case, ground, plan, candidates, seconds_allowed), news).outcome()
-    if outcome.is_proven or ground.size > SETTINGS.few_elements or time.monotonic() > end:
-        return outcome
-    exact = among({**ground.changes(), **candidates})
-    return exact if plan.weight(exact) <= plan.weight(outcome) else outcome
+        return among(candidates, seconds_allowed)
+    if ground.size > SETTINGS.few_elements:
+        return asked(seconds_allowed)
+    best = asked(seconds_allowed / 10)
+    for attempt in (lambda left: among({**ground.changes(), **candidates}, left / 2), asked):
+        left = end - time.monotonic()
+        if best.is_proven or left <= 0:
+            break
+        other = attempt(left)
+        best = other if plan.weight(other) <= plan.weight(best) else best
+    return best
 
 
 def _problem(

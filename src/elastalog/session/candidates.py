@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice, product, zip_longest
 from math import prod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
 from elastalog.analysis.pattern import Free, Pattern, parse_selection
-from elastalog.analysis.program import Aggregation, Atom, Negation
+from elastalog.analysis.program import Aggregation, Atom, Base, Negation
 from elastalog.analysis.stratify import needed_for
 from elastalog.analysis.values import sort_key
 from elastalog.debugging.answers import Element
@@ -82,16 +82,20 @@ class Given(NamedTuple):
         return found
 
 
+_TYPES: Final = {Base.SYMBOL: str, Base.NUMBER: int, Base.FLOAT: float}
+"""What values of some columns are in Python, so that those of one column may be tried in another."""
+
+
 class Combinations(NamedTuple):
-    """Facts that match a pattern. `are_all`: there are no others with values that explicit facts have."""
+    """Facts that match a pattern. `are_all`: there are no others with the values that are tried."""
 
     facts: list[Fact]
     are_all: bool
 
 
 def combinations(pattern: Pattern, now: Materialisation, most: int, first: Collection[Value] = ()) -> Combinations:
-    """At most `most` facts that match a pattern, with values that explicit facts have in its open columns: those in
-    `first`, and then the nearest of each column, before others."""
+    """At most `most` facts that match a pattern, with values in its open columns that explicit facts have there, or that
+    are among the `first`: these, and then the nearest of each column, before others."""
     words, schema = now.explicit_words(pattern.relation), now.schema(pattern.relation)
     rows = Relation.of(schema, now.dictionary, words[: SETTINGS.rows_compared])
     columns = list(zip(*rows, strict=True)) or [()] * schema.arity
@@ -99,9 +103,10 @@ def combinations(pattern: Pattern, now: Materialisation, most: int, first: Colle
         term if isinstance(term, Free) and term.name is not None else place for place, term in enumerate(pattern.terms)
     ]
     choices: dict[object, dict[Any, Value]] = {}
-    for variable, term, column in zip(variables, pattern.terms, columns, strict=True):
+    for variable, term, column, declared in zip(variables, pattern.terms, columns, schema.columns, strict=True):
         if isinstance(term, Free):
-            values = {sort_key(value): value for value in column}
+            fitting = (value for value in first if type(value) is _TYPES.get(declared.base))
+            values = {sort_key(value): value for value in (*column, *fitting)}
             known = choices.setdefault(variable, values)
             choices[variable] = {key: value for key, value in known.items() if key in values}
     values_of = [sorted(known.values(), key=lambda value: value not in first) for known in choices.values()]

@@ -310,7 +310,8 @@ class RepairSearch:
     @cached_property
     def _filled_in(self) -> dict[str, Combinations]:
         """What the patterns that the user gives stand for, beside what why-not finds."""
-        named, most = {value for fact in self._missing for value in fact.values}, SETTINGS.combinations_tried
+        faults = *map(self.now.fact, self.asked.unwanted), *self._missing
+        named, most = dict.fromkeys(value for fact in faults for value in fact.values), SETTINGS.combinations_tried
         patterns = {} if self._given is None else self._given.patterns
         return {text: combinations(pattern, self.now, most, named) for text, pattern in patterns.items()}
 
