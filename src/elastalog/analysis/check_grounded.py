@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from elastalog.analysis.draft import Draft, TypedRule, is_constructor
 from elastalog.analysis.findings import NO_NULL, Findings, secondary
@@ -18,6 +18,7 @@ from elastalog.analysis.program import (
     Apply,
     Atom,
     Base,
+    Comparison,
     Literal,
     Negation,
     Variable,
@@ -128,9 +129,8 @@ class _RuleGrounder:
         return any(type(term) is Variable and term.name == name for terms in negations for term in terms)
 
 
-def ground(body: Sequence[Any], given: Iterable[str]) -> set[str]:
-    """The names of the variables that a conjunction grounds, together with those given. Its comparisons may be those of
-    rules or of their logical form."""
+def ground(body: Sequence[Literal], given: Iterable[str]) -> set[str]:
+    """The names of the variables that a conjunction grounds, together with those given."""
     grounded = set(given)
     waiting: dict[str, list[_Definition]] = {}
     ready: list[_Definition] = []
@@ -165,10 +165,10 @@ class _Definition:
         self.missing = set(needed)
 
 
-def _definitions(literal: Any) -> Iterator[_Definition]:
+def _definitions(literal: Literal) -> Iterator[_Definition]:
     if type(literal) is Aggregation:
         yield _Definition(literal.result.name, [group.name for group in literal.groups])
-    elif getattr(literal, "operator", None) == "=":
+    elif type(literal) is Comparison and literal.operator == "=":
         for variable, other in ((literal.left, literal.right), (literal.right, literal.left)):
             if type(variable) is Variable:
                 yield _Definition(variable.name, names_of(other))

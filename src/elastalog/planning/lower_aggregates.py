@@ -172,9 +172,8 @@ class _BodyWithAggregates:
             if names in absent and i in self.groupings[names]:
                 is_first, result = i == min(self.groupings[names]), literal.result
                 goals[i] = [Absent(self.present[names], names or (ZERO,))] if is_first else []
-                goals[i].append(
-                    Test("=", result.base, result, Constant(_BLANK[result.base], result.base, literal.span))
-                )
+                nothing = Constant(_BLANK[result.base], result.base, literal.span)
+                goals[i].append(Test("=", result.base, result, nothing, literal.span))
         return _conjunction(self.body, goals)
 
     # --- folding ---------------------------------------------------------------------------------------------------
@@ -239,7 +238,7 @@ class _BodyWithAggregates:
         if target is not None and not isinstance(target, Variable):
             computed = lowering.variable(target.base)
             schema[computed.name] = computed.base
-            equation = Test("=", target.base, computed, target)
+            equation = Test("=", target.base, computed, target, target.span)
             ranges = [
                 replace(each, alternative=replace(each.alternative, goals=(*each.alternative.goals, equation)))
                 for each in ranges
