@@ -103,7 +103,7 @@ class TypedBuilder:
             return None
         if not self.is_sound:
             return None
-        return TypedRule(head, (*body, *self.definitions), clause.plan, clause.span, clause.instance)
+        return TypedRule(head, (*body, *self.definitions), clause.written)
 
     def body(self, literals: Sequence[FlatLiteral]) -> tuple[Literal, ...]:
         around, self.definitions = self.definitions, []

@@ -43,7 +43,7 @@ class _RuleGrounder:
     def __init__(self, rule: TypedRule, findings: Findings) -> None:
         self.rule = rule
         self.findings = findings
-        findings.instance = rule.instance
+        findings.instance = rule.written.instance
 
     def is_grounded(self) -> bool:
         used = list(variables_in((*self.rule.body, self.rule.head), is_deep=False))

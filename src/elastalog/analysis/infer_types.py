@@ -38,8 +38,8 @@ def infer_types(draft: Draft, findings: Findings) -> Draft:
     rules: list[TypedRule] = []
     judged = _judged(draft)
     for clause in draft.flat_clauses:
-        findings.instance = clause.instance
-        is_fact = clause.is_fact and clause.head.relation not in judged
+        findings.instance = clause.written.instance
+        is_fact = not clause.written.body and clause.head.relation not in judged
         if is_fact:
             fact = simple_fact(clause.head, kinds)
             if fact is not None:
