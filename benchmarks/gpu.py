@@ -124,7 +124,7 @@ class Alone:
     sizes: dict[str, int]
 
 
-CHOOSING = ("forecast.py", "place.py", "starting.py")
+CHOOSING = ("place.py", "starting.py")
 """Files that decide what goes to the device, and when: no figure of a stratum on the device depends on them."""
 
 

@@ -58,13 +58,13 @@ def record(case: Case, *, is_anew: bool) -> tuple[dict[str, Any], Epochs]:
         def extend(derivations: int, rows: int) -> None:
             half.append(watch.effort - began + max(derivations, rows // ROWS_A_DERIVATION))
 
-        def look(backend: Any, stratum: Any, reach: Any) -> Any:
+        def look(backend: Any, stratum: Any, reach: Any, counters: Any) -> Any:
             nonlocal began
             counted = ("derivations", "effort", "touched", "rows", "rounds")
             before, began, clock = [getattr(watch, name) for name in counted], watch.effort, time.process_time()
             half.clear()
             features = elastic.features_of(backend, stratum, reach.changes, elastic.is_mostly_loss(backend))
-            work = update_stratum(backend, stratum, reach)
+            work = update_stratum(backend, stratum, reach, counters)
             epochs[-1][str(stratum.number)] = {
                 "how": work.how, "features": astuple(features),
                 "half": half[0] if half else None, "seconds": time.process_time() - clock,

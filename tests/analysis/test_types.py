@@ -117,10 +117,13 @@ def test_related_types_do_not_warn(tail: str) -> None:
         ("text(x) :- lives(x, _), lives(_, y), x = as(y, Person).", []),
         ('text(x) :- lives(x, _), x = "a".', []),
         ('text(x) :- lives(x, _), x = cat("a", "b").', []),
+        ("number(@size([x])) :- lives(_, x).", []),
+        ("number(@size([x])) :- lives(x, _).", ["E0312"]),  # within what a functor takes, as anywhere
     ],
 )
 def test_a_variable_has_one_type(rule: str, wanted: list[str]) -> None:
-    assert [code for code in codes(CITIES + rule) if code != "E0223"] == wanted
+    sized = ".type Of = [city: City]\n.functor size(of: Of): number stateful\n.decl number(n: number)\n"
+    assert [code for code in codes(CITIES + sized + rule) if code != "E0223"] == wanted
 
 
 def test_the_two_types_of_a_variable_are_shown() -> None:

@@ -9,6 +9,8 @@ from typing import Any, cast
 import pytest
 
 import elastalog
+from benchmarks import replay_choice
+from benchmarks.regret import Case
 from elastalog.backends.watch import BudgetExceeded, Watch
 from elastalog.evaluation import costs, experience
 from elastalog.evaluation.costs import AUTO, FACTOR, LARGEST_END, LEAST_END, CostModel, How
@@ -572,3 +574,14 @@ def test_a_budget_is_extended_once_all_is_lost() -> None:
     assert watch.derivations_left == 60  # three times 30 in all
     with pytest.raises(BudgetExceeded):
         watch.derived(61)
+
+
+def test_a_stream_is_recorded_and_replayed() -> None:
+    chain = {"edge": [(i, i + 1) for i in range(60)]}
+    middle = {"edge": [(30, 31)]}
+    case = Case(CLOSURE, cast(Any, chain), [cast(Any, (middle, {})), cast(Any, ({}, middle))])
+    (first, updates), (_, anew) = (replay_choice.record(case, is_anew=is_anew) for is_anew in (False, True))
+    ways = [{seen["how"] for seen in epoch.values()} for epoch in (*updates, *anew)]
+    assert ways == [{How.UPDATE}] * 2 + [{How.RECOMPUTE}] * 2
+    for chosen, better, *_ in replay_choice.Replay(first, updates, anew, 1).epochs():
+        assert chosen >= better > 0

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import elastalog
-from elastalog.backends.gpu import forecast, place, starting
+from elastalog.backends.gpu import place, starting
 from elastalog.backends.gpu.arrays import Arrays
-from elastalog.backends.gpu.forecast import Forecast
+from elastalog.backends.gpu.place import Forecast, forecast
 from elastalog.backends.kernel.bootstrap.first_epoch import FirstEpoch
 from elastalog.backends.kernel.bootstrap.handover import SoFar
 from elastalog.planning.lower import lower
@@ -141,9 +141,9 @@ def test_what_goes_there_on_a_recorded_machine(work: str, monkeypatch: pytest.Mo
 def _gone_after(work: str, is_ahead: bool) -> float | None:
     ready = 0.15 if is_ahead else None
     for so_far in (SoFar(*numbers) for numbers in RECORDED[work]):
-        guess = forecast.forecast(so_far, VARIANTS.get(work, 2))
+        guess = forecast(so_far, VARIANTS.get(work, 2))
         if ready is None:
-            ready = so_far.seconds + 0.35 if forecast.is_worth_a_start(so_far, guess, 0.35) else None
+            ready = so_far.seconds + 0.35 if place.is_worth_a_start(so_far, guess, 0.35) else None
         elif so_far.seconds >= ready and guess.is_better_there():
             return so_far.seconds
     return None
@@ -170,7 +170,7 @@ def test_a_machine_with_few_cores_starts_a_device_only_for_what_takes_longer(mon
     early = SoFar(*RECORDED["closure-CA-HepTh"][1])
     for cores, is_started in ((2, False), (16, True)):
         monkeypatch.setattr("os.cpu_count", lambda cores=cores: cores)
-        assert forecast.is_worth_a_start(early, forecast.forecast(early, 1), 0.35) == is_started
+        assert place.is_worth_a_start(early, forecast(early, 1), 0.35) == is_started
 
 
 def test_what_is_large_from_the_start_goes_there_at_once_and_what_was_seen_early_is_not_believed(
@@ -191,7 +191,7 @@ def test_what_is_large_from_the_start_goes_there_at_once_and_what_was_seen_early
         assert state_of(elastalog.open(CLOSURE, facts=given, engine="auto")) == expected
         assert where in next(record.getMessage() for record in caplog.records if "(path)" in record.getMessage())
     early = SoFar(0.127, 171_659, 131_659, 0.121, 3, True, 45_938, 45_938, 184_949)  # points-to, done 0.05 s later
-    assert not forecast.forecast(early, 4).is_better_there()
+    assert not forecast(early, 4).is_better_there()
 
 
 def test_how_a_stratum_grows_is_seen_before_it_begins() -> None:
@@ -212,4 +212,4 @@ def test_how_a_stratum_grows_is_seen_before_it_begins() -> None:
         statistics = place._statistics({
             "e": np.array(edges, np.int32), "wide": np.array(wide, np.int32), "p": np.empty((0, 2), np.int32)
         })  # fmt: skip
-        assert forecast.growth(stratum, statistics, {"p"}) == pytest.approx(expected, rel=0.2)
+        assert place.growth(stratum, statistics, {"p"}) == pytest.approx(expected, rel=0.2)

@@ -96,6 +96,8 @@ class TypedBuilder:
         self.wildcards: dict[Span, int] = {}
         self.is_sound = True
         self.casts: dict[Span, str] = {}  # the types that variables are taken for, by the place of the cast
+        # The variables inside values that are built or taken apart, with the types of their fields.
+        self.parts: list[tuple[Variable, str]] = []
         self.made = 0  # variables for what expressions build
         self.without_type: set[str] = set()  # results of aggregates at fault; their uses say nothing new
 
@@ -109,7 +111,7 @@ class TypedBuilder:
             return None
         if not self.is_sound:
             return None
-        return TypedRule(head, (*body, *self.definitions), clause.plan, clause.span, clause.instance)
+        return TypedRule(head, (*body, *self.definitions), clause.written)
 
     def body(self, literals: Sequence[FlatLiteral]) -> tuple[Literal, ...]:
         around, self.definitions = self.definitions, []
@@ -280,6 +282,9 @@ class TypedBuilder:
                     fields=", ".join(field.name for field in fields),
                 )  # fmt: skip
             parts = tuple([self.part(term, field) for term, field in zip(call.arguments, fields, strict=True)])
+            if structure.name in self.types.meanings:  # what a user's aggregate folds is no declared type
+                pairs = zip(parts, fields, strict=True)
+                self.parts += [(part, field.type_name) for part, field in pairs if type(part) is Variable]
             if parts:
                 built = self.defined(Apply(call.functor, parts, Base.RECORD, call.span), call.span)
             else:

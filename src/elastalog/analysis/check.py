@@ -65,12 +65,13 @@ def number_rules(draft: Draft, findings: Findings) -> Draft:
                     recursive_atoms += 1
             elif type(literal) is not Negation:
                 may_number = True
-        findings.instance = typed.instance
+        written = typed.written
+        findings.instance = written.instance
         if may_number:
             _check_numbering(typed, recursive_atoms > 0, findings)
-        plan = _NO_PLAN if typed.plan is None else _plan(typed.plan, recursive_atoms, draft.is_strict, findings)
+        plan = _NO_PLAN if written.plan is None else _plan(written.plan, recursive_atoms, draft.is_strict, findings)
         rule = Rule(
-            number, in_relation, typed.head, typed.body, recursive_atoms > 0, plan, typed.span, draft.tree.source
+            number, in_relation, typed.head, typed.body, recursive_atoms > 0, plan, written.span, draft.tree.source
         )
         rules.append(rule)
         rules_of[stratum].append(rule)
@@ -124,7 +125,7 @@ def _subsumption(
         if atom is literal and atom.relation + MARK not in component_of and not draft.relations[atom.relation].choices:
             continue
         findings.error("E0248", literal.span, relation=atom.relation)
-    return Rule(0, number, typed.head, typed.body, False, _NO_PLAN, typed.span, findings.source)
+    return Rule(0, number, typed.head, typed.body, False, _NO_PLAN, typed.written.span, findings.source)
 
 
 def _plan(plan: tree.Plan, recursive: int, is_strict: bool, findings: Findings) -> Mapping[int, tuple[int, ...]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final, TypeAlias
 
 from elastalog.analysis.draft import Draft, TypedRule, is_constructor
 from elastalog.analysis.findings import NO_NULL, Findings, secondary
@@ -18,6 +18,7 @@ from elastalog.analysis.program import (
     Apply,
     Atom,
     Base,
+    Comparison,
     Literal,
     Negation,
     Variable,
@@ -42,7 +43,7 @@ class _RuleGrounder:
     def __init__(self, rule: TypedRule, findings: Findings) -> None:
         self.rule = rule
         self.findings = findings
-        findings.instance = rule.instance
+        findings.instance = rule.written.instance
 
     def is_grounded(self) -> bool:
         used = list(variables_in((*self.rule.body, self.rule.head), is_deep=False))
@@ -87,7 +88,7 @@ class _RuleGrounder:
             if not missing:
                 break
             missing.sort(key=lambda variable: (is_made_name(variable.name), variable.span))
-            waiting = {definition.defined for literal in body for definition in _definitions(literal)}
+            waiting = {defined for literal in body for defined, _ in _definitions(literal)}
             root = next((variable.name for variable in missing if variable.name not in waiting), missing[0].name)
             self.report(root, sorted({variable.span for variable in missing if variable.name == root}), body)
             assumed.add(root)
@@ -128,50 +129,43 @@ class _RuleGrounder:
         return any(type(term) is Variable and term.name == name for terms in negations for term in terms)
 
 
-def ground(body: Sequence[Any], given: Iterable[str]) -> set[str]:
-    """The names of the variables that a conjunction grounds, together with those given. Its comparisons may be those of
-    rules or of their logical form."""
+def ground(body: Sequence[Literal], given: Iterable[str]) -> set[str]:
+    """The names of the variables that a conjunction grounds, together with those given."""
     grounded = set(given)
     waiting: dict[str, list[_Definition]] = {}
-    ready: list[_Definition] = []
+    ready: list[str] = []
     for literal in body:
         if type(literal) is Atom:
             grounded.update([term.name for term in literal.arguments if type(term) is Variable])
     for literal in body:
-        for definition in _definitions(literal):
-            definition.missing -= grounded
-            if not definition.missing:
-                ready.append(definition)
-            for name in definition.missing:
-                waiting.setdefault(name, []).append(definition)
+        for defined, missing in _definitions(literal):
+            missing -= grounded
+            if not missing:
+                ready.append(defined)
+            for name in missing:
+                waiting.setdefault(name, []).append((defined, missing))
     while ready:
-        defined = ready.pop().defined
-        if defined not in grounded:
-            grounded.add(defined)
-            for definition in waiting.get(defined, ()):
-                definition.missing.discard(defined)
-                if not definition.missing:
-                    ready.append(definition)
+        known = ready.pop()
+        if known not in grounded:
+            grounded.add(known)
+            for defined, missing in waiting.get(known, ()):
+                missing.discard(known)
+                if not missing:
+                    ready.append(defined)
     return grounded
 
 
-class _Definition:
-    """A variable that gets its value once others have theirs."""
-
-    __slots__ = ("defined", "missing")
-
-    def __init__(self, defined: str, needed: Iterable[str]) -> None:
-        self.defined = defined
-        self.missing = set(needed)
+_Definition: TypeAlias = tuple[str, set[str]]
+"""A variable that gets its value once others have theirs, and these."""
 
 
-def _definitions(literal: Any) -> Iterator[_Definition]:
+def _definitions(literal: Literal) -> Iterator[_Definition]:
     if type(literal) is Aggregation:
-        yield _Definition(literal.result.name, [group.name for group in literal.groups])
-    elif getattr(literal, "operator", None) == "=":
+        yield literal.result.name, {group.name for group in literal.groups}
+    elif type(literal) is Comparison and literal.operator == "=":
         for variable, other in ((literal.left, literal.right), (literal.right, literal.left)):
             if type(variable) is Variable:
-                yield _Definition(variable.name, names_of(other))
+                yield variable.name, set(names_of(other))
                 if type(other) is Apply and is_constructor(other.functor):
                     for part in names_of(*other.arguments):
-                        yield _Definition(part, [variable.name])
+                        yield part, {variable.name}

@@ -21,7 +21,6 @@ from elastalog.syntax.keywords import REPRESENTATIONS
 from elastalog.syntax.tree import Pragma, RelationDeclaration, TypeDeclaration
 
 HINTS: Final = frozenset(("btree", "btree_delete", "brie", "no_inline"))
-DIRECTIVES: Final = frozenset(("input", "output", "printsize"))
 _SIDES: Final = {
     **dict.fromkeys(REPRESENTATIONS, "representation"),
     **dict.fromkeys(("inline", "no_inline"), "inline"),
@@ -69,10 +68,7 @@ def declare_relations(draft: Draft, findings: Findings) -> Draft:
         name: Relation(
             name,
             attributes[name],
-            (
-                *(Directive(text, MappingProxyType({}), span) for text, span in item.qualifiers if text in DIRECTIVES),
-                *directives.get(name, ()),
-            ),
+            tuple(directives.get(name, ())),
             tuple([text for text, _ in item.qualifiers]),
             item.name_span,
             _choices(item, findings) if item.choices else (),
@@ -193,9 +189,6 @@ def read_directives(
     found: dict[str, list[Directive]] = {}
     every: list[tuple[tree.Directive, dict[str, str]]] = []
     seen: dict[tuple[str, str], list[tuple[Span, Mapping[str, str]]]] = {}
-    for relation in declarations.values():
-        for text, span in relation.qualifiers:
-            seen.setdefault((relation.name, text), [(span, {})])
     for item in program.items:
         if type(item) is not tree.Directive:
             continue

@@ -67,14 +67,11 @@ FlatBody: TypeAlias = tuple[FlatLiteral, ...]
 
 @dataclass(frozen=True, slots=True)
 class FlatClause:
-    """One head and one conjunction. `is_fact`: it was written without a body."""
+    """One head and one conjunction of a clause as it was written."""
 
     head: tree.Atom
     body: FlatBody
-    plan: tree.Plan | None
-    is_fact: bool
-    span: Span
-    instance: tree.Instance | None = None
+    written: Clause
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +80,7 @@ class TypedRule:
 
     head: checked.Atom
     body: tuple[checked.Literal, ...]
-    plan: tree.Plan | None
-    span: Span
-    instance: tree.Instance | None = None
+    written: Clause
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,8 +38,8 @@ def infer_types(draft: Draft, findings: Findings) -> Draft:
     rules: list[TypedRule] = []
     judged = _judged(draft)
     for clause in draft.flat_clauses:
-        findings.instance = clause.instance
-        is_fact = clause.is_fact and clause.head.relation not in judged
+        findings.instance = clause.written.instance
+        is_fact = not clause.written.body and clause.head.relation not in judged
         if is_fact:
             fact = simple_fact(clause.head, kinds)
             if fact is not None:
@@ -55,7 +55,7 @@ def infer_types(draft: Draft, findings: Findings) -> Draft:
             continue
         rules.append(rule)
         if subtypes.is_needed:
-            subtypes.check(rule, builder.casts)
+            subtypes.check(rule, builder)
     return replace(draft, facts=tuple(facts), typed_rules=tuple(rules))
 
 
@@ -82,18 +82,18 @@ class SubtypeCheck:
         self.types = draft.types
         self.relations = draft.relations
         self.functors = draft.functors
-        self.constructors = constructors_of(draft)
         self.findings = findings
         self.is_strict = draft.is_strict
         self.is_needed = len(draft.types) > len(BASE_TYPES)
         self._above: dict[str, set[str]] = {}
 
-    def check(self, rule: TypedRule, casts: Mapping[Span, str]) -> None:
-        """Reports head arguments of the wrong type, and variables whose types have nothing in common. `casts`: the
-        types of the occurrences that are casts."""
+    def check(self, rule: TypedRule, builder: TypedBuilder) -> None:
+        """Reports head arguments of the wrong type, and variables whose types have nothing in common. `builder`: what
+        has built the rule."""
+        casts = builder.casts
         sources: dict[str, list[_Source]] | None = None
         if self.is_strict:
-            sources = self._sources(rule, casts)
+            sources = self._sources(rule, builder)
             self._check_common(sources)
         places: list[tuple[checked.Expression | checked.Wildcard, str]] = list(self._columns(rule.head))
         if self.functors:
@@ -105,7 +105,7 @@ class SubtypeCheck:
         ]
         if not wanted:
             return
-        sources = self._sources(rule, casts) if sources is None else sources
+        sources = self._sources(rule, builder) if sources is None else sources
         for term, head_type in wanted:
             if term.span in casts:
                 found: list[_Source] = [(self.canonical(casts[term.span]), term.span, ())]
@@ -152,13 +152,14 @@ class SubtypeCheck:
             if type(term) is checked.Variable:
                 yield term, attribute.type_name
 
-    def _sources(self, rule: TypedRule, casts: Mapping[Span, str]) -> dict[str, list[_Source]]:
+    def _sources(self, rule: TypedRule, builder: TypedBuilder) -> dict[str, list[_Source]]:
         """The types of each variable, where each comes from, and the equations on the way."""
+        casts = builder.casts
         found: dict[str, list[_Source]] = {}
         equal: dict[str, list[tuple[str, Span]]] = {}
         literals = list(checked.literals_in(rule.body))
         columns = (column for atom in literals if type(atom) is checked.Atom for column in self._columns(atom))
-        for term, type_name in (*self._parts(rule), *columns):
+        for term, type_name in (*builder.parts, *columns):
             if term.span not in casts:
                 found.setdefault(term.name, []).append((self.canonical(type_name), term.span, ()))
         for literal in literals:
@@ -174,40 +175,6 @@ class SubtypeCheck:
         for name in list(equal):
             found.setdefault(name, []).extend(self._through(name, equal, found))
         return found
-
-    def _parts(self, rule: TypedRule) -> list[tuple[checked.Variable, str]]:
-        """The variables inside values that the rule builds or takes apart, with the types of their fields."""
-        literals = list(checked.literals_in(rule.body))
-        equations = [lit for lit in literals if type(lit) is checked.Comparison and lit.operator == "="]
-        pairs = [pair for c in equations for pair in ((c.left, c.right), (c.right, c.left))]
-        made = [
-            (v.name, a)
-            for v, a in pairs
-            if type(v) is checked.Variable and type(a) is checked.Apply and is_constructor(a.functor)
-        ]
-        owners: dict[str, str] = {}
-        if made:
-            for literal in (rule.head, *literals):
-                atom = literal.atom if type(literal) is checked.Negation else literal
-                if type(atom) is checked.Atom:
-                    for term, type_name in self._columns(atom):
-                        owners.setdefault(term.name, type_name)
-        found: list[tuple[checked.Variable, str]] = []
-        while ready := [pair for pair in made if pair[0] in owners or pair[1].functor[0] == "$"]:
-            made = [pair for pair in made if pair not in ready]
-            for name, apply in ready:
-                for argument, field in zip(apply.arguments, self._fields(name, apply, owners), strict=False):
-                    if type(argument) is checked.Variable:
-                        found.append((argument, field.type_name))
-                        owners.setdefault(argument.name, field.type_name)
-        return found
-
-    def _fields(self, name: str, apply: checked.Apply, owners: Mapping[str, str]) -> tuple[checked.Part, ...]:
-        """The fields of a constructor's type: a branch determines it, a record has the type of its place."""
-        structure = self.constructors.get(apply.functor)
-        if structure is None and name in owners:
-            structure = self.types[owners[name]].structure
-        return () if structure is None else structure.branches.get(apply.functor, ())
 
     def _through(
         self,

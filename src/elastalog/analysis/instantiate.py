@@ -91,17 +91,14 @@ class _Instantiation:
         for base in component.bases:
             if base.name not in definition.parameters and not outer.is_open:
                 self._component(base, None, outer, {})
-        if not self.findings.count and self._is_plain(definition):
+        # What it contains is known if neither it nor what it inherits from has parameters.
+        is_known = all(
+            not each.parameters and len(each.inherited()) == len(each.component.bases) for each in definition.lineage()
+        )
+        if is_known and not self.findings.count:
             self._layers(definition, {}, None, frozenset(), ())
         for nested in definition.nested.values():
             self._check_declaration(nested)
-
-    def _is_plain(self, definition: Definition) -> bool:
-        """Whether neither the component nor those that it inherits from have parameters, so that its contents are
-        known."""
-        bases = definition.inherited()
-        is_known = len(bases) == len(definition.component.bases)
-        return is_known and not definition.parameters and all(map(self._is_plain, bases))
 
     def _define(self, outer: Definition) -> None:
         into = outer.nested

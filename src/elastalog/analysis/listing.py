@@ -11,7 +11,7 @@ from elastalog.analysis.values import NIL, Branch, written
 from elastalog.analysis.variables import is_made_name, is_wildcard_name
 from elastalog.syntax.keywords import write_string
 from elastalog.syntax.printer import print_comparison
-from elastalog.syntax.tree import mapped
+from elastalog.syntax.tree import mapped, written_type
 
 _Node = TypeVar("_Node")
 _INFIX = frozenset(("+", "-", "*", "/", "%", "^"))
@@ -54,7 +54,7 @@ def _remark(rule: checked.Rule) -> str:
 
 def show_relation(relation: checked.Relation) -> str:
     """Its declaration, with the directives and the base types of declared types in a comment."""
-    attributes = ", ".join(f"{attribute.name}: {attribute.written_type}" for attribute in relation.attributes)
+    attributes = ", ".join(f"{attribute.name}: {written_type(attribute)}" for attribute in relation.attributes)
     text = f".decl {relation.name}({attributes})"
     remarks = [f"{a.type_name} is {a.base.value}" for a in relation.attributes if a.type_name != a.base.value]
     remarks += [f".{directive.kind}" for directive in relation.directives]

@@ -127,13 +127,6 @@ class Attribute:
     improves: str = ""
     """For a column that keeps one value: `min`, `max` or `<>`."""
 
-    @property
-    def written_type(self) -> str:
-        """`number`, `min number` or `D<>`"""
-        if self.improves == "<>":
-            return self.type_name + "<>"
-        return f"{self.improves} {self.type_name}" if self.improves else self.type_name
-
 
 @dataclass(frozen=True, slots=True)
 class Directive:

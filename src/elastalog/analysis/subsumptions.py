@@ -175,7 +175,7 @@ def _may_improve(
         findings.error("E0264.both", first.type_span, span, name=item.name, what=what)
     unknown = [a for a in item.attributes if a.improves == "<>" and a.type_name not in lattices]
     for attribute in unknown if lattices or not findings.diagnostics else ():
-        findings.error("E0263.unknown", attribute.type_span, lattice=attribute.written_type)
+        findings.error("E0263.unknown", attribute.type_span, lattice=tree.written_type(attribute))
     return not others and not unknown
 
 

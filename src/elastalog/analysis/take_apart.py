@@ -54,7 +54,7 @@ def _take_clause_apart(clause: tree.Clause, is_nested: bool, findings: Findings)
                 _check_plan(clause.plan, body, findings)
             if findings.count > errors:
                 return []  # every further alternative would repeat the report
-            flat.append(FlatClause(new_head, body, clause.plan, not clause.body, clause.span, clause.instance))
+            flat.append(FlatClause(new_head, body, clause))
     return flat
 
 
@@ -83,10 +83,10 @@ def _limited(clauses: list[FlatClause], findings: Findings) -> Iterator[FlatClau
         longest = max(map(len, (clause.body, *(body for each in aggregates for body in each.bodies))))
         if longest <= MOST_LITERALS:
             yield clause
-        elif clause.span not in told:
-            told.add(clause.span)
-            findings.instance = clause.instance
-            findings.error("E0227", clause.span, longest=longest, most=MOST_LITERALS)
+        elif clause.written.span not in told:
+            told.add(clause.written.span)
+            findings.instance = clause.written.instance
+            findings.error("E0227", clause.written.span, longest=longest, most=MOST_LITERALS)
 
 
 def without_untyped_records(head: tree.Atom, body: Sequence[tree.Literal]) -> Sequence[tree.Literal]:

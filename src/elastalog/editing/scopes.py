@@ -172,7 +172,7 @@ def detail_of(item: Named) -> str:
     """What is shown of a declaration besides its name."""
     match item:
         case tree.RelationDeclaration():
-            return f"({', '.join(f'{each.name}: {each.written_type}' for each in item.attributes)})"
+            return f"({', '.join(f'{each.name}: {tree.written_type(each)}' for each in item.attributes)})"
         case tree.TypeDeclaration():
             return item.kind
         case tree.FunctorDeclaration():

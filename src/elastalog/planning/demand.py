@@ -43,7 +43,6 @@ from elastalog.analysis.program import (
 )
 from elastalog.analysis.stratify import collect_dependencies, needed_for
 from elastalog.analysis.subsumptions import MARK
-from elastalog.late import dataclass
 from elastalog.planning.logical import HIDDEN
 
 Pattern = tuple[int, ...]
@@ -114,14 +113,6 @@ def outputs_of(program: CheckedProgram) -> tuple[str, ...]:
     return tuple(n for n, r in program.relations.items() if any(d.kind in kinds for d in r.directives))
 
 
-@dataclass(frozen=True, slots=True)
-class _Bound:
-    """The variables that have a value at a place in a rule, and those among them that equations have computed."""
-
-    names: frozenset[str]
-    computed: frozenset[str]
-
-
 class _Demand:
     def __init__(self, program: CheckedProgram, goals: tuple[str, ...], wanted: frozenset[str] | None) -> None:
         self.checked = program
@@ -155,8 +146,7 @@ class _Demand:
 
     def _calls(self, rule: Rule) -> Iterator[tuple[str, Pattern]]:
         """The relations that a rule reads, with the columns that have a value there."""
-        for atom, bound, _ in self._in_order(rule):
-            given = tuple(c for c, term in enumerate(atom.arguments) if self._is_asked(term, atom, rule, bound))
+        for atom, given, _ in self._in_order(rule):
             yield atom.relation, () if atom.relation in self.free else given
         for literal in rule.body:
             for inner in inner_atoms(literal):
@@ -167,16 +157,16 @@ class _Demand:
                     if isinstance(literal, Atom):
                         yield literal.relation, ()
 
-    def _is_asked(self, term: Expression | Wildcard, atom: Atom, rule: Rule, bound: _Bound) -> bool:
-        """Whether a rule asks an atom for a value that is known at that point."""
-        if not _has_value(term, bound.names):
-            return False
+    def _asked_columns(self, atom: Atom, rule: Rule, bound: set[str], computed: set[str]) -> Pattern:
+        """The columns for which a rule asks an atom for a value that is known at that point."""
+        given = [c for c, term in enumerate(atom.arguments) if _has_value(term, bound)]
         if self.component_of[atom.relation] != self.component_of[rule.head.relation]:
-            return True
-        return not isinstance(term, Apply) and not (isinstance(term, Variable) and term.name in bound.computed)
+            return tuple(given)
+        plain = (c for c in given if not isinstance(atom.arguments[c], Apply))
+        return tuple(c for c in plain if computed.isdisjoint(names_of(atom.arguments[c])))
 
-    def _in_order(self, rule: Rule) -> Iterator[tuple[Atom, _Bound, tuple[Literal, ...]]]:
-        """The atoms of a rule in the order in which values are passed on, each with the variables that have a value
+    def _in_order(self, rule: Rule) -> Iterator[tuple[Atom, Pattern, tuple[Literal, ...]]]:
+        """The atoms of a rule in the order in which values are passed on, each with the columns that have a value
         before it and the literals that those values come from."""
         pattern = self.patterns[rule.head.relation]
         bound = {v.name for c in pattern if isinstance(v := rule.head.arguments[c], Variable)}
@@ -190,7 +180,7 @@ class _Demand:
                 return
             atom = max(atoms, key=lambda a: self._promise(a, bound))
             atoms.remove(atom)
-            yield atom, _Bound(frozenset(bound), frozenset(computed)), tuple(before)
+            yield atom, self._asked_columns(atom, rule, bound, computed), tuple(before)
             before.append(atom)
             read = {v.name for v in atom.arguments if isinstance(v, Variable)}
             bound |= read

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from elastalog.analysis import program as checked
 from elastalog.analysis.check_grounded import ground
 from elastalog.analysis.draft import is_constructor
-from elastalog.analysis.program import Apply, Base, Constant, Variable, variables_of
+from elastalog.analysis.program import Apply, Base, Constant, Variable, names_of, variables_of
 from elastalog.planning.logical import Absent, Clause, Goal, LogicalProgram, Scan, StoredRelation, Test
 from elastalog.syntax.tree import nodes_of
 
@@ -27,15 +27,10 @@ def constructor_of(test: Test) -> Apply | None:
     return right if test.operator == "=" and isinstance(right, Apply) and is_constructor(right.functor) else None
 
 
-def variables_in(test: Test) -> list[Variable]:
-    """The variables of both sides of a test."""
-    return list(variables_of(test.left, test.right))
-
-
 def names_in(goal: Goal) -> list[str]:
     """The names of the variables of a goal, as often as they occur."""
     if isinstance(goal, Test):
-        return [variable.name for variable in variables_in(goal)]
+        return list(names_of(goal.left, goal.right))
     return [term for term in goal.terms if isinstance(term, str)]
 
 
@@ -44,7 +39,7 @@ def bases_of(goals: tuple[Goal, ...], stored: Mapping[str, StoredRelation]) -> d
     found: dict[str, Base] = {}
     for goal in goals:
         if isinstance(goal, Test):
-            found.update({variable.name: variable.base for variable in variables_in(goal)})
+            found.update({variable.name: variable.base for variable in variables_of(goal.left, goal.right)})
         else:
             bases = stored[goal.relation].bases
             found.update({t: base for t, base in zip(goal.terms, bases, strict=True) if isinstance(t, str)})

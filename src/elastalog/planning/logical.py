@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 from typing import Any, TypeAlias
 
-from elastalog.analysis.program import Apply, Base, CheckedProgram, Constant, Expression, Literal, Rule
+from elastalog.analysis.program import Apply, Base, CheckedProgram, Comparison, Constant, Literal, Rule
 from elastalog.diagnostics.source import Span
 from elastalog.late import dataclass
 from elastalog.syntax.keywords import AUTOINC
@@ -94,15 +94,8 @@ class Absent:
     terms: tuple[str | Constant, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Test:
-    """A comparison. With operator `=` and one side an unbound variable it binds that variable."""
-
-    operator: str
-    base: Base
-    left: Expression
-    right: Expression
-
+Test: TypeAlias = Comparison
+"""With operator `=` and one side an unbound variable it binds that variable."""
 
 Goal: TypeAlias = Scan | Absent | Test
 

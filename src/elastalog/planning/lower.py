@@ -12,11 +12,11 @@ from itertools import count
 from typing import Any
 
 from elastalog.analysis import program as checked
-from elastalog.analysis.program import Base, CheckedProgram, Constant, Rule, Variable, numbered_variable
+from elastalog.analysis.program import Base, CheckedProgram, Constant, Rule, Variable, numbered_variable, variables_of
 from elastalog.analysis.subsumptions import MARK
 from elastalog.planning import logical
 from elastalog.planning.equivalences import kept_as_classes, told_apart
-from elastalog.planning.goals import bases_of, grounded, names_in, variables_in
+from elastalog.planning.goals import bases_of, grounded, names_in
 from elastalog.planning.lower_aggregates import Alternative, lower_body
 from elastalog.planning.lower_literals import ZERO, Lowering, Needed
 from elastalog.planning.ranked import NotRanked, ranked_of
@@ -153,7 +153,7 @@ def _columns(lowering: Lowering, conjunctions: list[tuple[logical.Goal, ...]]) -
     found: dict[str, Base] = {}
     for goal in conjunctions[0]:
         if isinstance(goal, logical.Test):
-            found.update({v.name: v.base for v in variables_in(goal) if v.name not in found})
+            found.update({v.name: v.base for v in variables_of(goal.left, goal.right) if v.name not in found})
         elif isinstance(goal, logical.Scan):
             bases = lowering.relations[goal.relation].bases
             written = goal.relation in lowering.program.relations

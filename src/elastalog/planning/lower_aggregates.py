@@ -53,16 +53,6 @@ class Alternative:
         return Alternative((scan, *self.goals), tuple(None if at is None else at + 1 for at in self.scans))
 
 
-@dataclass(frozen=True, slots=True)
-class _Range:
-    """One conjunction that an aggregate ranges over: an alternative of one of its bodies, and the variables that it
-    assigns."""
-
-    alternative: Alternative
-    variables: frozenset[str]
-    body: int
-
-
 def lower_body(
     lowering: Lowering, body: tuple[checked.Literal, ...], rule: Rule, around: Scope | None
 ) -> list[Alternative]:
@@ -172,9 +162,8 @@ class _BodyWithAggregates:
             if names in absent and i in self.groupings[names]:
                 is_first, result = i == min(self.groupings[names]), literal.result
                 goals[i] = [Absent(self.present[names], names or (ZERO,))] if is_first else []
-                goals[i].append(
-                    Test("=", result.base, result, Constant(_BLANK[result.base], result.base, literal.span))
-                )
+                nothing = Constant(_BLANK[result.base], result.base, literal.span)
+                goals[i].append(Test("=", result.base, result, nothing, literal.span))
         return _conjunction(self.body, goals)
 
     # --- folding ---------------------------------------------------------------------------------------------------
@@ -226,24 +215,22 @@ class _BodyWithAggregates:
         groups = {g.name: g.base for g in literal.groups}
         columns: dict[str, Base] = {}
         told = () if literal.target is None else tuple(names_of(literal.target))
-        ranges: list[_Range] = []
+        # What it ranges over: alternatives of its bodies, with the variables that they assign and the body's number.
+        ranges: list[tuple[Alternative, frozenset[str], int]] = []
         for number, body in enumerate(literal.bodies):
             inner = {v.name: v.base for v in assigned_variables(body) if v.name in told or not is_implied_name(v.name)}
             inner = {name: base for name, base in inner.items() if name not in groups}
             columns.update(inner)
             found = lower_body(lowering, body, rule, self.scope)
-            ranges.extend(_Range(alternative, frozenset(inner), number) for alternative in found)
-        shapes = sorted({each.variables for each in ranges}, key=sorted)
+            ranges.extend((alternative, frozenset(inner), number) for alternative in found)
+        shapes = sorted({variables for _, variables, _ in ranges}, key=sorted)
         schema = {**groups, **columns}
         target = literal.target
         if target is not None and not isinstance(target, Variable):
             computed = lowering.variable(target.base)
             schema[computed.name] = computed.base
-            equation = Test("=", target.base, computed, target)
-            ranges = [
-                replace(each, alternative=replace(each.alternative, goals=(*each.alternative.goals, equation)))
-                for each in ranges
-            ]
+            equation = Test("=", target.base, computed, target, target.span)
+            ranges = [(replace(each, goals=(*each.goals, equation)), own, number) for each, own, number in ranges]
             target = computed
         bases = list(schema.values())
         # Alternatives over different variables never give the same assignment: a tag keeps them apart.
@@ -252,20 +239,19 @@ class _BodyWithAggregates:
             bases.append(Base.NUMBER)
         members = lowering.hidden(f"{HIDDEN}members.{label}", bases, rule.number)
         clauses = []
-        for each in ranges:
-            alternative = each.alternative
+        for alternative, variables, number in ranges:
             unbound = tuple(name for name in groups if name not in grounded(alternative.goals))
             if unbound:
                 domain = self._required_domain(literal, unbound)
                 alternative = alternative.behind(Scan(domain, unbound))
             head: list[str | Constant] = [
-                Constant(_BLANK[base], base, NOWHERE) if name in columns and name not in each.variables else name
+                Constant(_BLANK[base], base, NOWHERE) if name in columns and name not in variables else name
                 for name, base in schema.items()
             ]
             if is_tagged:
-                head.append(Constant(shapes.index(each.variables), Base.NUMBER, NOWHERE))
+                head.append(Constant(shapes.index(variables), Base.NUMBER, NOWHERE))
             goals = (*alternative.goals, *lowering.guard(rule))
-            origin = Origin(literal.bodies[each.body], alternative.scans, each.body)
+            origin = Origin(literal.bodies[number], alternative.scans, number)
             clauses.append(lowering.clause(members, tuple(head) or (ZERO,), goals, origin=origin))
         lowering.add_stratum((members,), clauses)
         return members, None if target is None else list(schema).index(target.name)

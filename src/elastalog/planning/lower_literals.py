@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from typing import Any, assert_never
 
 from elastalog.analysis import program as checked
@@ -134,9 +135,7 @@ class Lowering:
                     return self.in_other_classes(literal.atom, classes)
                 return self.lower_negation(literal.atom)
             case checked.Comparison():
-                if numbered_variable(literal) is not None:
-                    return [[]]  # see `with_numbers`
-                return [[logical.Test(literal.operator, literal.base, literal.left, literal.right)]]
+                return [[literal] if numbered_variable(literal) is None else []]  # see `_with_numbers`
             case _:
                 assert_never(literal)
 
@@ -153,7 +152,7 @@ class Lowering:
                 case Apply():
                     variable = self.variable(argument.base)
                     terms.append(variable.name)
-                    tests.append(logical.Test("=", argument.base, variable, argument))
+                    tests.append(logical.Test("=", argument.base, variable, argument, argument.span))
                 case checked.Wildcard():
                     raise AssertionError("wildcards of positive atoms are variables in a checked program")
                 case _:
@@ -221,7 +220,7 @@ class Lowering:
 def _without_value(computed: list[logical.Goal]) -> list[list[logical.Goal]]:
     """Goals that say that one of some arguments has no value, while those before it do."""
     return [
-        [*computed[:i], logical.Test(NOT + "=", test.base, test.right, test.right)]
+        [*computed[:i], replace(test, operator=NOT + "=", left=test.right)]
         for i, test in enumerate(computed)
         if isinstance(test, logical.Test) and may_lack_value(test.right)
     ]

@@ -19,7 +19,7 @@ from collections.abc import Collection, Iterable
 from elastalog.analysis.program import Aggregation, CheckedProgram, Rule
 from elastalog.analysis.subsumptions import MARK
 from elastalog.late import dataclass
-from elastalog.planning.goals import assigned_variables, grounded, variables_in
+from elastalog.planning.goals import assigned_variables, grounded, names_in
 from elastalog.planning.logical import HIDDEN, Goal, Scan, Test
 from elastalog.planning.lower_literals import Lowering, Needed
 
@@ -108,4 +108,4 @@ class Scope:
 
 def _settled(goals: Iterable[Goal], bound: Collection[str]) -> Iterable[Goal]:
     """The goals without tests of variables that have no value."""
-    return (g for g in goals if not isinstance(g, Test) or all(v.name in bound for v in variables_in(g)))
+    return (g for g in goals if not isinstance(g, Test) or all(name in bound for name in names_in(g)))

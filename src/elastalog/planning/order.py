@@ -19,7 +19,7 @@ from typing import Protocol, TypeAlias
 
 from elastalog.analysis.program import Constant, Variable, variables_of
 from elastalog.late import dataclass
-from elastalog.planning.goals import can_fail, constructor_of, variables_in
+from elastalog.planning.goals import can_fail, constructor_of, names_in
 from elastalog.planning.logical import Absent, Clause, Scan, Test
 from elastalog.planning.solving import Solution, solve_equation
 
@@ -194,7 +194,7 @@ def _for_the_head_only(tests: Mapping[int, Test], given: set[str]) -> list[int]:
     equations. `given`: the variables of atoms and of the start."""
     late = {i: name for i, test in tests.items() if can_fail(test) and (name := _defined(test, given)) is not None}
     while True:
-        needed = {v.name for i, test in tests.items() if i not in late for v in variables_in(test)}
+        needed = {name for i, test in tests.items() if i not in late for name in names_in(test)}
         kept = {i: name for i, name in late.items() if name not in needed}
         if len(kept) == len(late):
             return list(kept)

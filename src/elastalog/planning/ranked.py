@@ -231,7 +231,7 @@ class _Reader:
             for number, value in enumerate(values):
                 if isinstance(value, Apply):
                     variable = Variable(f"@value{number}", value.base, value.span)
-                    tests.append(Test("=", value.base, variable, value))
+                    tests.append(Test("=", value.base, variable, value, value.span))
                     values[number] = variable
             wanted = [*source, *head, *(v.name if isinstance(v, Variable) else v for v in values)]
             names = list(dict.fromkeys(term for term in wanted if isinstance(term, str)))

@@ -13,7 +13,6 @@ from collections.abc import Container
 from elastalog.analysis.functors import FUNCTORS
 from elastalog.analysis.program import Apply, Base, Comparison, Constant, Expression, Variable, variables_of
 from elastalog.late import dataclass
-from elastalog.planning.logical import Test
 
 _BITS = 1 << 64
 
@@ -28,7 +27,7 @@ class Solution:
     is_exact: bool
 
 
-def solve_equation(equation: Test | Comparison, known: Container[str], wraps: bool) -> Solution | None:
+def solve_equation(equation: Comparison, known: Container[str], wraps: bool) -> Solution | None:
     """The solution of an equation with a single unknown variable that occurs in it once; None if no solution can be
     written down. With `wraps`, integers are taken modulo 2^64."""
     if equation.operator != "=":

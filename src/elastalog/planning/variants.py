@@ -18,7 +18,7 @@ from dataclasses import field, replace
 from elastalog.analysis.program import Apply, Constant, Expression, Variable
 from elastalog.late import dataclass
 from elastalog.planning import steps
-from elastalog.planning.goals import can_fail, variables_in
+from elastalog.planning.goals import can_fail, names_in
 from elastalog.planning.logical import Absent, Clause, Scan, Term, Test
 from elastalog.planning.order import Ready, Statistics, Visit, first_scan, order_goals
 from elastalog.settings import SETTINGS
@@ -241,7 +241,7 @@ def _draft_tests(clause: Clause, visit: Visit) -> _Draft:
         assert isinstance(test, Test)
         tests.append((ready, test))
         given += [variable.name for variable in ready.gives]
-        reads.update([variable.name for variable in variables_in(test)])
+        reads.update(names_in(test))
     return _Draft(visit.goal, tuple(tests), given, reads)
 
 

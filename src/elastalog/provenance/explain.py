@@ -322,7 +322,9 @@ class Explanations:
             return
         columns = zip(self._setting.program.relations[pattern.relation].attributes, pattern.terms, strict=True)
         kept = [one for one, term in columns if one.improves in _BEST and isinstance(term, Free)]
-        limits = (f", and `{one.name}: {one.written_type}` keeps only the {_BEST[one.improves]}" for one in kept)
+        limits = (
+            f", and `{one.name}: {syntax.written_type(one)}` keeps only the {_BEST[one.improves]}" for one in kept
+        )
         yield f"there is {', '.join(map(str, facts))}{''.join(limits)}"
 
     def _why_not(self, relation: str, limit: int, rule: int | None, bindings: Mapping[str, Value] | None) -> WhyNot:

@@ -17,7 +17,6 @@ from elastalog.analysis.program import Aggregation, Apply, Atom, Base, Compariso
 from elastalog.analysis.values import sort_key
 from elastalog.backends.protocol import Backend, Matrix
 from elastalog.diagnostics.diagnostic import InternalError
-from elastalog.diagnostics.source import Span
 from elastalog.late import dataclass
 from elastalog.planning.logical import HIDDEN, Absent, AggregateRule, Clause, Origin, Test
 from elastalog.provenance.fact import Bindings, Fact
@@ -307,7 +306,7 @@ def _computed_arguments(clause: Clause) -> list[Comparison]:
     """The equations of computed arguments, those of the head too: the facts of a derivation decide by them between the
     values of a range."""
     return [
-        Comparison(goal.operator, goal.base, goal.left, goal.right, Span(0, 0))
+        goal
         for goal in clause.goals
         if isinstance(goal, Test) and isinstance(goal.left, Variable) and goal.left.name.startswith("@")
     ]

@@ -20,7 +20,7 @@ def print_item(item: tree.Item) -> str:
     """A declaration, a directive or a clause."""
     match item:
         case tree.RelationDeclaration():
-            attributes = ", ".join(f"{attribute.name}: {attribute.written_type}" for attribute in item.attributes)
+            attributes = ", ".join(f"{attribute.name}: {tree.written_type(attribute)}" for attribute in item.attributes)
             qualifiers = "".join(f" {qualifier}" for qualifier, _ in item.qualifiers)
             choices = (", ".join(name for name, _ in key) for key in item.choices)
             keys = ", ".join(f"({names})" if "," in names else names for names in choices)

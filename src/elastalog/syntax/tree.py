@@ -173,12 +173,12 @@ class Attribute:
     type_span: Span
     improves: str = ""
 
-    @property
-    def written_type(self) -> str:
-        """`number`, `min number` or `D<>`"""
-        if self.improves == "<>":
-            return self.type_name + "<>"
-        return f"{self.improves} {self.type_name}" if self.improves else self.type_name
+
+def written_type(column: Any) -> str:
+    """The type of an attribute, of a tree or of a checked program, as `number`, `min number` or `D<>`."""
+    if column.improves == "<>":
+        return f"{column.type_name}<>"
+    return f"{column.improves} {column.type_name}".lstrip()
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,5 +5,5 @@
 what differs between the two. `packing` turns rows of words into keys and back; `sorted_facts` keeps and merges them;
 `joining` is pairs; `running` follows a planned variant, chunk by chunk; `rounds` is semi-naive evaluation, whose rounds
 are levels; `folding` is aggregates; `found` brings facts back beside all that. `place` is where a kernel has strata
-evaluated, which then go on in it, and `forecast` says which of those that it has begun.
+evaluated, which then go on in it; it forecasts which of those that the kernel has begun had better.
 """

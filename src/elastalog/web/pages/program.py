@@ -19,6 +19,7 @@ from elastalog.program import Program
 from elastalog.relations.schema import Schema, column_order, goes_by_name
 from elastalog.session.questions import Statistics
 from elastalog.syntax.keywords import RESERVED
+from elastalog.syntax.tree import written_type
 from elastalog.web.calls import asks, commits
 from elastalog.web.pages.editor import Editor, hints_of, marks_of
 from elastalog.web.pages.markup import Address, faults_html, line_of, seconds_html, told
@@ -240,7 +241,7 @@ def _notes(program: Program, statistics: Statistics) -> dict[int, str]:
     costs = {rule.number: rule for rule in statistics.rules if rule.number is not None}
     notes: dict[int, list[str]] = {}
     for name, relation in program.checked.relations.items():
-        columns = ", ".join(f"{attribute.name}: {attribute.written_type}" for attribute in relation.attributes)
+        columns = ", ".join(f"{attribute.name}: {written_type(attribute)}" for attribute in relation.attributes)
         if name in sizes:
             notes.setdefault(source.locate(relation.span.start)[0], []).append(
                 f"{name}({columns})\n{counted(sizes[name].facts, 'fact')}"
