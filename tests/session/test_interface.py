@@ -54,6 +54,17 @@ def test_invalid_dates_are_told_with_their_number() -> None:
     assert 'it is in column `on` of sent(7, "2026-02-31")' in str(warned[0].message)
 
 
+def test_a_pattern_of_one_fact_can_be_blamed() -> None:
+    program = ".decl e(x: number, y: number)\n.input e(IO=updates)\n.decl p(x: number, y: number)\np(x, y) :- e(x, y)."
+    with elastalog.open(program, {"e": [(1, 2)]}) as db:
+        db.apply({"e": [(2, 3)]})
+        assert str(db.blame("p(2, _)")) == str(db.blame("p(2, 3)"))
+        with refused("E0608", told="no fact fits p(9, _) now"):
+            db.blame("p(9, _)")
+        with refused("E1004", told="only the update that made epoch 2 is known"):
+            db.apply(undo=7)
+
+
 def test_texts_that_are_not_numbers_are_told_with_their_number() -> None:
     program = """
     .decl paid(id: number, text: symbol)
@@ -989,7 +1000,7 @@ def test_quotes_that_would_be_part_of_texts_are_told_of(tmp_path: Path) -> None:
         assert ('"f"', '"g"') in elastalog.open(program, tmp_path)["calls"]
     advised = '.input calls(rfc4180=true, delimiter="\\t")'
     assert 'are taken for a part of them, as in `"f"`\n' in str(warned[0].message)
-    assert f"= help: if they are none: `{advised}`" in str(warned[0].message)
+    assert f"= help: if the quotes only enclose the fields: `{advised}`" in str(warned[0].message)
     assert not told(lambda: elastalog.open(program.replace(".input calls", advised), tmp_path))
     (tmp_path / "calls.facts").write_text('"f"\tg\n')
     assert not told(lambda: elastalog.open(program, tmp_path))

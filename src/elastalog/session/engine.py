@@ -116,7 +116,8 @@ class Engine:
         past, now = self._history.past, self._materialisation.epoch
         number = epoch_to_undo(epoch)
         if not (oldest := past.oldest) < number <= now:
-            raise error("E1004.undo" if oldest < now else "E1004.none", epoch=number, oldest=oldest + 1, now=now)
+            key = "none" if oldest == now else "undo_one" if oldest + 1 == now else "undo"
+            raise error(f"E1004.{key}", epoch=number, oldest=oldest + 1, now=now)
         update = update or self._session.update()
         update.comes_from(f"undo of epoch {number}")
         for of, rules in past.rules(number - 1):

@@ -344,7 +344,8 @@ def _rules_in(told: str, given: Any, kinds: tuple[type, ...]) -> tuple[Any, ...]
 def batch_id(source: object, batch: object) -> str | int | None:
     """A batch, once it and its source are what they must be."""
     if source is not None:
-        require_text("`source` is a text", source, "give the name of where updates come from")
+        facts = "give facts to `db.apply({relation: rows})`; a source is the name of where updates come from"
+        require_text("`source` is a text", source, facts)
     if batch is not None and not isinstance(batch, str | int):
         raise wrong_kind("`batch` is a text or a number", batch, "give what identifies the update in its source")
     try:

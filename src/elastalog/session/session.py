@@ -314,9 +314,10 @@ class Session(Renamed):
             return RepairSearch(*search).suggestion()
 
     def blame(self, fact: Written) -> Blame:
-        """The epoch in which a fact last appeared or disappeared, and the part of its update that caused it."""
+        """The epoch in which a fact last appeared or disappeared, and the part of its update that caused it. A pattern
+        stands for the only fact that matches it now."""
         with self._materialisation.asking(fact):
-            return self._answerers.debugger.blame(fact)
+            return self._answerers.debugger.blame(self._reader.only(fact, "E0608.never"))
 
     # --- looking back ------------------------------------------------------------------------------------------------
 
