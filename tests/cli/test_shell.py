@@ -352,7 +352,7 @@ def converse(program: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
 
 def test_an_error_leaves_the_pending_update(converse: Conversation) -> None:
     state, _, errors = converse("insert edge(2, 3)", "insert edge(3)", "comit")
-    assert [change.rows for change in state.pending] == [[(2, 3)]]
+    assert [diff.inserted for diff in state.pending] == [{"edge": [(2, 3)]}]
     assert ("E0607" in errors, "E0651" in errors, "1 pending change not committed" in errors) == (True, True, True)
 
 
