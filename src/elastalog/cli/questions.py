@@ -31,7 +31,7 @@ from elastalog.cli.options import (
     report_options,
     verbosity_options,
 )
-from elastalog.cli.outputs import fit_for_terminal
+from elastalog.cli.outputs import fit_for_terminal, write_text
 from elastalog.cli.session_options import (
     SessionOptions,
     announcing,
@@ -77,14 +77,11 @@ def rendered(shown: Proof | Absence, form: str) -> str:
 
 
 def give_explanation(text: str, path: str | None) -> None:
-    """Prints an explanation, or writes it to a file, atomically."""
+    """Prints an explanation, or writes it to a file."""
     if path is None:
         click.echo(text)
-        return
-    from elastalog.pipeline.files.paths import replacing
-
-    with replacing(Path(path)) as out:
-        out.write(text.encode() + b"\n")
+    else:
+        write_text(path, text)
 
 
 def value_from(text: str, base: Base, name: str) -> Value:

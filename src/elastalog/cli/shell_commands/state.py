@@ -15,18 +15,17 @@ from typing import TYPE_CHECKING, Any, Literal
 from elastalog.analysis.program import Value
 from elastalog.analysis.values import sort_key
 from elastalog.cli.exits import Console
-from elastalog.cli.reports import fact_text
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
 from elastalog.diagnostics.display import show_text
 from elastalog.diagnostics.source import Source, Span
 from elastalog.pipeline.files.diff import Diff
+from elastalog.provenance.fact import Fact
 
 if TYPE_CHECKING:
     from elastalog.debugging.answers import Suggestion
     from elastalog.evaluation.changes import Changes
     from elastalog.evaluation.epochs import EpochRecord
     from elastalog.program import Program
-    from elastalog.provenance.fact import Fact
     from elastalog.provenance.proof import Proof
     from elastalog.session import Session
     from elastalog.session.pending import PendingUpdate
@@ -334,4 +333,4 @@ def size_of(diff: Diff) -> int:
 
 def sorted_facts(relation: str, facts: Iterable[tuple[Value, ...]]) -> list[str]:
     """Facts as lines, in the order of their values."""
-    return [fact_text(relation, values) for values in sorted(facts, key=sort_key)]
+    return [str(Fact(relation, values)) for values in sorted(facts, key=sort_key)]

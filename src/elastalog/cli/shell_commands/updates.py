@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from elastalog.analysis.pattern import parse_selection
 from elastalog.analysis.values import sort_key
-from elastalog.cli.reports import fact_text, without_effect
+from elastalog.cli.reports import without_effect
 from elastalog.cli.shell_commands.state import Command, Piece, ShellState, require_some, size_of, split
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.diagnostics.messages import counted
 from elastalog.pipeline.files.diff import Diff, read_diff, update_files
+from elastalog.provenance.fact import Fact
 
 if TYPE_CHECKING:
     from elastalog.analysis.program import Value
@@ -206,7 +207,7 @@ def _pending(state: ShellState, arguments: Piece) -> None:
             state.say_all(f"{sign}rule: {text}" for text in texts)
         for sign, facts in (("-", diff.deleted), ("+", diff.inserted)):
             for name, rows in facts.items():
-                state.say_all(f"{sign}{fact_text(name, values)}" for values in _values(rows))
+                state.say_all(f"{sign}{Fact(name, values)}" for values in _values(rows))
 
 
 def _values(rows: Any) -> Iterable[tuple[Value, ...]]:
@@ -240,7 +241,7 @@ def change_lines(changes: Changes, all_with: str | None = None) -> Iterator[str]
         changed += [(values, "+") for values in changes[name].inserted]
         changed.sort(key=lambda change: sort_key(change[0]))
         for values, sign in changed[:most]:
-            yield f"{sign}{fact_text(name, values)}"
+            yield f"{sign}{Fact(name, values)}"
         if most is not None and len(changed) > most:
             yield f"… and {len(changed) - most:,} more of `{name}`; `{all_with}` shows all"
 
