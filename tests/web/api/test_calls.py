@@ -27,6 +27,7 @@ from elastalog.diagnostics.quota import Quota
 from elastalog.web.metrics import HELP
 from elastalog.web.problems import diagnostics_told, problem
 from elastalog.web.settings import Limits
+from elastalog.web.writing import edits
 from tests.storage.scripted import write_snapshot
 from tests.tables import table
 from tests.web.api.conftest import FACTS, PROGRAM, READ_TOKEN, TOKEN, Running
@@ -180,7 +181,7 @@ def test_what_is_no_epoch_is_said(http: httpx.Client) -> None:
 @pytest.mark.parametrize("call", ["relations", "uses?fact=edge(1,2)"])
 def test_without_a_store_the_past_is_gone(start: Callable[..., Running], call: str) -> None:
     running = start(store=None)
-    running.service.writing.apply({"edge": [(4, 5)]})
+    running.service.writing.commit(edits({"edge": [(4, 5)]}))
     refused(httpx.get(f"{running.url}/api/v1/at/1/{call}", headers=AS_READER), 410, "E0815")
 
 
@@ -738,9 +739,9 @@ def test_hostile_values_go_through_every_form_unharmed(http: httpx.Client) -> No
 @pytest.fixture(params=["client", "session"])
 def past(request: pytest.FixtureRequest, running: Running) -> Any:
     """The second epoch of four, over HTTP and in Python."""
-    running.service.writing.apply({"edge": [(4, 5)]})  # 2
-    running.service.writing.apply(deleted={"edge": [(1, 2), (4, 5)]})  # 3
-    running.service.writing.apply({"edge": [(5, 6)]})  # 4
+    running.service.writing.commit(edits({"edge": [(4, 5)]}))  # 2
+    running.service.writing.commit(edits(deleted={"edge": [(1, 2), (4, 5)]}))  # 3
+    running.service.writing.commit(edits({"edge": [(5, 6)]}))  # 4
     return (running.connect() if request.param == "client" else running.session).at(2)
 
 

@@ -172,7 +172,7 @@ async def preview(
     @asks
     def ask() -> tuple[Changes, str]:
         made = edit()
-        return window.writing.preview_of(made), more(made)
+        return window.writing.preview(made), more(made)
 
     found = await window.attempt(window.ask(ask), place)
     if found is not None:

@@ -62,7 +62,7 @@ class Context:
 
     async def previewed(self, edit: Edit, rows: int | None, seconds: float | None = None) -> dict[str, Any]:
         """Previews an edit."""
-        found = await self.service.call(self.service.writing.preview_of, edit, self.epoch, seconds)
+        found = await self.service.call(self.service.writing.preview, edit, self.epoch, seconds)
         return await self.service.call(changes_as_json, found, self.changed_rows(rows))
 
     async def committed(self, edit: Edit, rows: int | None, source: str | None, key: str | None) -> dict[str, Any]:
