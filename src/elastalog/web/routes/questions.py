@@ -12,19 +12,8 @@ from elastalog.client.encoding import columns_as_json, rows_from_json, undo_as_j
 from elastalog.provenance.rendering.markup import as_json, fact_as_json
 from elastalog.session import Session
 from elastalog.web import forms, models
-from elastalog.web.routes.context import (
-    AtEpoch,
-    Body,
-    Epoch,
-    FactText,
-    Number,
-    Offset,
-    Order,
-    Rows,
-    Seconds,
-    at_any_epoch,
-    malformed,
-)
+from elastalog.web.routes.context import AtEpoch, at_any_epoch, malformed
+from elastalog.web.routes.kinds import Body, Epoch, FactText, Number, Offset, Order, Rows, Seconds
 
 _PAGE: Final[Any] = {"response_model": models.PAGE, "responses": {200: {"content": forms.OTHER_FORMS}}}
 

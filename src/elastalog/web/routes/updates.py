@@ -19,23 +19,8 @@ from elastalog.session import Session
 from elastalog.web import forms, models
 from elastalog.web.auth import may_write
 from elastalog.web.problems import diagnostics_told
-from elastalog.web.routes.context import (
-    AtEpoch,
-    AtTheLast,
-    Body,
-    Count,
-    Epoch,
-    FactText,
-    Name,
-    Number,
-    Offset,
-    ProgramText,
-    RowsBy,
-    Seconds,
-    at_any_epoch,
-    at_the_last,
-    malformed,
-)
+from elastalog.web.routes.context import AtEpoch, AtTheLast, at_any_epoch, at_the_last, malformed
+from elastalog.web.routes.kinds import Body, Count, Epoch, FactText, Name, Number, Offset, ProgramText, RowsBy, Seconds
 from elastalog.web.service import Service
 from elastalog.web.settings import Busy
 from elastalog.web.writing import Edit, becoming, edits, undoing
