@@ -516,6 +516,18 @@ def test_load_obeys_the_policy_for_bad_rows(
     assert "E0513" in skipped.stderr
 
 
+def test_a_shell_of_a_store_says_that_it_reads_no_fact_files(
+    program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    elastalog.open(program, store="p.store").close()
+    (tmp_path / "edge.facts").write_text("8\t9\n")
+    told = script("p.store", "query edge(8, X)", "-F", ".")
+    assert (told.exit_code, told.stdout) == (0, "no answers\n")
+    assert told.stderr == "note: p.store has its own facts, so -F was not read; `load` adds and removes facts\n"
+    assert script("p.store", "query edge(8, X)").stderr == ""
+
+
 # --- looking before and going back
 
 

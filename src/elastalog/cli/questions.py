@@ -40,9 +40,9 @@ from elastalog.cli.session_options import (
     load_program,
     open_session,
     opened_at,
+    opened_to_write,
     session_options,
     show_reports,
-    writing,
 )
 from elastalog.diagnostics.diagnostic import error
 from elastalog.diagnostics.messages import counted
@@ -391,7 +391,7 @@ def debug(program: str, options: SessionOptions, asked: Search, at: int | str | 
       elastalog debug reach.dl -F facts --missing 'path(1, 9)' --candidate 'edge(4, 9)' --candidate 'edge(5, 9)'
     """
     _refuse_contradictions(program, asked, at)
-    opened = writing(program, console, options.functors) if asked.applies else opened_at(program, at, options, console)
+    opened = opened_to_write(program, options, console) if asked.applies else opened_at(program, at, options, console)
     with announcing(console), opened as session:
         for path in asked.updates:
             show_reports(session.apply(path).reports, console)

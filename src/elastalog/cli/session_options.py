@@ -315,8 +315,9 @@ def tell_unread_facts(store: str, console: Console) -> None:
 
     folder, made = Path(context.params["facts"]), 0.0 if is_address(store) else read_log(store)[0].timestamp
     if not folder.is_dir() or any(is_newer(file, made) for file in folder.iterdir()):
-        # While a service runs it alone writes the store.
-        how = "`POST /updates`" if context.info_name in ("serve", "workbench") else "`elastalog apply`"
+        # While a service or a shell runs it alone writes the store.
+        ways = {"serve": "`POST /updates`", "workbench": "`POST /updates`", "shell": "`load`"}
+        how = ways.get(context.info_name or "", "`elastalog apply`")
         console.say(f"note: {store} has its own facts, so -F was not read; {how} adds and removes facts")
 
 
@@ -343,3 +344,9 @@ def writing(store: str, console: Console, functors: str | None = None, bad_rows:
     if session.engine.recovery:
         console.show(session.engine.recovery)
     return session
+
+
+def opened_to_write(store: str, options: SessionOptions, console: Console) -> Session:
+    """A session that writes a store, with these options."""
+    tell_unread_facts(store, console)
+    return writing(store, console, options.functors, options.bad_row_policy())
