@@ -152,6 +152,14 @@ def test_compare_draws_nothing_unasked_and_says_a_common_fault_once(
     monkeypatch.setattr(compare, "run_alone", compare.run_here)
     assert run(*asked, "--plot", "times.svg").exit_code == 0
     assert (tmp_path / "times.svg").exists()
+    assert run(*asked, "--plot", "plots/times").exit_code == 0
+    assert (tmp_path / "plots" / "times.png").exists()
+    none = run(*asked, "--plot", "times.odd")
+    assert (none.exit_code, none.stderr) == (
+        0, "no plot: matplotlib writes no .odd; give a name that ends in .svg or .png\n"
+    )  # fmt: skip
+    refused = run(*asked, "--plot", "reach.dl/times.svg")
+    assert (refused.exit_code, "error[E0517]: cannot write `reach.dl/times.svg`" in refused.stderr) == (1, True)
 
 
 def test_a_program_that_writes_nothing_says_so(tmp_path: Path) -> None:

@@ -352,7 +352,7 @@ def converse(program: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
 
 def test_an_error_leaves_the_pending_update(converse: Conversation) -> None:
     state, _, errors = converse("insert edge(2, 3)", "insert edge(3)", "comit")
-    assert [change.rows for change in state.pending] == [[(2, 3)]]
+    assert [diff.inserted for diff in state.pending] == [{"edge": [(2, 3)]}]
     assert ("E0607" in errors, "E0651" in errors, "1 pending change not committed" in errors) == (True, True, True)
 
 
@@ -514,6 +514,18 @@ def test_load_obeys_the_policy_for_bad_rows(
     skipped = script(program, load, "--bad-rows", "skip", "--max-bad-rows", "0")
     assert skipped.exit_code == 3
     assert "E0513" in skipped.stderr
+
+
+def test_a_shell_of_a_store_says_that_it_reads_no_fact_files(
+    program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    elastalog.open(program, store="p.store").close()
+    (tmp_path / "edge.facts").write_text("8\t9\n")
+    told = script("p.store", "query edge(8, X)", "-F", ".")
+    assert (told.exit_code, told.stdout) == (0, "no answers\n")
+    assert told.stderr == "note: p.store has its own facts, so -F was not read; `load` adds and removes facts\n"
+    assert script("p.store", "query edge(8, X)").stderr == ""
 
 
 # --- looking before and going back

@@ -10,6 +10,7 @@ from elastalog.cli.service import serve, workbench
 from elastalog.web.auth import Guard
 from elastalog.web.pages.demo import open_demo, updates
 from elastalog.web.settings import Role, Settings
+from elastalog.web.writing import edits
 
 
 def test_a_program_or_the_demonstration_not_both():
@@ -36,7 +37,7 @@ def test_bad_rows_are_handled_as_the_options_say_in_a_store_too(monkeypatch, tmp
         started()
         with pytest.raises(elastalog.ElastalogError, match="it is a service: ask and update it at http://"):
             elastalog.open(store="kept.store")
-        service.writing.apply({"edge": [(1, 2), ("x", 2)]})
+        service.writing.commit(edits({"edge": [(1, 2), ("x", 2)]}))
 
     monkeypatch.setattr("elastalog.web.app.serve", write)
     monkeypatch.chdir(tmp_path)

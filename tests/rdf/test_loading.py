@@ -333,6 +333,8 @@ def test_commands(family: Path, tmp_path: Path) -> None:
     assert made.output.count("in one direction only") == 1, "an equivalence with someValuesFrom"
     assert f"`{store}` already exists" in run("import", str(family), "-o", store).output
     assert elastalog.Program.load(tmp_path / "family.dl")
+    refused = run("import", str(family), "--program", str(family / "x.dl"))
+    assert (refused.exit_code, "error[E0517]" in refused.output) == (1, True)
     asked = run("query", store, "SELECT ?x WHERE { ?x a ex:Parent } ORDER BY ?x")
     assert asked.output.splitlines() == ["?x", "<http://example.org/eve>", "<http://example.org/old>"]
     assert run("query", store, "ASK { ex:bob a ex:Parent }").output == "false\n"

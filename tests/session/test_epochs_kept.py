@@ -57,6 +57,8 @@ def test_the_second_time_the_store_is_opened_and_a_warning_says_that_facts_are_n
     asked = run("query", tmp_path / "reach.store", "path(2, X)", "-F", tmp_path / "facts")
     assert (asked.stdout, asked.stderr.count("has its own facts, so -F was not read")) == ("3\n", 1)
     assert run("query", tmp_path / "reach.store", "path(2, X)").stderr == ""
+    applied = run("debug", tmp_path / "reach.store", "--unwanted", "path(2, 3)", "--apply", "-F", tmp_path / "facts")
+    assert (applied.exit_code, applied.stderr.count("has its own facts, so -F was not read")) == (0, 1)
 
 
 def test_an_input_that_was_edited_since_the_store_was_made_is_told_of(tmp_path: Path) -> None:

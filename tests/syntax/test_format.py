@@ -58,6 +58,8 @@ def test_the_command_prints_checks_and_writes(tmp_path: Path) -> None:
     runner = CliRunner()
     assert runner.invoke(cli, ["format", str(program)]).output == "p(1).\n"
     assert runner.invoke(cli, ["format", "-"], input="p( 1 ).").output == "p(1).\n"
+    refused = runner.invoke(cli, ["format", "-"], input=b"// \xff\n")
+    assert (refused.exit_code, "error[E0505]: byte 0xff is not UTF-8" in refused.stderr) == (1, True)
     checked = runner.invoke(cli, ["format", "--check", str(program)])
     assert (checked.exit_code, checked.output) == (1, f"would change: {program}\n")
     assert runner.invoke(cli, ["format", "--write", str(program)]).exit_code == 0

@@ -137,7 +137,14 @@ def _draw(outcomes: list[Outcome], path: Path, title: str) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
+    from elastalog.pipeline.files.paths import replacing
+
     figure, axes = pyplot.subplots(figsize=(8, 4.5), layout="constrained")
+    path = path if path.suffix else path.with_suffix(".png")
+    form = path.suffix[1:].lower()
+    if form not in figure.canvas.get_supported_filetypes():
+        click.echo(f"no plot: matplotlib writes no {path.suffix}; give a name that ends in .svg or .png", err=True)
+        return
     for outcome in outcomes:
         if outcome.fault is None and outcome.updates:
             times = [1000 * seconds for seconds in outcome.updates]
@@ -145,7 +152,8 @@ def _draw(outcomes: list[Outcome], path: Path, title: str) -> None:
     axes.set(xlabel="update", ylabel="milliseconds", yscale="log", title=title)
     axes.grid(visible=True, alpha=0.3)
     axes.legend()
-    figure.savefig(path)
+    with replacing(path) as out:
+        figure.savefig(out, format=form)
     pyplot.close(figure)
 
 

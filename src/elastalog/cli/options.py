@@ -183,14 +183,22 @@ def standard_input() -> str:
         raise ElastalogError.of("E0505.standard_input", location=f"{NAME}:{line}", data=data[error.start]) from None
 
 
-_META: Final = "elastalog.preprocessing"
+def kept(*names: str, read: Callable[..., Any] = lambda ctx, param, value: value, **settings: Any) -> Any:
+    """An option whose value, as `read` makes it of what was written, is not handed to the command: `given` has it."""
+
+    def keep(ctx: click.Context, param: click.Parameter, value: Any) -> None:
+        ctx.meta[f"elastalog.{param.name}"] = read(ctx, param, value)
+
+    return click.option(*names, expose_value=False, callback=keep, **settings)
 
 
-def _keep(ctx: click.Context, param: click.Parameter, value: Any) -> None:
-    ctx.meta.setdefault(_META, {})[param.name] = value
+def given(name: str, default: Any = None) -> Any:
+    """The value of such an option in the running command."""
+    ctx = click.get_current_context(silent=True)
+    return default if ctx is None else ctx.meta.get(f"elastalog.{name}", default)
 
 
-def _keep_macros(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> None:
+def _macros(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
     macros: dict[str, str] = {}
     for value in values:
         for definition in value.split():
@@ -198,22 +206,19 @@ def _keep_macros(ctx: click.Context, param: click.Parameter, values: tuple[str, 
             if not name.replace("_", "a").isalnum() or name[:1].isdigit():
                 raise click.BadParameter(f"'{definition}' is not NAME or NAME=VALUE.", ctx, param)
             macros[name] = text if equals else "1"
-    _keep(ctx, param, macros)
+    return macros
 
 
 preprocessor_options: Final = together(
-    click.option(
-        "-I", "--include-dir", "include", multiple=True, metavar="DIR", expose_value=False, callback=_keep,
+    kept(
+        "-I", "--include-dir", "include", multiple=True, metavar="DIR",
         help="Folder to search for included files; may be given several times.",
     ),
-    click.option(
-        "-M", "--macro", "macros", multiple=True, metavar="NAME=VALUE", expose_value=False, callback=_keep_macros,
+    kept(
+        "-M", "--macro", "macros", multiple=True, metavar="NAME=VALUE", read=_macros,
         help="Define a macro, or several in one text: -M 'SIZE=3 DEBUG'.",
     ),
-    click.option(
-        "--no-preprocessor", "no_preprocessor", is_flag=True, expose_value=False, callback=_keep,
-        help="Ignore preprocessor lines (those that begin with #).",
-    ),
+    kept("--no-preprocessor", is_flag=True, help="Ignore preprocessor lines (those that begin with #)."),
 )  # fmt: skip
 """The options; `preprocessing_given` and `read_program` read their values."""
 
@@ -225,9 +230,7 @@ def preprocessing_given() -> Preprocessing:
     """The values of these options in the running command."""
     from elastalog.program.preprocessing import preprocessing
 
-    ctx = click.get_current_context(silent=True)
-    given = ctx.meta.get(_META, {}) if ctx is not None else {}
-    return preprocessing(given.get("include", ()), given.get("macros", {}), not given.get("no_preprocessor", False))
+    return preprocessing(given("include", ()), given("macros", {}), not given("no_preprocessor", False))
 
 
 def read_program(path: str) -> Program:

@@ -112,6 +112,14 @@ def fit_for_terminal(out: BinaryIO) -> BinaryIO:
     return cast(BinaryIO, _Terminal(out)) if out.isatty() else out
 
 
+def write_text(path: str, text: str) -> None:
+    """Writes a text to a file, which appears complete or not at all."""
+    from elastalog.pipeline.files.paths import replacing
+
+    with replacing(Path(path)) as out:
+        out.write(text.encode() + b"\n")
+
+
 @contextmanager
 def checked_output() -> Iterator[None]:
     """Turns a failure to write standard output during the block into an error. A reader that stops early is none."""

@@ -12,12 +12,14 @@ import click
 
 from elastalog.cli.exits import AT_FAULT, Console, exit_codes
 from elastalog.cli.options import (
+    NAME,
     preprocessing_given,
     preprocessor_options,
     program_argument,
     read_program,
     read_source,
     report_options,
+    standard_input,
 )
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, error
 from elastalog.diagnostics.source import Source, Span
@@ -312,8 +314,9 @@ def _format(path: str, write: bool, only_check: bool) -> bool:
     from elastalog.program import read_program_text
     from elastalog.syntax.format import format_program
 
-    text = sys.stdin.read() if path == "-" else read_program_text(path)
-    formatted, faults = format_program(Source("<stdin>" if path == "-" else path, text))
+    source = Source(NAME, standard_input()) if path == "-" else Source(path, read_program_text(path))
+    text = source.text
+    formatted, faults = format_program(source)
     if faults:
         raise ElastalogError(faults)
     if write and path != "-":

@@ -31,7 +31,7 @@ from elastalog.cli.options import (
     report_options,
     verbosity_options,
 )
-from elastalog.cli.outputs import fit_for_terminal
+from elastalog.cli.outputs import fit_for_terminal, write_text
 from elastalog.cli.session_options import (
     SessionOptions,
     announcing,
@@ -40,9 +40,9 @@ from elastalog.cli.session_options import (
     load_program,
     open_session,
     opened_at,
+    opened_to_write,
     session_options,
     show_reports,
-    writing,
 )
 from elastalog.diagnostics.diagnostic import error
 from elastalog.diagnostics.messages import counted
@@ -77,14 +77,11 @@ def rendered(shown: Proof | Absence, form: str) -> str:
 
 
 def give_explanation(text: str, path: str | None) -> None:
-    """Prints an explanation, or writes it to a file, atomically."""
+    """Prints an explanation, or writes it to a file."""
     if path is None:
         click.echo(text)
-        return
-    from elastalog.pipeline.files.paths import replacing
-
-    with replacing(Path(path)) as out:
-        out.write(text.encode() + b"\n")
+    else:
+        write_text(path, text)
 
 
 def value_from(text: str, base: Base, name: str) -> Value:
@@ -394,7 +391,7 @@ def debug(program: str, options: SessionOptions, asked: Search, at: int | str | 
       elastalog debug reach.dl -F facts --missing 'path(1, 9)' --candidate 'edge(4, 9)' --candidate 'edge(5, 9)'
     """
     _refuse_contradictions(program, asked, at)
-    opened = writing(program, console, options.functors) if asked.applies else opened_at(program, at, options, console)
+    opened = opened_to_write(program, options, console) if asked.applies else opened_at(program, at, options, console)
     with announcing(console), opened as session:
         for path in asked.updates:
             show_reports(session.apply(path).reports, console)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from elastalog.cli.exits import AT_FAULT, Console
 from elastalog.cli.options import option, options_of, report_options, together, verbosity_options
+from elastalog.cli.outputs import write_text
 from elastalog.cli.session_options import (
     BAD_ROWS,
     MAX_BAD_ROWS,
@@ -115,7 +115,7 @@ def import_(
         )  # fmt: skip
         console.show([one.diagnostic() for one in made.outside])
         if wanted.program is not None:
-            Path(wanted.program).write_text(made.text, encoding="utf-8")
+            write_text(wanted.program, made.text.removesuffix("\n"))
         if wanted.store is None:
             return
         with open_translation(made, store=wanted.store, jobs=wanted.jobs) as session:

@@ -9,17 +9,16 @@ import time
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from elastalog.analysis.listing import show_value
-from elastalog.analysis.program import Value
 from elastalog.analysis.values import sort_key
 from elastalog.cli.exits import Console
+from elastalog.cli.outputs import write_text
 from elastalog.diagnostics.messages import counted
 from elastalog.planning.logical import HIDDEN, MADE
+from elastalog.provenance.fact import Fact
 
 if TYPE_CHECKING:
     from elastalog.analysis.program import CheckedProgram
@@ -31,15 +30,10 @@ if TYPE_CHECKING:
     from elastalog.session.questions import Statistics
 
 
-def fact_text(relation: str, values: Iterable[Value]) -> str:
-    """A fact in the syntax of the language."""
-    return f"{relation}({', '.join(map(show_value, values))})"
-
-
 def fact_lines(relation: Relation, sign: str = "") -> Iterator[str]:
     """The facts of a relation in order, as lines of a diff file."""
     for fact in sorted(relation, key=sort_key):
-        yield f"{sign}{fact_text(relation.name, fact)}."
+        yield f"{sign}{Fact(relation.name, fact)}."
 
 
 _FIRST = 10
@@ -79,7 +73,7 @@ def without_effect(session: Session, wanted: Update, record: EpochRecord) -> str
     def named(side: Mapping[str, Any]) -> dict[str, bool]:
         """The inserted or deleted facts of an update, and whether each holds now."""
         return {
-            fact_text(name, values): values in session[name]
+            str(Fact(name, values)): values in session[name]
             for name, words in side.items()
             for values in Relation.of(session.schemas[name], session[name].dictionary, words)
         }
@@ -222,11 +216,8 @@ def report_stats(rows: Sequence[dict[str, Any]], place: str) -> None:
     """Prints what all updates did and cost on standard error, or writes it to a JSON file."""
     if place == TO_TERMINAL:
         _print_table(rows)
-        return
-    from elastalog.pipeline.files.paths import replacing
-
-    with replacing(Path(place)) as out:
-        out.write(json.dumps(rows, indent=2).encode() + b"\n")
+    else:
+        write_text(place, json.dumps(rows, indent=2))
 
 
 def _print_table(rows: Sequence[dict[str, Any]]) -> None:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from elastalog.cli.exits import Console, exit_codes
-from elastalog.cli.options import console_options, format_option, preprocessor_options, together
-from elastalog.cli.outputs import checked_output, write_outputs
+from elastalog.cli.options import console_options, format_option, given, kept, preprocessor_options, together
+from elastalog.cli.outputs import checked_output, write_outputs, write_text
+from elastalog.cli.reports import TO_TERMINAL, profile_json, profile_lines
 from elastalog.cli.session_options import SessionOptions, announcing, load_program, open_session, session_options
 from elastalog.diagnostics.messages import counted
 
@@ -20,9 +21,8 @@ if TYPE_CHECKING:
     from elastalog.program import Program
     from elastalog.session import Session
 
-_QUIET, _PRAGMAS = "elastalog.no-warnings", "elastalog.pragmas"
-
-_HEEDED: Final = ("arithmetic", "extra-fields", "magic-transform", "magic-transform-exclude")
+_LISTS: Final = ("magic-transform", "magic-transform-exclude")
+_HEEDED: Final = ("arithmetic", "extra-fields", *_LISTS)
 """The pragmas that have a meaning here; scripts may pass others of Soufflé's."""
 _WITHOUT_EFFECT: Final = (("-c", "--compile"), ("-C", "--compile-many"), ("--legacy",), ("--live-profile",))
 _WITHOUT_EFFECT_WITH_VALUE: Final = (
@@ -46,31 +46,26 @@ _REFUSED: Final[Mapping[tuple[str, ...], str]] = {
 
 def without_warnings() -> bool:
     """Whether `-w` was given."""
-    return bool(click.get_current_context().meta.get(_QUIET))
+    return bool(given("no_warn"))
 
 
 def with_pragmas(program: Program, arithmetic: str | None) -> Program:
     """The program with the pragmas and the arithmetic of the command line, which precede its own."""
     from elastalog.program.program import with_arithmetic, with_pragmas
 
-    return with_arithmetic(with_pragmas(program, click.get_current_context().meta.get(_PRAGMAS, {})), arithmetic)
+    lists = {name: given(name.replace("-", "_")) for name in _LISTS}
+    pragmas = {**given("pragma", {}), **{name: text for name, text in lists.items() if text is not None}}
+    return with_arithmetic(with_pragmas(program, pragmas), arithmetic)
 
 
-def _keep_quiet(ctx: click.Context, param: click.Parameter, value: bool) -> None:
-    ctx.meta[_QUIET] = value
-
-
-def _keep_pragmas(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> None:
+def _pragmas(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    pragmas = {}
     for value in values:
         key, _, text = value.partition("=")
         if key.strip() not in _HEEDED:
             click.echo(f"warning: -P {value} has no effect: what has is {', '.join(_HEEDED)}", err=True)
-        ctx.meta.setdefault(_PRAGMAS, {})[key.strip()] = text.strip()
-
-
-def _keep_list(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
-    if value is not None:
-        ctx.meta.setdefault(_PRAGMAS, {})[param.opts[-1].removeprefix("--")] = value
+        pragmas[key.strip()] = text.strip()
+    return pragmas
 
 
 def _refuse(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
@@ -79,28 +74,22 @@ def _refuse(ctx: click.Context, param: click.Parameter, value: str | None) -> No
 
 
 souffle_options: Final = together(
-    click.option("-w", "--no-warn", is_flag=True, hidden=True, expose_value=False, callback=_keep_quiet),
-    click.option(
+    kept("-w", "--no-warn", is_flag=True, hidden=True),
+    kept(
         "-P",
         "--pragma",
         multiple=True,
-        expose_value=False,
-        callback=_keep_pragmas,
+        read=_pragmas,
         metavar="NAME=VALUE",
         help="As `.pragma` in the program, such as extra-fields=ignore; may be repeated.",
     ),
-    *(
-        click.option(*names, hidden=True, expose_value=False, callback=_keep_list)
-        for names in (("-m", "--magic-transform"), ("--magic-transform-exclude",))
-    ),
+    kept("-m", "--magic-transform", hidden=True),
+    kept("--magic-transform-exclude", hidden=True),
     *(click.option(*names, is_flag=True, hidden=True, expose_value=False) for names in _WITHOUT_EFFECT),
     *(click.option(*names, hidden=True, expose_value=False) for names in _WITHOUT_EFFECT_WITH_VALUE),
     *(click.option(*names, hidden=True, expose_value=False, callback=_refuse) for names in _REFUSED),
 )
 """The options, all but `--pragma` hidden in the help; `without_warnings` and `with_pragmas` read their values."""
-
-
-_TO_TERMINAL = "-"
 
 
 @click.command()
@@ -112,7 +101,7 @@ _TO_TERMINAL = "-"
     help="Folder of the output files, or - for standard output.  [default: the current one]",
 )  # fmt: skip
 @click.option(
-    "--stats", is_flag=False, flag_value=_TO_TERMINAL, metavar="[FILE.json]",
+    "--stats", is_flag=False, flag_value=TO_TERMINAL, metavar="[FILE.json]",
     help="Print what rules and relations cost, or write it to FILE.json.",
 )  # fmt: skip
 @format_option
@@ -152,20 +141,21 @@ def run(program: str | None, output: str, stats: str | None, console: Console, o
         _warn(doubts, console)
         if not console.is_quiet and stats is None and not _has_output(loaded):
             click.echo(f"nothing was written: {program} has no `.output`, nor `.printsize`", err=True)
-        if stats == _TO_TERMINAL:
-            _print_profile(session)
+        if stats == TO_TERMINAL:
+            for line in profile_lines(session.statistics()):
+                click.echo(line, err=True)
         elif stats is not None:
-            _write_profile(session, Path(stats))
+            write_text(stats, profile_json(session))
         if console.is_watched:
             click.echo(_summary(session, files), err=True)
 
 
 def _told_apart(program: str | None, stats: str | None) -> tuple[str, str | None]:
     """`--stats PROGRAM` means the table: only a name that ends in `.json` is taken for its file."""
-    if stats is not None and stats != _TO_TERMINAL and not stats.endswith(".json"):
+    if stats is not None and stats != TO_TERMINAL and not stats.endswith(".json"):
         if program is not None:
             raise click.BadParameter(f"'{stats}' does not end in .json.", param_hint="'--stats'")
-        program, stats = stats, _TO_TERMINAL
+        program, stats = stats, TO_TERMINAL
     if program is None:
         raise click.UsageError("Missing argument 'PROGRAM'.")
     return program, stats
@@ -227,21 +217,6 @@ def _warn(doubts: list[Diagnostic], console: Console) -> None:
 
     if doubts:
         console.show([replace(doubt, severity="warning") for doubt in doubts])
-
-
-def _print_profile(session: Session) -> None:
-    from elastalog.cli.reports import profile_lines
-
-    for line in profile_lines(session.statistics()):
-        click.echo(line, err=True)
-
-
-def _write_profile(session: Session, path: Path) -> None:
-    from elastalog.cli.reports import profile_json
-    from elastalog.pipeline.files.paths import replacing
-
-    with replacing(path) as out:
-        out.write(profile_json(session).encode() + b"\n")
 
 
 def _summary(session: Session, files: list[Path]) -> str:

@@ -33,9 +33,8 @@ from elastalog.cli.session_options import (
     is_store,
     load_program,
     open_session,
+    opened_to_write,
     session_options,
-    tell_unread_facts,
-    writing,
 )
 from elastalog.diagnostics.diagnostic import error, finding, warn_of
 from elastalog.session.settings import Store
@@ -123,8 +122,7 @@ def _session(path: str, wanted: ServiceOptions, options: SessionOptions, console
     if is_store(path) or Path(path).is_dir():
         if wanted.store is not None:
             raise click.UsageError("--store is for programs")
-        tell_unread_facts(path, console)
-        return writing(path, console, options.functors, options.bad_row_policy())
+        return opened_to_write(path, options, console)
     # Without a store of the user's, earlier epochs can be looked at while the service runs.
     store = wanted.store or str(_temporary(stack))
     program = load_program(path, console)

@@ -14,7 +14,18 @@ import click
 from click.core import ParameterSource
 
 from elastalog.cli.exits import Console
-from elastalog.cli.options import Whole, click_option, duration, memory_size, option, options_of, read_program, together
+from elastalog.cli.options import (
+    Whole,
+    click_option,
+    duration,
+    given,
+    kept,
+    memory_size,
+    option,
+    options_of,
+    read_program,
+    together,
+)
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.diagnostics.messages import counted
 from elastalog.folders.addresses import is_address
@@ -41,26 +52,18 @@ def strategy_name(ctx: click.Context, param: click.Parameter, value: str) -> str
     return value
 
 
-_FOLDERS, _NAMES = "elastalog.library-folders", "elastalog.libraries"
-
-
-def _remember(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> None:
-    ctx.meta[_FOLDERS if param.name == "library_dir" else _NAMES] = value
-
-
 FUNCTORS: Final = option(
     "--functors", type=click.Path(exists=True, dir_okay=False), metavar="FILE.py",
     help="Python file with the functions that `.functor` declares.",
 )  # fmt: skip
 
 library_options: Final = together(
-    click.option(
-        "-L", "--library-dir", multiple=True, expose_value=False, callback=_remember, metavar="DIR",
+    kept(
+        "-L", "--library-dir", multiple=True, metavar="DIR",
         type=click.Path(exists=True, file_okay=False), help="Folder of C libraries.  [default: the current one]",
     ),
-    click.option(
-        "-l", "--library", "--libraries", "library", multiple=True, expose_value=False, callback=_remember,
-        metavar="NAME",
+    kept(
+        "-l", "--library", "--libraries", "library", multiple=True, metavar="NAME",
         help="C library, libNAME.so, with functions that `.functor` declares. It is run: use only what you trust.",
     ),
 )  # fmt: skip
@@ -73,11 +76,9 @@ functors_option: Final = together(click_option(FUNCTORS), library_options)
 
 def libraries_asked_for() -> tuple[str, ...]:
     """The library files named on the command line: the first that exists, or the first that would be tried."""
-    ctx = click.get_current_context(silent=True)
-    meta = {} if ctx is None else ctx.meta
-    folders = [Path(folder) for folder in meta.get(_FOLDERS, ())] or [Path()]
+    folders = [Path(folder) for folder in given("library_dir", ())] or [Path()]
     files = []
-    for name in meta.get(_NAMES, ()):
+    for name in given("library", ()):
         candidates = [folder / f"lib{name}{ending}" for folder in folders for ending in (".so", ".dylib", ".dll")]
         files.append(str(next((file for file in candidates if file.exists()), candidates[0])))
     return tuple(files)
@@ -314,8 +315,9 @@ def tell_unread_facts(store: str, console: Console) -> None:
 
     folder, made = Path(context.params["facts"]), 0.0 if is_address(store) else read_log(store)[0].timestamp
     if not folder.is_dir() or any(is_newer(file, made) for file in folder.iterdir()):
-        # While a service runs it alone writes the store.
-        how = "`POST /updates`" if context.info_name in ("serve", "workbench") else "`elastalog apply`"
+        # While a service or a shell runs it alone writes the store.
+        ways = {"serve": "`POST /updates`", "workbench": "`POST /updates`", "shell": "`load`"}
+        how = ways.get(context.info_name or "", "`elastalog apply`")
         console.say(f"note: {store} has its own facts, so -F was not read; {how} adds and removes facts")
 
 
@@ -342,3 +344,9 @@ def writing(store: str, console: Console, functors: str | None = None, bad_rows:
     if session.engine.recovery:
         console.show(session.engine.recovery)
     return session
+
+
+def opened_to_write(store: str, options: SessionOptions, console: Console) -> Session:
+    """A session that writes a store, with these options."""
+    tell_unread_facts(store, console)
+    return writing(store, console, options.functors, options.bad_row_policy())

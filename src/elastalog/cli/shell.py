@@ -22,10 +22,11 @@ from elastalog.cli.session_options import (
     is_store,
     load_program,
     open_session,
+    opened_to_write,
     session_options,
-    writing,
 )
 from elastalog.diagnostics.diagnostic import ElastalogError, InternalError, LimitReached, error
+from elastalog.diagnostics.messages import counted
 from elastalog.diagnostics.source import Source
 from elastalog.folders.local import own_folder
 
@@ -58,8 +59,7 @@ def shell(program: str, budget: Budget, console: Console, options: SessionOption
     """
     with checked_output(), announcing(console):
         if is_store(program):
-            session = writing(program, console, options.functors, options.bad_row_policy())
-            state = _state(session, "elastic", _of_store, console)
+            state = _state(opened_to_write(program, options, console), "elastic", _of_store, console)
         else:
             loaded = load_program(program, console)
             state = _opened(loaded, options, budget, console)
@@ -212,8 +212,7 @@ def _converse(state: ShellState, console: Console) -> None:
 
 
 def _not_committed(state: ShellState) -> str:
-    number = state.pending_size
-    return f"{number:,} pending change{'' if number == 1 else 's'} not committed"
+    return f"{counted(state.pending_size, 'pending change')} not committed"
 
 
 def make_prompt(state: ShellState) -> Callable[[str], str]:

@@ -24,7 +24,7 @@ from elastalog.cli.options import (
     standard_input,
     verbosity_options,
 )
-from elastalog.cli.reports import aligned, fact_text, print_changed, without_effect
+from elastalog.cli.reports import aligned, print_changed, without_effect
 from elastalog.cli.session_options import (
     BAD_ROWS,
     FUNCTORS,
@@ -50,6 +50,7 @@ from elastalog.diagnostics.messages import counted
 from elastalog.folders.addresses import is_address, without_secrets
 from elastalog.late import dataclass
 from elastalog.planning.logical import shown_names
+from elastalog.provenance.fact import Fact
 from elastalog.session.settings import Store
 
 if TYPE_CHECKING:
@@ -327,7 +328,7 @@ def diff(
             if levels:
                 arity = session.schemas[name].arity
                 for *values, was, level in sorted(zip(*difference.moved.to_pydict().values(), strict=True)):
-                    click.echo(f"~{fact_text(name, values[:arity])}. // level {was}, now {level}")
+                    click.echo(f"~{Fact(name, tuple(values[:arity]))}. // level {was}, now {level}")
 
 
 @click.command()

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from elastalog.analysis.listing import json_value, show_value
 from elastalog.analysis.program import Base, Value
 from elastalog.analysis.query import parameter_as_json, parameter_values, parameters_in
-from elastalog.client import calls
-from elastalog.client.calls import Call
 from elastalog.client.decoding import Decoder
 from elastalog.client.remote import Event, RemoteRelation, RemoteUpdate, sent_events
 from elastalog.client.transport import Broken, Calls, Transport
@@ -94,7 +92,7 @@ class Client(Renamed):
     def decoder(self) -> Decoder:
         """The decoder of answers, for the program as last read."""
         if self._decoder is None:
-            told = self._calls.ask(calls.program)
+            told = self._calls.ask("GET /program")
             self._decoder = Decoder(Program.reopen(told["text"], told["name"]))
         return self._decoder
 
@@ -116,7 +114,7 @@ class Client(Renamed):
     @property
     def epoch(self) -> int:
         """The number of the latest epoch, or of the one that this client asks."""
-        found: int = self._calls.ask(calls.relations)["epoch"]
+        found: int = self._calls.ask("GET /relations")["epoch"]
         return found
 
     def __iter__(self) -> Iterator[str]:
@@ -139,9 +137,9 @@ class Client(Renamed):
         require_text("a query is a text", text, "write it as in the language: `path(1, X)`")
         given = parameter_values({**(parameters or {}), **values})
         sent = {name: parameter_as_json(value) for name, value in given.items()}
-        table = self._calls.table(calls.query, query=text, parameters=sent)
+        table = self._calls.table("POST /query", query=text, parameters=sent)
         if not table.num_columns:  # then it does not say how many rows it has
-            total = self._calls.ask(calls.query, query=text, parameters=sent)["total"]
+            total = self._calls.ask("POST /query", query=text, parameters=sent)["total"]
             return self.decoder.relation(Schema("answer", ()), [()] * total)
         schema = Schema("answer", tuple(Column(field.name, _base(field.type)) for field in table.schema))
         return self.decoder.relation(schema, table)
@@ -217,7 +215,7 @@ class Client(Renamed):
     ) -> Changes:
         """Replaces the program with another: a path, a text, or a `Program`. `batch` as for `update`."""
         text = as_program(program).tree.source.text
-        return self._commit(calls.change, batch, program=text, preview=preview, source=source)
+        return self._commit("PATCH /program", batch, program=text, preview=preview, source=source)
 
     def preview(
         self,
@@ -233,7 +231,7 @@ class Client(Renamed):
             require_alone(undo, inserted, deleted, added or None, removed or None)
             return self._undone(undo, None, preview=True)
         edits = self.update().take(inserted, deleted, added, removed).edits
-        return self._changes(self._calls.ask(calls.preview, rows=MOST_ROWS, **edits), edits["added_rules"])
+        return self._changes(self._calls.ask("POST /updates/preview", rows=MOST_ROWS, **edits), edits["added_rules"])
 
     def forecast(
         self,
@@ -244,19 +242,21 @@ class Client(Renamed):
         removed: int | str | Iterable[int | str] = (),
     ) -> tuple[Forecast, ...]:
         """What the strategy would choose for an update; see `Session.forecast`."""
-        told = self._calls.ask(calls.forecast, **self.update().take(inserted, deleted, added, removed).edits)
+        told = self._calls.ask_last(
+            "POST /updates/forecast", **self.update().take(inserted, deleted, added, removed).edits
+        )
         return tuple(Forecast(**{**one, "relations": tuple(one["relations"])}) for one in told["strata"])
 
     def send(self, update: Mapping[str, Any], batch: str | int | None = None) -> Changes:
         """Sends an update in the form that `POST /updates` takes."""
-        return self._commit(calls.update, batch, **update)
+        return self._commit("POST /updates", batch, **update)
 
     def _undone(self, epoch: Epoch, batch: str | int | None, **options: Any) -> Changes:
-        return self._commit(calls.undo, batch, epoch=epoch_to_undo(epoch), **options)
+        return self._commit("POST /undo", batch, epoch=epoch_to_undo(epoch), **options)
 
-    def _commit(self, call: Call, batch: str | int | None, **body: Any) -> Changes:
-        told = self._calls.ask(call, None if batch is None else str(batch), rows=MOST_ROWS, **body)
-        if call is not calls.update or body.get("added_rules") or body.get("removed_rules"):
+    def _commit(self, call: str, batch: str | int | None, **body: Any) -> Changes:
+        told = self._calls.ask_last(call, None if batch is None else str(batch), rows=MOST_ROWS, **body)
+        if call != "POST /updates" or body.get("added_rules") or body.get("removed_rules"):
             self.reload()  # its rules may be others now
         return self._changes(told)
 
@@ -285,12 +285,12 @@ class Client(Renamed):
 
     def explain(self, fact: Written, depth: int | None = None) -> Proof:
         """Why a fact holds: its best proof, to a depth (as far as the service goes by default)."""
-        told = self._calls.ask(calls.proof, fact=_written(fact), depth=1000 if depth is None else depth)
+        told = self._calls.ask("GET /proof", fact=_written(fact), depth=1000 if depth is None else depth)
         return self._decoder_for(told["rules"]).proof(told, _Source(self, told["epoch"]))
 
     def derivations(self, fact: Written) -> tuple[Proof, ...]:
         """Every derivation of a fact that holds, as proofs of one level."""
-        told = self._calls.ask(calls.derivations, fact=_written(fact))
+        told = self._calls.ask("GET /derivations", fact=_written(fact))
         source = _Source(self, told["epoch"])
         return tuple(self._decoder_for(one["rules"]).proof(one, source) for one in told["derivations"])
 
@@ -307,13 +307,13 @@ class Client(Renamed):
         why no other fact matches it. With a `depth` of several levels, also why their literals fail."""
         values = {name: json_value(value) for name, value in parameter_values(bindings or {}).items()}
         asked: dict[str, Any] = {"limit": limit, "rule": rule, "bindings": json.dumps(values), "depth": depth}
-        told = self._calls.ask(calls.why_not, fact=_written(fact), **asked)
+        told = self._calls.ask("GET /why-not", fact=_written(fact), **asked)
         return self._read(Decoder.absence, told, _Source(self, told["epoch"]))
 
     def uses(self, fact: Written, all: bool = False) -> tuple[Fact, ...]:  # noqa: A002
         """The facts that follow directly from a fact; with `all`, those that would disappear with it. The service may
         list only the first of them."""
-        told = self._calls.ask(calls.uses, fact=_written(fact), all=all, limit=MOST_ROWS)
+        told = self._calls.ask("GET /uses", fact=_written(fact), all=all, limit=MOST_ROWS)
         return tuple(self.decoder.fact(one) for one in told["uses"])
 
     def _decoder_for(self, rules: Sequence[Mapping[str, Any]]) -> Decoder:
@@ -333,7 +333,7 @@ class Client(Renamed):
     ) -> Localisation:
         """A smallest part of the last update, or of the changes between two epochs, that shows all faults."""
         faults: dict[str, Any] = _faults(unwanted, missing)
-        return self.decoder.localisation(self._calls.ask(calls.localise, epochs=epochs, seconds=time_limit, **faults))
+        return self.decoder.localisation(self._calls.ask("POST /localise", epochs=epochs, seconds=time_limit, **faults))
 
     def suggest(
         self,
@@ -356,7 +356,7 @@ class Client(Renamed):
             "weights": {_written(element): weight for element, weight in (weights or {}).items()},
             "epochs": epochs, "over": over, "candidates": self._candidates(candidates), "seconds": time_limit,
         }  # fmt: skip
-        told = self._calls.ask(calls.suggest, **body)
+        told = self._calls.ask("POST /suggest", **body)
         return self.decoder.suggestion(told, lambda _: self.send({**told["undo"], "source": "repair"}))
 
     def _candidates(self, given: Any) -> Any:
@@ -368,7 +368,7 @@ class Client(Renamed):
 
     def blame(self, fact: Written) -> Blame:
         """The epoch in which a fact last appeared or disappeared, and the part of its update that did that."""
-        return self.decoder.blame(self._calls.ask(calls.blame, fact=_written(fact)))
+        return self.decoder.blame(self._calls.ask("POST /blame", fact=_written(fact)))
 
     # --- history ---------------------------------------------------------------------------------------------------
 
@@ -382,13 +382,13 @@ class Client(Renamed):
 
     def log(self, limit: int | None = None) -> tuple[LogEntry, ...]:
         """The epochs that the service knows, up to that of the client, oldest first: all, or the last `limit`."""
-        told = self._calls.ask(calls.epochs, limit=MOST_ROWS if limit is None else limit)
+        told = self._calls.ask("GET /epochs", limit=MOST_ROWS if limit is None else limit)
         return tuple(LogEntry.read(one) for one in reversed(told["epochs"]))
 
     def history(self, fact: Written) -> tuple[Turn, ...]:
         """The epochs, up to that of the client, in which a fact appeared, disappeared or changed its level, oldest
         first."""
-        told = self._calls.ask(calls.turns, fact=_written(fact))
+        told = self._calls.ask("GET /turns", fact=_written(fact))
         return tuple(Turn(LogEntry.read(one["epoch"]), one["what"], one["was"], one["level"]) for one in told["turns"])
 
     def changes_since(self, epoch: int) -> Changes:
@@ -402,7 +402,8 @@ class Client(Renamed):
 
     def _diff(self, first: int, last: int) -> Any:
         require_epochs(first, last)
-        return self._calls.ask(calls.diff, from_=first, to=last, rows=MOST_ROWS)
+        asked: dict[str, Any] = {"from": first, "to": last, "rows": MOST_ROWS}
+        return self._calls.ask_last("GET /diff", **asked)
 
     def _read(self, read: Callable[..., T], *told: Any) -> T:
         """Reads an answer that may mention new rules or relations."""
@@ -436,7 +437,7 @@ class Client(Renamed):
             time.sleep(min(2.0, 0.05 * 2 ** (retries - left)))
 
     def _events(self, last: int | None) -> Iterator[Event]:
-        for kind, told in sent_events(self._transport.lines(*calls.changes.request({"rows": MOST_ROWS}), last)):
+        for kind, told in sent_events(self._transport.lines("/changes", {"rows": MOST_ROWS}, last)):
             if kind == "epoch":  # where we stand
                 nothing = self.decoder.changes({"relations": {}, "impact": 0})
                 yield Event(told["epoch"], told["epoch"], nothing)

@@ -7,11 +7,11 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import quote
 
 from elastalog.analysis.program import Value
 from elastalog.analysis.query import parameter_as_json
 from elastalog.analysis.values import public_value
-from elastalog.client.calls import query, relation_page
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.evaluation.changes import Changes
 from elastalog.evaluation.pending import DraftUpdate, fill, once_committed
@@ -39,12 +39,13 @@ class RemoteRelation(Relation):
         super().__init__(schema, decoder.dictionary, self._words, size=self._total, make_frame=make_frame)
         self._calls = calls
         self._decoder = decoder
+        self._address = f"GET /relations/{quote(schema.name, safe='')}"
 
     def _words(self) -> FactWords:
         return self.local().fact_words()
 
     def _total(self, explicit: bool = False) -> int:
-        total: int = self._calls.ask(relation_page, relation=self.name, limit=0, explicit=explicit)["total"]
+        total: int = self._calls.ask(self._address, limit=0, explicit=explicit)["total"]
         return total
 
     def __contains__(self, fact: object) -> bool:
@@ -56,7 +57,7 @@ class RemoteRelation(Relation):
             return False  # it cannot be a fact of this relation
         parameters = {f"a{place}": parameter_as_json(value) for place, value in enumerate(values)}
         text = f"{self.name}({', '.join(f'?{name}' for name in parameters)})"
-        return bool(self._calls.ask(query, query=text, parameters=parameters, limit=0)["total"])
+        return bool(self._calls.ask("POST /query", query=text, parameters=parameters, limit=0)["total"])
 
     def local(
         self, where: str = "", order: str = "", offset: int = 0, limit: int | None = None, *, explicit: bool = False
@@ -67,7 +68,7 @@ class RemoteRelation(Relation):
         if not self.schema.arity:  # an Arrow table without columns does not say how many rows it has
             return self._decoder.relation(self.schema, [()] * self._total(explicit))
         wanted = {"where": where, "order": order, "offset": offset, "limit": limit, "explicit": explicit}
-        return self._decoder.relation(self.schema, self._calls.table(relation_page, relation=self.name, **wanted))
+        return self._decoder.relation(self.schema, self._calls.table(self._address, **wanted))
 
     def head(self, number: int = SHOWN) -> list[tuple[Value, ...]]:
         """The first facts, in no particular order."""
@@ -76,7 +77,7 @@ class RemoteRelation(Relation):
     def to_arrow(self, annotations: bool = False, types: Mapping[str, Any] | None = None) -> pa.Table:
         """An Arrow table; with `annotations`, followed by columns `@level` and `@count` if the strategy keeps them.
         `types` as for a relation of a session."""
-        table = self._calls.table(relation_page, relation=self.name, annotations=annotations)
+        table = self._calls.table(self._address, annotations=annotations)
         return with_types(table, types) if types else table
 
 

@@ -17,8 +17,6 @@ from elastalog.storage.errors import read_only
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from elastalog.client.calls import Call
-
 API: Final = "/api/v1"
 ARROW: Final = "application/vnd.apache.arrow.stream"
 WARNINGS: Final = "X-Elastalog-Warnings"
@@ -176,26 +174,33 @@ class Calls:
         self.epoch = epoch
         self._transport = transport
 
-    def ask(self, call: Call, key: str | None = None, **given: Any) -> Any:
-        """The answer to a call, as JSON."""
-        return self._transport.json(*self._request(call, given), key=key)
+    def ask(self, call: str, **given: Any) -> Any:
+        """The answer to a call, such as `GET /epochs`, as JSON."""
+        return self._transport.json(*self._request(call, given))
 
-    def table(self, call: Call, **given: Any) -> pa.Table:
+    def table(self, call: str, **given: Any) -> pa.Table:
         """The answer to a call, as an Arrow table."""
         import pyarrow as pa
 
         with pa.ipc.open_stream(self._transport.fetch(*self._request(call, given), accept=ARROW)) as reader:
             return reader.read_all()
 
-    def _request(self, call: Call, given: Mapping[str, Any]) -> tuple[str, str, Any, Any]:
-        """Method, path, query and body of a request. An earlier epoch goes into the path; only some calls can be asked
-        of one."""
-        if self.epoch is not None and not call.at_any_epoch and call.method != "GET":
+    def ask_last(self, call: str, key: str | None = None, **given: Any) -> Any:
+        """The answer to a call about the latest epoch. Raises ElastalogError if this is of an earlier one, and the call
+        would do something."""
+        if self.epoch is not None and not call.startswith("GET "):
             raise read_only("it is a client of an earlier epoch")
-        path, rest = call.request(given)
-        if self.epoch is not None and call.at_any_epoch:
-            path = f"/at/{quote(str(self.epoch))}{path}"
-        return (call.method, path, rest, None) if call.method == "GET" else (call.method, path, None, rest)
+        return self._transport.json(*_parts(call, given), key=key)
+
+    def _request(self, call: str, given: Mapping[str, Any]) -> tuple[str, str, Any, Any]:
+        """Method, path, query and body of a request at the epoch, which goes into the path."""
+        method, path, *rest = _parts(call, given)
+        return method, path if self.epoch is None else f"/at/{quote(str(self.epoch))}{path}", *rest
+
+
+def _parts(call: str, given: Mapping[str, Any]) -> tuple[str, str, Any, Any]:
+    method, path = call.split(" ", 1)
+    return (method, path, given, None) if method == "GET" else (method, path, None, given)
 
 
 class Broken(ElastalogError):

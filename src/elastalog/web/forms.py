@@ -74,10 +74,8 @@ async def page_in(form: str, page: Page, service: Service) -> Response:
 def _json_text(page: Page) -> str:
     told = {
         "relation": page.schema.name, "columns": columns_as_json(page.schema), "epoch": page.epoch,
-        "offset": page.offset, "total": page.total, "rows": rows_as_json(page.facts),
+        "offset": page.offset, "total": page.total, "rows": rows_as_json(page.facts), **page.annotations,
     }  # fmt: skip
-    if page.levels is not None and page.counts is not None:
-        told.update(levels=list(page.levels), counts=list(page.counts))
     return json.dumps(told, ensure_ascii=False, allow_nan=False)
 
 
@@ -91,10 +89,11 @@ async def _blocks(form: str, page: Page, service: Service) -> AsyncIterator[byte
 def _written(form: str, page: Page) -> Iterator[bytes]:
     sink = _Sink()
     writer: Any = None
-    for first in range(0, max(1, len(page.facts.fact_words().words)), BLOCK):
-        table = _table(page, slice(first, first + BLOCK))
+    for first in range(0, max(1, len(page.facts)), BLOCK):
+        part = page.part(slice(first, first + BLOCK))
+        table = part.to_arrow(annotations=True)
         if form == CSV:
-            table = _flat(table, page, slice(first, first + BLOCK))
+            table = _flat(table, part)
         if writer is None:
             schema, writer = table.schema, _writer(form, sink, table.schema)
         writer.write_table(table.cast(schema))
@@ -103,20 +102,10 @@ def _written(form: str, page: Page) -> Iterator[bytes]:
     yield sink.taken()
 
 
-def _table(page: Page, rows: slice) -> pa.Table:
-    words = page.facts.fact_words().words[rows]
-    part = Relation.of(page.schema, page.facts.dictionary, words)
-    levels = None if page.levels is None else page.levels[rows]
-    counts = None if page.counts is None else page.counts[rows]
-    return Page(part, page.epoch, 0, len(words), levels, counts).to_arrow()
-
-
-def _flat(table: pa.Table, page: Page, rows: slice) -> pa.Table:
+def _flat(table: pa.Table, facts: Relation) -> pa.Table:
     """Replaces records by texts, which is all that CSV has."""
-    for place, column in enumerate(page.schema.columns):
+    for place, column in enumerate(facts.schema.columns):
         if column.record is not None:
-            words = page.facts.fact_words().words[rows]
-            facts = Relation.of(page.schema, page.facts.dictionary, words)
             texts = pa.array([show_value(fact[place]) for fact in facts], pa.string())
             table = table.set_column(place, column.name, texts)
     return table

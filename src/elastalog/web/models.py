@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from typing import Any, Final, TypeAlias
 
 from fastapi import HTTPException, Request, Response
@@ -49,33 +49,27 @@ _REPORT: Any = _model(
     relation=str, loaded=int, bad=int, first_bad=list[_BAD_ROW], quarantine=str | None,
 )  # fmt: skip
 
-RESPONSES: Final[Mapping[str | None, Any]] = {
-    None: dict[str, Any],
-    "RelationList": _model("RelationList", "All relations at an epoch.", epoch=int, relations=list[_RELATION]),
-    "Page": _model(
-        "Page", "Some rows of a relation, or answers of a query, of `total`.", relation=str, columns=list[_COLUMN],
-        epoch=int, offset=int, total=int, rows=_ROWS, warnings=_WARNINGS, levels=(list[int] | None, None),
-        counts=(list[int] | None, None),
-    ),
-    "ChangeEvent": _model(
-        "ChangeEvent", "What the epochs after `since` up to `epoch` changed. `is_cut`: not every fact is listed.",
-        **_CHANGES, since=int, epoch=int, time=float | None, source=str | None, batch=str | int | None,
-        rules=_RULE_CHANGES,
-    ),
-    "Preview": _model(
-        "Preview", "What an update changed or would change, and its warnings, in the form of `--format json`.",
-        **_CHANGES, warnings=_WARNINGS,
-    ),
-    "Commit": _model(
-        "Commit", "The result of an update. `is_repeated`: its key was known, so nothing was done; `is_unchanged`: "
-        "there was nothing to do. `reports`: of invalid rows, where they may be skipped (`bad_rows`, or `--bad-rows`).",
-        **_CHANGES, warnings=_WARNINGS, epoch=int, is_repeated=bool, is_unchanged=bool, inserted=int, deleted=int,
-        ignored=int, seconds=float, strata=list[_STRATUM], rules=_RULE_CHANGES, reports=list[_REPORT],
-    ),
-}  # fmt: skip
-"""The response models, for the description."""
-
-
+RELATION_LIST: Any = _model("RelationList", "All relations at an epoch.", epoch=int, relations=list[_RELATION])
+PAGE: Any = _model(
+    "Page", "Some rows of a relation, or answers of a query, of `total`.", relation=str, columns=list[_COLUMN],
+    epoch=int, offset=int, total=int, rows=_ROWS, warnings=_WARNINGS, levels=(list[int] | None, None),
+    counts=(list[int] | None, None),
+)  # fmt: skip
+CHANGE_EVENT: Any = _model(
+    "ChangeEvent", "What the epochs after `since` up to `epoch` changed. `is_cut`: not every fact is listed.",
+    **_CHANGES, since=int, epoch=int, time=float | None, source=str | None, batch=str | int | None,
+    rules=_RULE_CHANGES,
+)  # fmt: skip
+PREVIEW: Any = _model(
+    "Preview", "What an update changed or would change, and its warnings, in the form of `--format json`.",
+    **_CHANGES, warnings=_WARNINGS,
+)  # fmt: skip
+COMMIT: Any = _model(
+    "Commit", "The result of an update. `is_repeated`: its key was known, so nothing was done; `is_unchanged`: "
+    "there was nothing to do. `reports`: of invalid rows, where they may be skipped (`bad_rows`, or `--bad-rows`).",
+    **_CHANGES, warnings=_WARNINGS, epoch=int, is_repeated=bool, is_unchanged=bool, inserted=int, deleted=int,
+    ignored=int, seconds=float, strata=list[_STRATUM], rules=_RULE_CHANGES, reports=list[_REPORT],
+)  # fmt: skip
 PROBLEM_MODEL: Any = _model(
     "Problem", "Why there is no answer: the diagnostics, in the form of `--format json`.", type=str, title=str,
     status=int, detail=str, code=str, help=str | None, diagnostics=list[dict[str, Any]],
@@ -105,7 +99,8 @@ class ExactRoute(APIRoute):
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         answer = super().get_route_handler()
-        known = [parameter.alias for parameter in self.dependant.query_params]
+        parts = (self.dependant, *self.dependant.dependencies)
+        known = [parameter.alias for part in parts for parameter in part.query_params]
 
         async def exact(request: Request) -> Response:
             here = [name for name in known if name not in request.path_params]

@@ -38,15 +38,13 @@ FEW = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Some facts of a relation, or answers of a query, out of `total` at an epoch. `levels` and `counts` are present if
+    """Some facts of a relation, or answers of a query, out of `total` at an epoch. The facts have levels and counts if
     they were requested and the strategy keeps them."""
 
     facts: Relation
     epoch: int
     offset: int
     total: int
-    levels: tuple[int, ...] | None = None
-    counts: tuple[int, ...] | None = None
 
     @property
     def schema(self) -> Schema:
@@ -57,13 +55,18 @@ class Page:
         """The facts as Python values."""
         return list(self.facts)
 
-    def to_arrow(self) -> pa.Table:
-        """An Arrow table of the facts, with columns `@level` and `@count` if these were requested."""
-        table = self.facts.to_arrow()
-        if self.levels is not None and self.counts is not None:
-            table = table.append_column("@level", pa.array(self.levels, pa.int32()))
-            table = table.append_column("@count", pa.array(self.counts, pa.int32()))
-        return table
+    @property
+    def annotations(self) -> dict[str, list[int]]:
+        """The `levels` and `counts` of the facts, where they have any."""
+        facts = self.facts.fact_words()
+        if facts.level is None or facts.count is None:
+            return {}
+        return {"levels": facts.level.tolist(), "counts": facts.count.tolist()}
+
+    def part(self, rows: slice) -> Relation:
+        """Some of the facts."""
+        words = self.facts.fact_words().taken(rows)
+        return Relation(self.schema, self.facts.dictionary, lambda: words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +273,5 @@ class Pager:
 
 
 def _page(source: Relation, facts: FactWords, epoch: int, cut: Cut, total: int, annotations: bool) -> Page:
-    found = Relation.of(source.schema, source.dictionary, facts.words)
-    if not annotations or facts.level is None or facts.count is None:
-        return Page(found, epoch, cut.offset, total)
-    return Page(found, epoch, cut.offset, total, tuple(facts.level.tolist()), tuple(facts.count.tolist()))
+    shown = facts if annotations else FactWords(facts.words)
+    return Page(Relation(source.schema, source.dictionary, lambda: shown), epoch, cut.offset, total)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from elastalog.client.encoding import rows_from_json
 from elastalog.debugging.answers import Suggestion
@@ -101,24 +100,14 @@ class Writing:
         self._committed = committed
 
     @asks
-    def preview_of(self, edit: Edit, epoch: Moment = None, seconds: float | None = None) -> Changes:
+    def preview(self, edit: Edit, epoch: Moment = None, seconds: float | None = None) -> Changes:
         """What an edit would change, now or at an earlier epoch."""
         return self._reading.ask(lambda session: session.preview(edit.of(session)), epoch, seconds, changes=True)
-
-    @asks
-    def preview(self, *edited: Any, seconds: float | None = None, epoch: Moment = None, **options: Any) -> Changes:
-        """What `edits` would change."""
-        return self.preview_of(edits(*edited, **options), epoch, seconds)
 
     @asks
     def forecast(self, edit: Edit) -> tuple[Forecast, ...]:
         """Whether the first strata that an edit reaches would be updated or recomputed."""
         return self._reading.ask(lambda session: session.forecast(edit.of(session)), changes=True)
-
-    @commits
-    def apply(self, *edited: Any, key: str | None = None, source: str | None = None, **options: Any) -> Committed:
-        """Commits `edits` as the next epoch."""
-        return self.commit(edits(*edited, **options), key, source)
 
     @commits
     def commit(self, edit: Edit, key: str | None = None, source: str | None = None) -> Committed:

@@ -21,13 +21,13 @@ import pytest
 
 import elastalog
 from elastalog import ElastalogError
-from elastalog.client.calls import CALLS, proof
 from elastalog.diagnostics.diagnostic import Diagnostic
 from elastalog.diagnostics.messages import messages
 from elastalog.diagnostics.quota import Quota
 from elastalog.web.metrics import HELP
 from elastalog.web.problems import diagnostics_told, problem
 from elastalog.web.settings import Limits
+from elastalog.web.writing import edits
 from tests.storage.scripted import write_snapshot
 from tests.tables import table
 from tests.web.api.conftest import FACTS, PROGRAM, READ_TOKEN, TOKEN, Running
@@ -181,7 +181,7 @@ def test_what_is_no_epoch_is_said(http: httpx.Client) -> None:
 @pytest.mark.parametrize("call", ["relations", "uses?fact=edge(1,2)"])
 def test_without_a_store_the_past_is_gone(start: Callable[..., Running], call: str) -> None:
     running = start(store=None)
-    running.service.writing.apply({"edge": [(4, 5)]})
+    running.service.writing.commit(edits({"edge": [(4, 5)]}))
     refused(httpx.get(f"{running.url}/api/v1/at/1/{call}", headers=AS_READER), 410, "E0815")
 
 
@@ -585,30 +585,22 @@ def test_values_that_json_has_not_may_be_of_relations_that_the_same_update_decla
     assert http.post("/updates", json=again).json()["relations"]["weight"]["inserted"] == [[4, "nan"]]
 
 
-def test_every_call_of_the_table_is_a_route_with_its_parameters(running: Running) -> None:
-    openapi = httpx.get(f"{running.url}/api/openapi.json").json()
-    paths, schemas = openapi["paths"], openapi["components"]["schemas"]
-    assert len(CALLS) == sum(len(methods) for path, methods in paths.items() if "/at/" not in path)
-    for call in CALLS:
-        for prefix in ("/api/v1", *(["/api/v1/at/{epoch}"] if call.at_any_epoch else [])):
-            described = paths[prefix + call.path][call.method.lower()]
-            sent = {one["name"] for one in described.get("parameters", ()) if one["in"] != "header"}
-            if "requestBody" in described:
-                schema = described["requestBody"]["content"]["application/json"]["schema"]["$ref"]
-                sent |= schemas[schema.rpartition("/")[2]]["properties"].keys()
-            assert sent - {"epoch"} == {name.rstrip("_") for name in call.parameters} - {"epoch"}
-            assert described["description"]
+def test_every_call_says_what_it_does_and_takes_the_same_at_any_epoch(running: Running) -> None:
+    paths = httpx.get(f"{running.url}/api/openapi.json").json()["paths"]
+    calls = {(path, method): call for path, methods in paths.items() for method, call in methods.items()}
+    assert all(call["description"] for call in calls.values())
+    earlier = [(path, method) for path, method in calls if "/at/{epoch}" in path]
+    assert ("/api/v1/at/{epoch}/relations/{relation}", "get") in earlier
+    for path, method in earlier:
+        told, now = calls[path, method], calls[path.replace("/at/{epoch}", ""), method]
+        assert told.get("requestBody") == now.get("requestBody")
+        assert {one["name"] for one in told["parameters"]} == {one["name"] for one in now["parameters"]}
 
 
 def test_a_client_needs_no_framework() -> None:
     code = "import sys, elastalog.client; print({'fastapi', 'pydantic', 'starlette'} & sys.modules.keys())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
-
-
-def test_a_call_refuses_what_it_does_not_take() -> None:
-    with pytest.raises(AssertionError, match="proof takes fact, depth"):
-        proof.request({"fact": "path(1, 2)", "levels": 3})
 
 
 def test_a_repair_takes_candidates(http: httpx.Client) -> None:
@@ -747,9 +739,9 @@ def test_hostile_values_go_through_every_form_unharmed(http: httpx.Client) -> No
 @pytest.fixture(params=["client", "session"])
 def past(request: pytest.FixtureRequest, running: Running) -> Any:
     """The second epoch of four, over HTTP and in Python."""
-    running.service.writing.apply({"edge": [(4, 5)]})  # 2
-    running.service.writing.apply(deleted={"edge": [(1, 2), (4, 5)]})  # 3
-    running.service.writing.apply({"edge": [(5, 6)]})  # 4
+    running.service.writing.commit(edits({"edge": [(4, 5)]}))  # 2
+    running.service.writing.commit(edits(deleted={"edge": [(1, 2), (4, 5)]}))  # 3
+    running.service.writing.commit(edits({"edge": [(5, 6)]}))  # 4
     return (running.connect() if request.param == "client" else running.session).at(2)
 
 

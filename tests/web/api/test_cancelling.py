@@ -14,6 +14,7 @@ import elastalog
 from elastalog import ElastalogError
 from elastalog.web.service import Service
 from elastalog.web.settings import Limits
+from elastalog.web.writing import edits
 from tests.web.api.conftest import TOKEN, Running
 
 SLOW = """
@@ -56,7 +57,7 @@ def service(napping: Napping) -> Iterator[Service]:
 
 ASKED: dict[str, Callable[[Service], Any]] = {
     "why not": lambda service: service.reading.ask(lambda db: db.why_not("slow(5)")),
-    "a preview of rules": lambda service: service.writing.preview(added=f"used(x) :- b(x), {PRODUCT}."),
+    "a preview of rules": lambda service: service.writing.preview(edits(added=f"used(x) :- b(x), {PRODUCT}.")),
     "a suggestion": lambda service: service.reading.ask(
         lambda db: db.suggest(missing=["slow(5)"], over="facts"), changes=True
     ),

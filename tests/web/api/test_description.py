@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import elastalog
-from elastalog.client.calls import CALLS
 from elastalog.web.app import make_app
+from elastalog.web.routes import at_any_epoch, at_the_last
 from elastalog.web.service import Service
 from elastalog.web.settings import Limits, Settings
 from tests.web.api.conftest import FACTS, PROGRAM, TOKEN
@@ -18,7 +18,11 @@ from tests.web.api.conftest import FACTS, PROGRAM, TOKEN
 schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed")
 
 LIMITS = Limits(seconds=2)
-TRIED = [*((call.method, f"/api/v1{call.path}") for call in CALLS), ("GET", "/api/v1/at/{epoch}/relations/{relation}")]
+ROUTES = [*at_any_epoch.routes, *at_the_last.routes]
+TRIED = [
+    *((*route.methods, f"/api/v1{route.path}") for route in ROUTES),
+    ("GET", "/api/v1/at/{epoch}/relations/{relation}"),
+]
 
 
 @pytest.fixture(scope="module")

@@ -20,6 +20,7 @@ from elastalog.web import replicas
 from elastalog.web.feed import Event
 from elastalog.web.service import Service
 from elastalog.web.settings import Limits
+from elastalog.web.writing import edits
 from tests.web.api.conftest import READ_TOKEN, Running
 
 PATHS = """
@@ -84,14 +85,14 @@ def comes_to_be(is_so: Callable[[], object]) -> bool:
 
 def test_an_update_does_not_wait_for_endless_previews() -> None:
     with served(paths(20), Limits(seconds=5.0)) as service:
-        service.writing.apply({"e": [(50, 51)]})
-        previews = [Asked(lambda: service.writing.preview(added=ENDLESS)) for _ in range(3)]
+        service.writing.commit(edits({"e": [(50, 51)]}))
+        previews = [Asked(lambda: service.writing.preview(edits(added=ENDLESS))) for _ in range(3)]
         assert comes_to_be(lambda: not service._replicas._free)  # one has begun
         for n in range(60, 65):
-            service.writing.apply({"e": [(n, n + 1)]})
+            service.writing.commit(edits({"e": [(n, n + 1)]}))
         assert all(one.is_under_way() for one in previews)
         assert {one.wait() for one in previews} <= {"E0603", "E0663", "E0921"}  # of time or memory, or of both
-        assert service.writing.preview({"e": [(70, 71)]}).impact == 2  # of the last epoch
+        assert service.writing.preview(edits({"e": [(70, 71)]})).impact == 2  # of the last epoch
         assert service.epoch == 7
 
 
@@ -132,7 +133,7 @@ def test_updates_go_on_while_a_question_does_not_look_at_its_time() -> None:
         question = Asked(lambda: service.reading.ask(lambda db: db.why_not("q(7)")))
         assert comes_to_be(lambda: gate.calls == 1)
         for n in range(10, 14):
-            service.writing.apply({"e": [(n,)]})
+            service.writing.commit(edits({"e": [(n,)]}))
             assert service.reading.page("e", where=f"x = {n}").total == 1
         assert question.is_under_way()
         assert service.epoch == first + 4
@@ -141,7 +142,7 @@ def test_updates_go_on_while_a_question_does_not_look_at_its_time() -> None:
         assert str(question.wait()).startswith("q(7)")
         assert gate.calls > 5
         assert service._replicas._spare[0].session is not None
-        assert service.writing.apply({"e": [(20,)]}).epoch == first + 5
+        assert service.writing.commit(edits({"e": [(20,)]})).epoch == first + 5
         assert comes_to_be(lambda: service._worker.waiting == 0)
         assert service._replicas._second.epoch == first + 5
 
@@ -151,7 +152,7 @@ def test_a_question_is_refused_where_facts_are_held_once() -> None:
     with served(gated(gate), Limits(seconds=LONG), is_twofold=False) as service:
         question = Asked(lambda: service.reading.ask(lambda db: db.why_not("q(7)")))
         assert comes_to_be(lambda: gate.calls == 1)
-        update = Asked(lambda: service.writing.apply({"e": [(10,)]}).epoch)
+        update = Asked(lambda: service.writing.commit(edits({"e": [(10,)]})).epoch)
         (quota,) = next(iter(service._replicas._readers.values()))
         assert comes_to_be(lambda: quota._is_stopped)
         gate.is_open.set()
@@ -228,7 +229,7 @@ def test_large_queries_at_once_do_not_hold_up_a_stream_of_updates() -> None:
         ".decl a(x: number)\n.decl b(x: number)\nb(x + 1) :- a(x).", {"a": [(i,) for i in range(300)]}
     )
     with served(session, limits) as service:
-        service.writing.apply({"a": [(1000,)]})
+        service.writing.commit(edits({"a": [(1000,)]}))
 
         def large() -> object:
             return asyncio.run(service.call(service.reading.query, "a(x), a(y), a(z), a(v), x + y + z + v < 0"))
@@ -238,7 +239,7 @@ def test_large_queries_at_once_do_not_hold_up_a_stream_of_updates() -> None:
         longest = 0.0
         for n in range(20):
             began = time.monotonic()
-            service.writing.apply({"a": [(2000 + n,)]})
+            service.writing.commit(edits({"a": [(2000 + n,)]}))
             longest = max(longest, time.monotonic() - began)
         assert any(query.is_under_way() for query in queries)
         assert longest < limits.seconds / 4
@@ -250,7 +251,7 @@ def test_many_listeners_from_an_early_epoch_are_told_by_one_answer(
 ) -> None:
     running = start()
     for n in range(10, 20):
-        running.service.writing.apply({"edge": [(n, n + 1)]})
+        running.service.writing.commit(edits({"edge": [(n, n + 1)]}))
     made: list[int] = []
     usual = running.service.feed._since
 
@@ -265,7 +266,7 @@ def test_many_listeners_from_an_early_epoch_are_told_by_one_answer(
         listening = [
             stack.enter_context(client.stream("GET", "/api/v1/changes?since=1")).iter_lines() for _ in range(30)
         ]
-        running.service.writing.apply({"edge": [(50, 51)]})
+        running.service.writing.commit(edits({"edge": [(50, 51)]}))
         for lines in listening:
             ids: list[int] = []
             while not ids or ids[-1] < 12:
@@ -297,10 +298,10 @@ def test_a_query_is_refused_beyond_its_memory() -> None:
 def test_a_preview_is_refused_beyond_its_memory_and_leaves_nothing() -> None:
     with served(paths(20), Limits(seconds=LONG, memory=30 * MIB)) as service:
         with pytest.raises(LimitReached, match="E0663") as refused:
-            service.writing.preview(added=ENDLESS)
+            service.writing.preview(edits(added=ENDLESS))
         source = refused.value.diagnostics[0].source
         assert source.text == ENDLESS
-        assert service.writing.preview({"e": [(70, 71)]}).impact == 2
+        assert service.writing.preview(edits({"e": [(70, 71)]})).impact == 2
 
 
 def test_the_interface_says_that_a_question_needs_too_much(start: Callable[..., Running]) -> None:
@@ -335,11 +336,11 @@ def test_a_replica_that_is_far_behind_is_made_anew(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(replicas, "MOST_PENDING", 2)
     with served(paths(3), Limits()) as service:
         (replica,) = service._replicas._spare
-        assert service.writing.preview({"e": [(3, 4)]}).impact == 5
+        assert service.writing.preview(edits({"e": [(3, 4)]})).impact == 5
         for n, is_kept in ((10, True), (20, True), (30, False), (40, False)):
-            service.writing.apply({"e": [(n, n + 1)]})
+            service.writing.commit(edits({"e": [(n, n + 1)]}))
             assert (replica.session is not None) == is_kept
-        assert service.writing.preview({"e": [(41, 42)]}).impact == 3
+        assert service.writing.preview(edits({"e": [(41, 42)]})).impact == 3
         assert replica.session.epoch == service.epoch
 
 
@@ -351,13 +352,13 @@ def test_previews_go_on_beside_updates() -> None:
 
         def preview() -> None:
             while not until.is_set():
-                impacts.add(service.writing.preview({"e": [(-1, 0)]}).impact)
+                impacts.add(service.writing.preview(edits({"e": [(-1, 0)]})).impact)
 
         asked = [Asked(preview) for _ in range(2)]
         for n in range(10, 30):
-            service.writing.apply({"e": [(n, n + 1)]})
+            service.writing.commit(edits({"e": [(n, n + 1)]}))
         until.set()
         for one in asked:
             assert one.wait() is None
         assert impacts <= {n + 2 for n in range(10, 31)}
-        assert service.writing.preview({"e": [(-1, 0)]}).impact == 32
+        assert service.writing.preview(edits({"e": [(-1, 0)]})).impact == 32

@@ -15,6 +15,7 @@ import elastalog
 from elastalog import ElastalogError
 from elastalog.web.service import Service
 from elastalog.web.settings import Limits
+from elastalog.web.writing import edits
 from tests.closures import CLOSURE as CHAIN
 from tests.web.api.conftest import FACTS, PROGRAM
 
@@ -55,7 +56,7 @@ def test_readers_wait_for_no_commit_and_see_it_at_once() -> None:
     take."""
     length = 1200
     service, middle = chained(length)
-    service.writing.apply({"edge": [(-2, -1)]})  # whatever has to be compiled or planned is
+    service.writing.commit(edits({"edge": [(-2, -1)]}))  # whatever has to be compiled or planned is
     before = len_of(service)
     busy: list[tuple[float, float, int]] = []
     commits: list[tuple[float, float]] = []
@@ -63,9 +64,11 @@ def test_readers_wait_for_no_commit_and_see_it_at_once() -> None:
         with readers(service, busy):
             for change in ("insert", "delete"):
                 began = time.perf_counter()
-                service.writing.apply(*((({"edge": middle}, None)) if change == "insert" else (None, {"edge": middle})))
+                service.writing.commit(
+                    edits(*((({"edge": middle}, None)) if change == "insert" else (None, {"edge": middle})))
+                )
                 commits.append((began, time.perf_counter()))
-                service.writing.preview({"edge": middle})
+                service.writing.preview(edits({"edge": middle}))
     finally:
         after = len_of(service)
         service.close()
@@ -91,14 +94,14 @@ def test_a_commit_of_ten_seconds_delays_no_reader() -> None:
     idle: list[tuple[float, float, int]] = []
     busy: list[tuple[float, float, int]] = []
     try:
-        service.writing.apply({"edge": [(-2, -1)]})
+        service.writing.commit(edits({"edge": [(-2, -1)]}))
         with readers(service, []):
             time.sleep(1.0)  # whatever has to be compiled or planned is
         with readers(service, idle):
             time.sleep(2.0)
         with readers(service, busy):
             began = time.perf_counter()
-            service.writing.apply(added=rule)
+            service.writing.commit(edits(added=rule))
             committed = time.perf_counter()
             while service._worker.waiting:
                 time.sleep(0.01)
@@ -151,11 +154,11 @@ def test_both_replicas_are_the_same_after_every_epoch(strategy: str) -> None:
     session = elastalog.open(PROGRAM, FACTS, strategy=strategy)
     twin = session.engine.twin()
     with closing(Service(session)) as service:
-        service.writing.apply({"edge": [(4, 1), (5, 6)]})
-        service.writing.apply(added=".decl far(x: number)\nfar(x) :- path(1, x), !edge(1, x).")
-        service.writing.apply(deleted={"edge": [(2, 3)]})
-        service.writing.apply(removed=["far(x) :- path(1, x), !edge(1, x)."])
-        service.writing.preview({"edge": [(7, 7)]})
+        service.writing.commit(edits({"edge": [(4, 1), (5, 6)]}))
+        service.writing.commit(edits(added=".decl far(x: number)\nfar(x) :- path(1, x), !edge(1, x)."))
+        service.writing.commit(edits(deleted={"edge": [(2, 3)]}))
+        service.writing.commit(edits(removed=["far(x) :- path(1, x), !edge(1, x)."]))
+        service.writing.preview(edits({"edge": [(7, 7)]}))
         first, *others = replicas_of(service)
         assert [side.epoch for side in others] == [first.epoch] * 2 == [5, 5]
         for name in first:
@@ -180,10 +183,10 @@ def test_what_depends_on_an_order_is_the_same_on_both_replicas() -> None:
     with closing(Service(elastalog.open(program, {"edge": [(i, i * 7 % 5) for i in range(20)]}))) as service:
         for _ in range(20):
             came, went = ([(chance.randrange(12), chance.randrange(12)) for _ in range(3)] for _ in range(2))
-            service.writing.apply({"edge": came}, {"edge": went})
+            service.writing.commit(edits({"edge": came}, {"edge": went}))
             if chance.random() < 0.5:
-                service.writing.preview()
-        service.writing.preview()
+                service.writing.preview(edits())
+        service.writing.preview(edits())
         expected, *others = ({name: sorted(side[name]) for name in side} for side in replicas_of(service))
         assert others == [expected] * 2
 
@@ -191,17 +194,17 @@ def test_what_depends_on_an_order_is_the_same_on_both_replicas() -> None:
 def test_a_commit_that_fails_changes_nothing_for_readers() -> None:
     with closing(Service(elastalog.open(".decl a, b(x: number)\nb(x * x) :- a(x).", {"a": [(1,)]}))) as service:
         with pytest.raises(ElastalogError):
-            service.writing.apply({"a": [(5_000_000_000,)]})
+            service.writing.commit(edits({"a": [(5_000_000_000,)]}))
         assert service.epoch == 1
         assert service.reading.page("a").rows == [(1,)]
-        assert service.writing.apply({"a": [(2,)]}).epoch == 2
+        assert service.writing.commit(edits({"a": [(2,)]})).epoch == 2
         assert sorted(service.reading.page("b").rows) == [(1,), (4,)]
 
 
 def test_bad_rows_of_an_update_are_set_aside_and_reported(tmp_path: Path) -> None:
     session = elastalog.open(PROGRAM, FACTS, bad_rows=elastalog.BadRows("quarantine", folder=tmp_path))
     service = Service(session)
-    done = service.writing.apply({"edge": [(4, 5), ("x", 5)]})
+    done = service.writing.commit(edits({"edge": [(4, 5), ("x", 5)]}))
     (report,) = done.changes.reports
     assert (report.loaded, report.bad, report.quarantine) == (1, 1, tmp_path / "edge.bad.jsonl")
     assert len((tmp_path / "edge.bad.jsonl").read_text().splitlines()) == 1
@@ -211,8 +214,8 @@ def test_bad_rows_of_an_update_are_set_aside_and_reported(tmp_path: Path) -> Non
 
 def test_readers_may_wait_instead(tmp_path: Path) -> None:
     with closing(Service(elastalog.open(PROGRAM, FACTS, store=tmp_path / "store"), is_twofold=False)) as service:
-        assert service.writing.apply({"edge": [(4, 5)]}).epoch == 2
-        assert service.writing.preview(deleted={"edge": [(4, 5)]}).impact == 5
+        assert service.writing.commit(edits({"edge": [(4, 5)]})).epoch == 2
+        assert service.writing.preview(edits(deleted={"edge": [(4, 5)]})).impact == 5
         assert service.reading.page("path").total == 10
         assert service.reading.page("path", epoch=1).total == 6
 
@@ -221,16 +224,14 @@ def test_a_preview_that_takes_too_long_is_cancelled() -> None:
     service, middle = chained(1500)
     with closing(service):
         with pytest.raises(ElastalogError, match=r"E0603|E0921"):
-            service.writing.preview({"edge": middle}, seconds=0.02)
-        assert service.writing.preview({"edge": [(-2, -1)]}).impact == 2
+            service.writing.preview(edits({"edge": middle}), seconds=0.02)
+        assert service.writing.preview(edits({"edge": [(-2, -1)]})).impact == 2
 
 
 def test_updates_wait_for_their_turn_and_are_all_done() -> None:
     with closing(Service(elastalog.open(PROGRAM, FACTS))) as service:
         threads = [
-            threading.Thread(
-                target=service.writing.apply, args=({"edge": [(100 + i, 200 + i)]},), kwargs={"key": f"key {i}"}
-            )
+            threading.Thread(target=service.writing.commit, args=(edits({"edge": [(100 + i, 200 + i)]}), f"key {i}"))
             for i in [*range(20), *range(20)]
         ]
         for thread in threads:

@@ -45,8 +45,7 @@ def _relations(state: ShellState, arguments: Piece) -> None:
     with arguments.placing():
         names = [state.session[arguments.text].name] if arguments.text else list(state.session)
     for name in names:
-        size = len(state.session[name])
-        state.say(f"{state.session.schemas[name]}: {size:,} {'fact' if size == 1 else 'facts'}")
+        state.say(f"{state.session.schemas[name]}: {counted(len(state.session[name]), 'fact')}")
 
 
 _READING: Final = (

@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Any, Literal
 from elastalog.analysis.program import Value
 from elastalog.analysis.values import sort_key
 from elastalog.cli.exits import Console
-from elastalog.cli.reports import fact_text
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
 from elastalog.diagnostics.display import show_text
 from elastalog.diagnostics.source import Source, Span
+from elastalog.pipeline.files.diff import Diff
+from elastalog.provenance.fact import Fact
 
 if TYPE_CHECKING:
     from elastalog.debugging.answers import Suggestion
     from elastalog.evaluation.changes import Changes
     from elastalog.evaluation.epochs import EpochRecord
     from elastalog.program import Program
-    from elastalog.provenance.fact import Fact
     from elastalog.provenance.proof import Proof
     from elastalog.session import Session
     from elastalog.session.pending import PendingUpdate
@@ -223,36 +223,6 @@ MOST_SHOWN = 200
 """Lines that a command shows on a terminal unless all are asked for."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pending:
-    """What waits for `commit`: facts of a relation to insert or delete, tuples or an Arrow table read from a file; or,
-    without a relation, texts of rules and declarations; or rows of a file that are not facts (`?`), which the policy of
-    the session lets pass."""
-
-    sign: Literal["+", "-", "?"]
-    relation: str | None
-    rows: Any
-
-    @property
-    def size(self) -> int:
-        """How many changes it counts as."""
-        return 0 if self.sign == "?" else len(self.rows)
-
-    def lines(self) -> Iterator[str]:
-        """The lines of a diff file."""
-        if self.relation is None:
-            yield from (f"{self.sign}rule: {text}" for text in self.rows)
-        elif self.sign != "?":
-            yield from (f"{self.sign}{fact_text(self.relation, values)}" for values in self._facts())
-
-    def _facts(self) -> Iterable[tuple[Value, ...]]:
-        if isinstance(self.rows, list):
-            return self.rows
-        if self.rows.num_columns == 0:
-            return [()] * self.rows.num_rows
-        return zip(*(column.to_pylist() for column in self.rows.columns), strict=True)
-
-
 @dataclass(slots=True)
 class ExplanationSettings:
     """How explanations are shown, and the places where the last proof ended."""
@@ -291,7 +261,7 @@ class ShellState:
     is_quiet: bool = False
     is_started: bool = False
     is_over: bool = False
-    pending: list[Pending] = field(default_factory=list)
+    pending: list[Diff] = field(default_factory=list)
     changes: Changes | None = None
     last: EpochRecord | None = None
     """The latest epoch that was made here, which `undo` takes back."""
@@ -325,22 +295,20 @@ class ShellState:
         """The pending changes as an update of the session."""
         update = self.session.update()
         # Rules first: they may declare the relations that facts belong to.
-        for sign, change in (("-", update.remove_rules), ("+", update.add_rules)):
-            if texts := [text for one in self.pending_rules if one.sign == sign for text in one.rows]:
-                change(texts)
-        take = {"+": update.insert, "-": update.delete, "?": update.keep_bad}
+        added = tuple(text for one in self.pending for text in one.added_rules)
+        update.take(Diff(added_rules=added, removed_rules=tuple(t for one in self.pending for t in one.removed_rules)))
         for one in self.pending:
-            if one.relation is not None:
-                take[one.sign](one.relation, one.rows)
+            update.take(replace(one, added_rules=(), removed_rules=()))
         return update
 
     @property
-    def pending_rules(self) -> list[Pending]:
-        return [one for one in self.pending if one.relation is None]
+    def changes_rules(self) -> bool:
+        """Whether rules are among the pending changes."""
+        return any(one.changes_rules for one in self.pending)
 
     def fact(self, text: str) -> tuple[str, tuple[Value, ...]]:
         """A fact as it is written; its relation may be declared by the pending update."""
-        if not self.pending_rules:
+        if not self.changes_rules:
             return self.session.engine.fact(text)
         from elastalog.analysis.pattern import parse_fact
 
@@ -349,7 +317,7 @@ class ShellState:
     @property
     def pending_size(self) -> int:
         """How many facts and rules the pending changes name."""
-        return sum(one.size for one in self.pending)
+        return sum(map(size_of, self.pending))
 
     def forget_pending(self) -> None:
         """Drops the pending changes."""
@@ -357,6 +325,12 @@ class ShellState:
         self.is_started = False
 
 
+def size_of(diff: Diff) -> int:
+    """How many facts and rules an update names."""
+    facts = (*diff.inserted.values(), *diff.deleted.values())
+    return sum(map(len, (*facts, diff.added_rules, diff.removed_rules)))
+
+
 def sorted_facts(relation: str, facts: Iterable[tuple[Value, ...]]) -> list[str]:
     """Facts as lines, in the order of their values."""
-    return [fact_text(relation, values) for values in sorted(facts, key=sort_key)]
+    return [str(Fact(relation, values)) for values in sorted(facts, key=sort_key)]

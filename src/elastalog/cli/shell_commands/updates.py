@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from elastalog.analysis.pattern import parse_selection
 from elastalog.analysis.values import sort_key
-from elastalog.cli.reports import fact_text, without_effect
-from elastalog.cli.shell_commands.state import Command, Pending, Piece, ShellState, require_some, split
+from elastalog.cli.reports import without_effect
+from elastalog.cli.shell_commands.state import Command, Piece, ShellState, require_some, size_of, split
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.diagnostics.messages import counted
+from elastalog.pipeline.files.diff import Diff, read_diff, update_files
+from elastalog.provenance.fact import Fact
 
 if TYPE_CHECKING:
+    from elastalog.analysis.program import Value
     from elastalog.evaluation.changes import Changes
     from elastalog.evaluation.epochs import EpochRecord
     from elastalog.session.pending import PendingUpdate
@@ -26,7 +29,7 @@ _SIGNS: Final[dict[str, Literal["+", "-"]]] = {"insert": "+", "delete": "-"}
 def _add_changes(word: str, state: ShellState, arguments: Piece) -> None:
     """`insert R(1), R(2), delete S(3)`: all of them, or none when one is wrong."""
     require_some(word, arguments, "a fact", f"write it as `{word} edge(1, 2)`")
-    changes: list[Pending] = []
+    changes: list[Diff] = []
     for written in split(arguments, ","):
         piece = written.trimmed()
         first, rest = piece.after_word()
@@ -39,9 +42,9 @@ def _add_changes(word: str, state: ShellState, arguments: Piece) -> None:
     state.pending += changes
 
 
-def _change(sign: Literal["+", "-"], state: ShellState, piece: Piece) -> Pending:
+def _change(sign: Literal["+", "-"], state: ShellState, piece: Piece) -> Diff:
     """A fact to insert or delete, or all explicit facts to delete that fit a pattern."""
-    if sign == "-" and not state.pending_rules:
+    if sign == "-" and not state.changes_rules:
         pattern = parse_selection(piece.text, state.session.program.checked)
         if not pattern.is_fact:
             found = [values for values in state.session.explicit(pattern.relation) if pattern.fits(values)]
@@ -49,14 +52,13 @@ def _change(sign: Literal["+", "-"], state: ShellState, piece: Piece) -> Pending
                 raise piece.error("E0652", "no explicit fact fits this", advice="`query` shows which facts there are")
             if state.is_interactive:
                 state.say(f"{counted(len(found), 'deletion')} pending")
-            return Pending(sign, pattern.relation, found)
+            return Diff(deleted={pattern.relation: found})
     relation, values = state.fact(piece.text)
-    return Pending(sign, relation, [values])
+    facts = {relation: [values]}
+    return Diff(facts) if sign == "+" else Diff(deleted=facts)
 
 
 def _load(state: ShellState, arguments: Piece) -> None:
-    from elastalog.pipeline.files.diff import read_diff, update_files
-
     require_some("load", arguments, "a file", "write `load update.diff`")
     text = arguments.text
     path = text[1:-1] if len(text) > 1 and text[0] == text[-1] == '"' else text
@@ -67,21 +69,16 @@ def _load(state: ShellState, arguments: Piece) -> None:
     update = state.update()
     with state.session.engine.reading():
         diff = read_diff(Path(path), update.schemas, update.schemas_with, keep_bad=update.keeps_bad)
-    changes = [Pending("-", None, diff.removed_rules)] if diff.removed_rules else []
-    changes += [Pending("+", None, diff.added_rules)] if diff.added_rules else []
-    changes += [Pending("-", name, rows) for name, rows in diff.deleted.items()]
-    changes += [Pending("+", name, rows) for name, rows in diff.inserted.items()]
-    changes += [Pending("?", name, rows) for name, rows in diff.bad.items()]
-    _add(state, changes)
+    _add(state, diff)
     if state.is_interactive:
-        state.say(f"{counted(sum(one.size for one in changes), 'change')} pending from {path}")
+        state.say(f"{counted(size_of(diff), 'change')} pending from {path}")
 
 
 def _add_rule(state: ShellState, arguments: Piece) -> None:
     require_some("addrule", arguments, "a rule", "write it as `addrule path(x, y) :- edge(x, y).`")
     text = arguments.text
     is_declaration = text.startswith(".")
-    _add(state, [Pending("+", None, [text if is_declaration or text.endswith(".") else f"{text}."])])
+    _add(state, Diff(added_rules=(text if is_declaration or text.endswith(".") else f"{text}.",)))
 
 
 def _remove_rule(state: ShellState, arguments: Piece) -> None:
@@ -98,17 +95,16 @@ def _remove_rule(state: ShellState, arguments: Piece) -> None:
         if not 1 <= int(text) <= len(rules):
             raise arguments.error("E0652", "there is no such rule", advice=f"give a number from 1 to {len(rules)}")
         text = rules[int(text) - 1]
-    _add(state, [Pending("-", None, [text])])
+    _add(state, Diff(removed_rules=(text,)))
 
 
-def _add(state: ShellState, changes: Sequence[Pending]) -> None:
-    """All of them, or none when the update would be wrong with them."""
-    before = list(state.pending)
-    state.pending += changes
+def _add(state: ShellState, diff: Diff) -> None:
+    """All of it, or nothing when the update would be wrong with it."""
+    state.pending.append(diff)
     try:
         state.update()
     except ElastalogError:
-        state.pending[:] = before
+        state.pending.pop()
         raise
 
 
@@ -206,8 +202,19 @@ def _rollback(state: ShellState, arguments: Piece) -> None:
 
 
 def _pending(state: ShellState, arguments: Piece) -> None:
-    for one in state.pending:
-        state.say_all(one.lines())
+    for diff in state.pending:
+        for sign, texts in (("-", diff.removed_rules), ("+", diff.added_rules)):
+            state.say_all(f"{sign}rule: {text}" for text in texts)
+        for sign, facts in (("-", diff.deleted), ("+", diff.inserted)):
+            for name, rows in facts.items():
+                state.say_all(f"{sign}{Fact(name, values)}" for values in _values(rows))
+
+
+def _values(rows: Any) -> Iterable[tuple[Value, ...]]:
+    """The facts that are staged of a relation, tuples or an Arrow table."""
+    if isinstance(rows, list):
+        return rows
+    return zip(*(column.to_pylist() for column in rows.columns), strict=True) if rows.columns else [()] * len(rows)
 
 
 def _changes(state: ShellState, arguments: Piece) -> None:
@@ -234,7 +241,7 @@ def change_lines(changes: Changes, all_with: str | None = None) -> Iterator[str]
         changed += [(values, "+") for values in changes[name].inserted]
         changed.sort(key=lambda change: sort_key(change[0]))
         for values, sign in changed[:most]:
-            yield f"{sign}{fact_text(name, values)}"
+            yield f"{sign}{Fact(name, values)}"
         if most is not None and len(changed) > most:
             yield f"… and {len(changed) - most:,} more of `{name}`; `{all_with}` shows all"
 

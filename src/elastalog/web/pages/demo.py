@@ -14,6 +14,7 @@ from elastalog.pipeline.files.diff import Diff, read_diff, update_files
 if TYPE_CHECKING:
     from elastalog.session import Session
     from elastalog.web.service import Service
+from elastalog.web.writing import edits
 
 SCENARIO: Final = Path(__file__).with_name("scenario")
 """The program, the facts of the first epoch, and the updates."""
@@ -49,4 +50,4 @@ def updates(session: Session) -> list[tuple[str, Diff]]:
 def live_through(service: Service) -> None:
     """Makes the epochs that lead to the present."""
     for source, diff in service.reading.look(updates):
-        service.writing.apply(diff.inserted, diff.deleted, source=source)
+        service.writing.commit(edits(diff.inserted, diff.deleted), source=source)

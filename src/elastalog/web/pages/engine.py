@@ -35,7 +35,7 @@ async def show(window: Window, address: Address) -> None:
 
     async def build() -> None:
         program = await window.look(lambda session: session.program)
-        statistics = await window.ask(window.bench.service.reading.statistics, window.epoch)
+        statistics = await window.ask(window.reading.statistics, window.epoch)
         body.clear()
         with body:
             _build(window, program.checked, statistics)

@@ -134,9 +134,7 @@ def mark(window: Window, fact: Fact, side: Side) -> None:
     def name() -> str:
         return f"Marked as {side}" if text in window.bench.faults.side(side) else f"Mark as {side}"
 
-    made = button("", turn, "danger" if side == "wrong" else "")
-    made.props["data-action"] = f"mark-{side}"
-    with made:
+    with button("", turn, "danger" if side == "wrong" else "", mark=f"mark-{side}"):
         label = raw(name(), tag="span")
 
 
@@ -235,7 +233,7 @@ def _what_if(window: Window, fact: Fact, is_given: bool) -> None:
                     raw(_uses(window, changes) if changes else '<p class="wb-note">Nothing else would go.</p>')
 
         with box("wb-row"):
-            button("Preview", ask).props('data-action="what-if"')
+            button("Preview", ask, mark="what-if")
             if window.can_change and len(str(fact)) < LONG:
                 if is_given:
                     raw(link(Address.of("/update", delete=str(fact)), "Stage its deletion", "wb-button"))

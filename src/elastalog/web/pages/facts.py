@@ -24,7 +24,7 @@ _WHOLE = {"number", "unsigned"}
 
 async def show(window: Window, address: Address) -> None:
     """Builds the page."""
-    summaries, _ = await window.ask(window.bench.service.reading.relations, window.epoch)
+    summaries, _ = await window.ask(window.reading.relations, window.epoch)
     known = {summary.name: summary for summary in summaries}
     chosen = "" if address.get("query") else address.get("relation") or _first(summaries)
     if window.bench.is_demo and window.epoch is None:
@@ -45,7 +45,7 @@ async def show(window: Window, address: Address) -> None:
                 )
 
     async def refresh() -> None:
-        summaries, _ = await window.ask(window.bench.service.reading.relations)
+        summaries, _ = await window.ask(window.reading.relations)
         listed.content = _list(window, summaries, chosen)
 
     window.follow(refresh)
@@ -67,7 +67,7 @@ def _guide() -> None:
     with box("wb-card wb-guide", tag="section") as guide:
         with box(tag="header"):
             raw("Three steps through this example", tag="h2")
-            button("Hide", hide, "quiet", "small").props('data-action="hide-guide"')
+            button("Hide", hide, "quiet", "small", mark="hide-guide")
         raw(
             f"<ol><li><code>exposed</code> should be empty: no public service may reach a secret. {why}: its proof"
             f" goes down to the calls.</li><li>{repair}: the smallest change that removes it, tried and shown to be the"
@@ -137,9 +137,7 @@ async def _fill(window: Window, table: ui.element, address: Address, relation: s
             made = page_html if page.rows else _nothing
             content = made(window, page, address, relation)
             if address.get("pattern"):  # its names may be meant as texts
-                await window.ask(
-                    window.bench.service.reading.query, address.get("pattern"), epoch=window.epoch, limit=1
-                )
+                await window.ask(window.reading.query, address.get("pattern"), epoch=window.epoch, limit=1)
         except ElastalogError as error:
             found += error.diagnostics
     table.clear()
@@ -149,14 +147,14 @@ async def _fill(window: Window, table: ui.element, address: Address, relation: s
 
 async def _page(window: Window, address: Address, relation: str | None) -> Page:
     offset = ROWS * ((address.number("page", 1) or 1) - 1)
-    service, order = window.bench.service, address.get("order")
+    reading, order = window.reading, address.get("order")
     if relation is None:
         return await window.ask(
-            service.reading.query, address.get("query"), epoch=window.epoch, offset=offset, limit=ROWS, order=order
+            reading.query, address.get("query"), epoch=window.epoch, offset=offset, limit=ROWS, order=order
         )
     schemas = await window.look(lambda session: session.schemas)
     where, parameters = _filter(address.get("where"), schemas.get(relation))
-    find = service.reading.search if where or order else service.reading.page
+    find = reading.search if where or order else reading.page
     return await window.ask(
         find, relation, where, epoch=window.epoch, parameters=parameters, annotations=bool(address.get("levels")),
         order=order, offset=offset, limit=ROWS,

@@ -34,9 +34,8 @@ _IS_HEADER: Final = {"": None, "yes": True, "no": False}
 
 async def show(window: Window, address: Address) -> None:
     """Builds the page."""
-    service = window.bench.service
     program = await window.look(lambda session: session.program)
-    statistics = await window.ask(service.reading.statistics, window.epoch)
+    statistics = await window.ask(window.reading.statistics, window.epoch)
     heading("Program", "Write rules and paste facts. Preview shows what would come and go; Commit makes it an epoch.")
     with box("wb-columns wb-wide-left"):
         page = _Program(window, program, statistics, address.number("line", 1))
@@ -62,8 +61,8 @@ class _Program:
             if self._window.can_change:
                 with header, box("wb-row"):
                     button("Reset", self._reset, "quiet")
-                    button("Preview", self._preview).props('data-action="preview"')
-                    button("Commit", self._commit, "primary").props('data-action="commit"')
+                    button("Preview", self._preview, mark="preview")
+                    button("Commit", self._commit, "primary", mark="commit")
             keys = (("Mod-Enter", self._preview), ("Mod-s", self._commit)) if self._window.can_change else ()
             self._editor = Editor(self._text, self._look, is_open=self._window.can_change, keys=keys)
         with box("wb-stack"):
@@ -82,7 +81,7 @@ class _Program:
             self._editor.element.reveal_line(self._line)
 
     async def _look(self, text: str) -> tuple[list[dict[str, Any]], dict[int, str]]:
-        found = await self._window.ask(self._window.bench.service.reading.check_program, text)
+        found = await self._window.ask(self._window.reading.check_program, text)
         # What holds facts here may have them from an update, of which the text knows nothing.
         findings = tuple(each for each in found if each.code != "E0223" or not self._held & {*each.message.split("`")})
         self._findings.content = _summary(findings)
@@ -128,11 +127,11 @@ class _Program:
         self._header = select("", _HEADERS, lambda _: None, label="header")
         self._pasted = box("wb-stack")
         with box("wb-row"):
-            button("Add facts, as a new epoch", self._paste).props('data-action="paste"')
+            button("Add facts, as a new epoch", self._paste, mark="paste")
 
     async def _paste(self) -> None:
         """Adds pasted facts to a relation, which is declared if the program has none of that name."""
-        reading, name = self._window.bench.service.reading, (self._relation.value or "").strip()
+        reading, name = self._window.reading, (self._relation.value or "").strip()
         text, has_header = self._facts.value or "", _IS_HEADER[self._header.value]
 
         def edit() -> Edit:
@@ -149,10 +148,9 @@ class _Program:
 
     async def committed(self) -> None:
         """Called after a commit: the text follows the program unless the user has edited it here."""
-        service = self._window.bench.service
         program = await self._window.look(lambda session: session.program)
         text = program.tree.source.text
-        statistics = await self._window.ask(service.reading.statistics, None)
+        statistics = await self._window.ask(self._window.reading.statistics, None)
         self._held = _held(statistics)
         if text == self._text:
             await self._editor.look()
@@ -175,7 +173,7 @@ async def preview(
     @asks
     def ask() -> tuple[Changes, str]:
         made = edit()
-        return window.bench.service.writing.preview_of(made), more(made)
+        return window.writing.preview(made), more(made)
 
     found = await window.attempt(window.ask(ask), place)
     if found is not None:
@@ -188,8 +186,7 @@ async def preview(
 
 async def commit(window: Window, edit: Callable[[], Edit], place: ui.element) -> Committed | None:
     """Commits an edit as the next epoch, and shows the result."""
-    writing = window.bench.service.writing
-    making = commits(lambda: writing.commit(edit(), source="workbench"))
+    making = commits(lambda: window.writing.commit(edit(), source="workbench"))
     done = await window.attempt(window.ask(making), place)
     if done is not None:
         with place:
@@ -211,15 +208,14 @@ def show_commit(window: Window, done: Committed) -> None:
     place = box()
 
     async def take_back() -> None:
-        back = await window.attempt(window.ask(window.bench.service.writing.commit, undoing(done.epoch)), place)
+        back = await window.attempt(window.ask(window.writing.commit, undoing(done.epoch)), place)
         if back is not None:
             taken.set_visibility(False)
             with place:
                 raw(told(f"Undone, as <b>epoch {back.epoch}</b>.", "fine"))
 
     with box("wb-row"):
-        taken = button("Undo, as a new epoch", take_back)
-        taken.props["data-action"] = "undo"
+        taken = button("Undo, as a new epoch", take_back, mark="undo")
     raw(changes_html(window, done.changes, nothing="No fact came or went."))
 
 

@@ -44,7 +44,6 @@ class _Repair:
         self._rejected = list(address.all("rejected"))
         self._over = address.get("over", "update")
         self._basket = window.bench.faults
-        self._epoch = window.bench.service.epoch
 
     def build(self) -> None:
         with box("wb-stack"):
@@ -60,8 +59,8 @@ class _Repair:
                 )
                 self._kept = box("wb-stack")
                 with box("wb-row"):
-                    button("Where from?", self._localise).props('data-action="localise"')
-                    button("Suggest a repair", self._suggest, "primary").props('data-action="suggest"')
+                    button("Where from?", self._localise, mark="localise")
+                    button("Suggest a repair", self._suggest, "primary", mark="suggest")
         with box("wb-stack"), card("Answer"):
             self._answer = box("wb-stack")
             with self._answer:
@@ -83,11 +82,7 @@ class _Repair:
 
     async def committed(self) -> None:
         """Called when the basket or the facts have changed."""
-        if self._window.bench.faults != self._basket:
-            self._show_basket()
-        if self._window.bench.service.epoch != self._epoch:
-            self._epoch = self._window.bench.service.epoch
-            self._show_basket()
+        self._show_basket()
 
     # --- the basket ------------------------------------------------------------------------------------------------
 
@@ -106,9 +101,10 @@ class _Repair:
                 )
                 return
             with box("wb-list", tag="ul"):
-                for side, facts in (("wrong", self._basket.wrong), ("missing", self._basket.missing)):
-                    for fact in facts:
-                        self._fault(fact, "wrong" if side == "wrong" else "missing")
+                for fact in self._basket.wrong:
+                    self._fault(fact, "wrong")
+                for fact in self._basket.missing:
+                    self._fault(fact, "missing")
 
     def _fault(self, fact: str, side: Side) -> None:
         with box(tag="li"):
@@ -144,7 +140,7 @@ class _Repair:
     # --- asking ----------------------------------------------------------------------------------------------------
 
     async def _localise(self) -> None:
-        faults, reading = self._window.bench.faults, self._window.bench.service.reading
+        faults, reading = self._window.bench.faults, self._window.reading
 
         def ask(session: Session) -> Localisation:
             return session.localise(faults.wrong, faults.missing, time_limit=reading.time_to_search())
@@ -162,7 +158,7 @@ class _Repair:
                 await self._proofs(found)
 
     async def _suggest(self) -> None:
-        faults, reading = self._window.bench.faults, self._window.bench.service.reading
+        faults, reading = self._window.bench.faults, self._window.reading
 
         def ask(session: Session) -> Suggestion:
             time = reading.time_to_search()
@@ -185,9 +181,7 @@ class _Repair:
             if self._window.can_change and found.elements:
                 place = box("wb-stack")
                 with box("wb-row"):
-                    button("Apply, as a new epoch", lambda: self._apply(found, place), "primary").props(
-                        'data-action="apply"'
-                    )
+                    button("Apply, as a new epoch", lambda: self._apply(found, place), "primary", mark="apply")
             await self._proofs(found)
 
     def _known(self, found: Answer) -> None:
@@ -199,9 +193,7 @@ class _Repair:
             mark = sign(element.sign == "+") if suggestion is None else tag(element.undoing)
             raw(f'{mark}<span class="fact">{text}</span>', "wb-row")
             if suggestion is not None:
-                button("Keep it: ask again", lambda: self._reject(str(element)), "quiet", "small").props(
-                    'data-action="reject"'
-                )
+                button("Keep it: ask again", lambda: self._reject(str(element)), "quiet", "small", mark="reject")
 
     async def _reject(self, element: str) -> None:
         self._rejected.append(element)
@@ -223,8 +215,8 @@ class _Repair:
         self._window.note(self._address())
 
     async def _apply(self, suggestion: Suggestion, place: ui.element) -> None:
-        writing = self._window.bench.service.writing
-        done = await self._window.attempt(self._window.ask(writing.commit, repairing(suggestion)), place)
+        committing = self._window.ask(self._window.writing.commit, repairing(suggestion))
+        done = await self._window.attempt(committing, place)
         if done is None:
             return
         self._rejected.clear()

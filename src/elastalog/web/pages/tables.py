@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from elastalog.analysis.program import Value
@@ -14,6 +13,7 @@ from elastalog.web.pages.markup import SHORT, Address, cell, fact_html, html, li
 if TYPE_CHECKING:
     from elastalog.evaluation.changes import RelationChanges
     from elastalog.relations.facts import Relation
+    from elastalog.relations.schema import Schema
     from elastalog.web.pages.window import Window
     from elastalog.web.paging import Page
 
@@ -24,13 +24,15 @@ ROWS = 50
 def page_html(window: Window, page: Page, address: Address, relation: str | None) -> str:
     """The table, with links to its other pages. Rows of a relation link to their facts."""
     head = "".join(_heading(name, kind, address) for name, kind in _columns(page))
-    rows = [_row(window, page, number, values, relation) for number, values in enumerate(page.rows)]
+    notes = [*zip(*page.annotations.values(), strict=True)] or [()] * len(page.facts)
+    pairs = zip(page.rows, notes, strict=True)
+    rows = [_row(window, page.schema, values, noted, relation) for values, noted in pairs]
     return table(head, rows) + _pager(page, len(rows), address)
 
 
 def _columns(page: Page) -> list[tuple[str, str]]:
     columns = [(column.name, column.type_name) for column in page.schema.columns]
-    return columns + ([("@level", ""), ("@count", "")] if page.levels is not None else [])
+    return columns + ([("@level", ""), ("@count", "")] if page.annotations else [])
 
 
 def _heading(name: str, kind: str, address: Address) -> str:
@@ -49,11 +51,10 @@ NUMBERS = {"number", "unsigned", "float"}
 """Types whose values are aligned to the right."""
 
 
-def _row(window: Window, page: Page, number: int, values: Sequence[Value], relation: str | None) -> str:
-    columns = zip(values, page.schema.columns, strict=True)
+def _row(window: Window, schema: Schema, values: Sequence[Value], notes: Sequence[int], relation: str | None) -> str:
+    columns = zip(values, schema.columns, strict=True)
     cells = [(value_html(value, SHORT), column.type_name in NUMBERS) for value, column in columns]
-    if page.levels is not None and page.counts is not None:
-        cells += [(f"{page.levels[number]:,}", True), (f"{page.counts[number]:,}", True)]
+    cells += [(f"{number:,}", True) for number in notes]
     if not cells:
         cells = [("()", False)]
     to = None if relation is None else window.bench.fact_address(Fact(relation, tuple(values)), window.epoch)
@@ -110,16 +111,12 @@ def changes_html(
 
 
 def _list(window: Window, name: str, kind: str, sign: str, facts: Relation, after: int | None, most: int) -> str:
-    shown = [Fact(name, tuple(values)) for values in islice(_ordered(facts, most), most)]
-    items = [_item(window, fact, kind, sign, after) for fact in shown]
+    """The facts, sorted if they are few; of a great many, the first `most`."""
+    shown = sorted(facts, key=repr)[:most] if len(facts) <= 1_000 else facts.head(most)
+    items = [_item(window, Fact(name, tuple(values)), kind, sign, after) for values in shown]
     if len(facts) > most:
         items.append(f'<li class="wb-note">… {len(facts) - most:,} more</li>')
     return "".join(items)
-
-
-def _ordered(facts: Relation, most: int) -> Iterable[tuple[Value, ...]]:
-    """The facts, sorted if they are few; of a great many, the first `most`."""
-    return sorted(facts, key=repr) if len(facts) <= 1_000 else facts.head(most)
 
 
 def _item(window: Window, fact: Fact, kind: str, sign: str, after: int | None) -> str:

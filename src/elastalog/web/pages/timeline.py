@@ -35,7 +35,7 @@ async def show(window: Window, address: Address) -> None:
     body = box("wb-stack")
 
     async def build() -> None:
-        entries = await window.ask(window.bench.service.reading.look, lambda session: session.log())
+        entries = await window.ask(window.reading.look, lambda session: session.log())
         body.clear()
         with body:
             await _build(window, window.address, entries)
@@ -67,10 +67,9 @@ async def _compared(window: Window, first: int, last: int) -> None:
     if first == last:
         raw(empty("The beginning", "Choose another epoch to compare with."))
         return
-    service = window.bench.service
     try:
         differences, rules = await window.ask(
-            service.reading.ask, lambda session: (session.diff(first, last), session.engine.changed_rules(first, last))
+            window.reading.ask, lambda session: (session.diff(first, last), session.engine.changed_rules(first, last))
         )
     except ElastalogError as error:
         raw(faults_html(error.diagnostics))
@@ -81,7 +80,7 @@ async def _compared(window: Window, first: int, last: int) -> None:
                 f'<ul><li class="{look}"><span class="wb-sign">{sign}</span><code>{html(text, 400)}</code></li></ul>',
                 "wb-changes",
             )
-    after = None if last == service.epoch else last
+    after = None if last == window.bench.service.epoch else last
     raw(changes_html(window, differences, nothing="No fact came or went.", after=after, most=8))
 
 

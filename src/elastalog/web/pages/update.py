@@ -76,8 +76,8 @@ class _Update:
             with card("Staged", is_padded=False) as header:
                 with header, box("wb-row"):
                     button("Clear", self._clear, "quiet")
-                    button("Preview", self._preview).props('data-action="preview"')
-                    button("Commit", self._commit, "primary").props('data-action="commit"')
+                    button("Preview", self._preview, mark="preview")
+                    button("Commit", self._commit, "primary", mark="commit")
                 self._editor = Editor(text, self._look, keys=(("Mod-Enter", self._preview), ("Mod-s", self._commit)))
                 self._findings = raw("", "wb-body").props('aria-live="polite"')
                 self._lines = box("wb-body wb-flush")
@@ -107,8 +107,8 @@ class _Update:
         self._fields = box("wb-stack wb-tight")
         self._wrong = box()
         with box("wb-row"):
-            button("+ Insert", lambda: self._add("+")).props('data-action="add"')
-            button("− Delete", lambda: self._add("-")).props('data-action="remove"')
+            button("+ Insert", lambda: self._add("+"), mark="add")
+            button("− Delete", lambda: self._add("-"), mark="remove")
         self._choose(self._relation)
 
     def _choose(self, relation: str) -> None:
@@ -156,7 +156,7 @@ class _Update:
                 chosen.value = ""
 
         with box("wb-row"):
-            button("+ Add", add).props('data-action="add-rule"')
+            button("+ Add", add, mark="add-rule")
         chosen = select("", names, remove, label="a rule to remove")
 
     async def _is_staged(self, line: str, wrong: ui.element) -> bool:
@@ -247,8 +247,8 @@ class _Update:
         return made
 
     async def _preview(self) -> None:
-        writing = self._window.bench.service.writing
-        await preview(self._window, self._edit(), self._result, lambda edit: _forecasts(writing.forecast(edit)))
+        forecast = self._window.writing.forecast
+        await preview(self._window, self._edit(), self._result, lambda edit: _forecasts(forecast(edit)))
 
     async def _commit(self) -> None:
         if await commit(self._window, self._edit(), self._result):

@@ -88,10 +88,8 @@ class ProofTree:
             case Condition():
                 return f'<span class="fact">{html(node.text, 400)}</span>'
             case AggregatePremise():
-                noun = "member" if node.number == 1 else "members"
-                return (
-                    f'<span class="fact">{html(node.text, 400)}</span><span class="rule">{node.number:,} {noun}</span>'
-                )
+                number = counted(node.number, "member")
+                return f'<span class="fact">{html(node.text, 400)}</span><span class="rule">{number}</span>'
             case Member():
                 return '<span class="rule">a member</span>'
             case _:

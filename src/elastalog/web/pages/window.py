@@ -26,7 +26,9 @@ from elastalog.web.pages.markup import Address, fact_html, faults_html, html, li
 
 if TYPE_CHECKING:
     from elastalog.session import Session
+    from elastalog.web.reading import Reading
     from elastalog.web.service import Service
+    from elastalog.web.writing import Writing
 
 
 Side: TypeAlias = Literal["wrong", "missing"]
@@ -198,6 +200,14 @@ class Window:
         return self.address.epoch
 
     @property
+    def reading(self) -> Reading:
+        return self.bench.service.reading
+
+    @property
+    def writing(self) -> Writing:
+        return self.bench.service.writing
+
+    @property
     def can_change(self) -> bool:
         """Whether the user can change what is shown: it is the present, and the user may write."""
         return self.may_write and self.epoch is None
@@ -243,11 +253,11 @@ class Window:
 
     async def look(self, question: Callable[[Session], T]) -> T:
         """Answers a brief question by the session of the epoch that is shown."""
-        return await self.ask(self.bench.service.reading.look, question, self.epoch)
+        return await self.ask(self.reading.look, question, self.epoch)
 
     async def answer(self, question: Callable[[Session], T], *, changes: bool = False) -> T:
         """Answers a question; see `Reading.ask`."""
-        return await self.ask(self.bench.service.reading.ask, question, self.epoch, changes=changes)
+        return await self.ask(self.reading.ask, question, self.epoch, changes=changes)
 
     async def attempt(self, action: Awaitable[T], where: ui.element) -> T | None:
         """Runs something; errors that the user can act on, and warnings, are shown in a place on the page."""
@@ -292,9 +302,11 @@ def card(title: str = "", note: str = "", *, is_padded: bool = True) -> Iterator
             yield header
 
 
-def button(text: str, action: Action, *classes: str, label: str = "", picture: str = "") -> ui.element:
-    """A button. `label` names it where only its icon is shown."""
+def button(text: str, action: Action, *classes: str, mark: str = "", label: str = "", picture: str = "") -> ui.element:
+    """A button. `mark` names it for tests; `label` does where only its icon is shown."""
     made = ui.element("button").classes(" ".join(("wb-button", *classes))).props('type="button"')
+    if mark:
+        made.props["data-action"] = mark
     if label:
         made.props["aria-label"] = made.props["title"] = label
     with made:
