@@ -19,7 +19,7 @@ from elastalog.analysis.values import number_text
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, finding
 from elastalog.pipeline.files.format import BYTE_ORDER_MARK, Format, Kind, medium
 from elastalog.pipeline.files.paths import replacing, resolve_under
-from elastalog.relations.arrays import FEW_ROWS, array_of_texts
+from elastalog.relations.arrays import FEW_ROWS, array_of_texts, bytes_of
 from elastalog.relations.faults import shown
 from elastalog.relations.records import record_texts
 from elastalog.relations.schema import Column, Schema
@@ -255,7 +255,7 @@ def _text_blocks(schema: Schema, table: pa.Table, form: Format, doubt: Doubt) ->
         parts[-1] = "\n"
         # The bytes of the joined column, one text after the other, are the bytes of the file.
         for chunk in _join(*parts).chunks:
-            yield _bytes_of(chunk)
+            yield bytes_of(chunk)
 
 
 def _few_lines(schema: Schema, block: pa.Table, form: Format) -> bytes | None:
@@ -283,16 +283,6 @@ def _join(*parts: pa.ChunkedArray | str) -> pa.ChunkedArray:
     return pc.binary_join_element_wise(*large)
 
 
-def _bytes_of(texts: pa.LargeStringArray) -> pa.Buffer:
-    """The bytes of texts, one after the other."""
-    _, places, data = texts.buffers()
-    if not len(texts) or data is None:
-        return pa.py_buffer(b"")
-    offsets = np.frombuffer(places, np.int64)
-    first, last = int(offsets[texts.offset]), int(offsets[texts.offset + len(texts)])
-    return data.slice(first, last - first)
-
-
 def _field(schema: Schema, column: Column, array: pa.ChunkedArray, form: Format, doubt: Doubt) -> pa.ChunkedArray:
     if column.base is Base.FLOAT:
         texts = _float_texts(array)
@@ -307,7 +297,7 @@ def _field(schema: Schema, column: Column, array: pa.ChunkedArray, form: Format,
     if form.is_rfc4180:
         return _join('"', pc.replace_substring(texts, '"', '""'), '"')
     special = b"\r\n" + form.delimiter.encode()[:1]
-    if not any(_holds(_bytes_of(chunk), special) for chunk in texts.chunks):
+    if not any(_holds(bytes_of(chunk), special) for chunk in texts.chunks):
         return texts
     breaks_line = pc.match_substring_regex(texts, f"[\\r\\n]|{_pattern(form.delimiter)}")
     if pc.any(breaks_line).as_py():
