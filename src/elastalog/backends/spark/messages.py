@@ -110,7 +110,7 @@ class Messages:
         messages: list[Message] = []
         try:
             for share, link in self._links.items():
-                content = _content(packed, note, share)
+                content = self._content(packed, note, share)
                 self.sent += sum(memoryview(part).nbytes for part in content)
                 link.send(*content)
             for share in range(len(self._links) + 1):
@@ -123,7 +123,6 @@ class Messages:
                     self.waited += time.perf_counter() - began
                     messages += self._read(block)
         except Unlinked:
-            # A task that gives up ends its connections, maybe before what it has said is heard.
             given_up = inside(self.folder, _GIVEN_UP)
             if files_at(given_up).exists(given_up):
                 raise TaskFailed from None
@@ -132,11 +131,8 @@ class Messages:
         return messages
 
     def give_up(self) -> None:
-        """Tells the others that this task cannot go on."""
+        """Tells the others that this task cannot go on, before it ends its connections."""
         put(inside(self.folder, _GIVEN_UP))
-        for share, link in self._links.items():
-            with suppress(Unlinked):  # it has given up, too
-                link.send(*_content(None, None, share))
 
     def close(self) -> None:
         """Nothing more will be exchanged."""
@@ -152,12 +148,20 @@ class Messages:
         distribute(rows, count, out.shares.astype(np.int32, copy=False), ordered, bounds)
         return _Packed(ordered, tuple(bounds.tolist()))
 
+    @staticmethod
+    def _content(packed: Mapping[str, _Packed], note: Any, share: int) -> tuple[bytes | memoryview, ...]:
+        """The block for a share."""
+        given = {address: p.parts(share) for address, p in packed.items()}
+        listed = [(address, len(own) + len(everybody), own.shape[1]) for address, (own, everybody) in given.items()]
+        header = json.dumps({"messages": listed, "note": note}).encode()
+        header += b" " * (-len(header) % _WORD)
+        rows = (part.data for parts in given.values() for part in parts)
+        return len(header).to_bytes(_LENGTH, "little"), header, *rows
+
     def _read(self, block: bytearray) -> list[Message]:
         """What another task gives this one; its note is kept."""
         start = _LENGTH + int.from_bytes(block[:_LENGTH], "little")
         header = json.loads(block[_LENGTH:start])
-        if header["failed"]:
-            raise TaskFailed
         self.notes.append(header["note"])
         words, messages = np.frombuffer(block, np.int32, offset=start), []
         for address, rows, width in header["messages"]:
@@ -171,15 +175,6 @@ class Messages:
         if self.share == 0 and now - self._told >= _SECONDS_BETWEEN_NEWS:
             self._told = now
             put(inside(self._news, _REACHED), str(self.rounds).encode())
-
-
-def _content(packed: Mapping[str, _Packed] | None, note: Any, share: int) -> tuple[bytes | memoryview, ...]:
-    """The block for a share; None says that this task has failed."""
-    given = {address: p.parts(share) for address, p in (packed or {}).items()}
-    listed = [(address, len(own) + len(everybody), own.shape[1]) for address, (own, everybody) in given.items()]
-    header = json.dumps({"messages": listed, "note": note, "failed": packed is None}).encode()
-    header += b" " * (-len(header) % _WORD)
-    return len(header).to_bytes(_LENGTH, "little"), header, *(rows.data for parts in given.values() for rows in parts)
 
 
 def rounds_reached(folder: str) -> int:
