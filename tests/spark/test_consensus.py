@@ -14,7 +14,7 @@ import elastalog
 from elastalog.analysis.program import Base
 from elastalog.backends.spark import consensus, strata, values
 from elastalog.backends.spark.consensus import IdConsensus
-from elastalog.backends.spark.jobs import NoBarrier, run_tasks
+from elastalog.backends.spark.jobs import CannotExchange, run_tasks
 from elastalog.backends.spark.values import Values
 from elastalog.backends.watch import Watch
 from elastalog.relations.limits import WIDE
@@ -140,7 +140,7 @@ def test_without_barrier_mode_one_task_makes_the_values(tmp_path: Path) -> None:
         def refusing(*arguments: Any, **options: Any) -> Any:
             together.append(options["are_together"])
             if together == [True, True]:
-                raise NoBarrier("there are no slots any more")
+                raise CannotExchange("there are no slots any more")
             return run_tasks(*arguments, **options)
 
         patch.setattr(strata, "run_tasks", refusing)

@@ -121,7 +121,7 @@ def refusing(patch: pytest.MonkeyPatch) -> None:
 
     def run_tasks(*arguments: Any, are_together: bool, **options: Any) -> Any:
         if are_together:
-            raise jobs.NoBarrier("no slots")
+            raise jobs.CannotExchange("no slots")
         return whole(*arguments, are_together=are_together, **options)
 
     patch.setattr(strata, "run_tasks", run_tasks)

@@ -17,7 +17,7 @@ from elastalog.backends.annotation import Annotation
 from elastalog.backends.protocol import Matrix, Procedure, StratumElsewhere
 from elastalog.backends.spark.consensus import with_numbers_of_driver
 from elastalog.backends.spark.exchange import evaluate_together
-from elastalog.backends.spark.jobs import NoBarrier, StratumNews, run_tasks
+from elastalog.backends.spark.jobs import CannotExchange, StratumNews, run_tasks
 from elastalog.backends.spark.placement import Heavy, heavy_words, routings, shares_for, why_apart
 from elastalog.backends.spark.results import Fault, Outcome, Result, outcome_of
 from elastalog.backends.spark.routing import EVERYWHERE, Routing
@@ -210,7 +210,9 @@ class StratumJobs:
             outcome = outcome_of(found, {name: spec.owners(name) for name in plan.stratum.relations})
             if Fault.OVER_BUDGET in outcome.faults:
                 raise BudgetExceeded
-        except NoBarrier as error:
+            if Fault.UNLINKED in outcome.faults:
+                raise CannotExchange("some cannot reach each other over the network")
+        except CannotExchange as error:
             files_at(folder).remove_folder(folder)
             self.why_apart, self.is_hindered = str(error), True
             return None
@@ -218,12 +220,8 @@ class StratumJobs:
             files_at(folder).remove_folder(folder)
             raise
         if outcome.faults:
-            are_apart = outcome.faults == {Fault.UNLINKED}
-            made_values = outcome.faults == {Fault.NEW_VALUES} and not spec.agrees
-            self.is_hindered = are_apart or made_values
-            if are_apart:
-                self.why_apart = "some cannot reach each other over the network"
-            if made_values:
+            self.is_hindered = outcome.faults == {Fault.NEW_VALUES} and not spec.agrees
+            if self.is_hindered:
                 self.value_makers.add(plan.stratum.number)
             files_at(folder).remove_folder(folder)
             return None
