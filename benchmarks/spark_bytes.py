@@ -7,16 +7,14 @@ reckons with.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import click
 import pytest
 
 import elastalog
 from benchmarks.spark_case import case_named
-from elastalog.backends.spark.messages import Messages, round_name
+from elastalog.backends.spark.messages import Messages
 from tests.spark.without_spark import tasks_in_this_process
 
 SHARES = (2, 4, 8, 16)
@@ -25,24 +23,23 @@ SHARES = (2, 4, 8, 16)
 def measure(name: str, shares: int) -> str:
     """A line of the table."""
     case = case_named(name, None)
-    sent = {"bytes": 0, "files": 0, "rounds": 0}
-    write = Messages._write
+    sent = {"bytes": 0, "rounds": 0}
+    close = Messages.close
 
-    def counted(self: Messages, packed: Mapping[str, Any] | None, note: Any) -> None:
-        write(self, packed, note)
-        sent["bytes"] += Path(self.folder, round_name(self.share, self._round)).stat().st_size
-        sent["files"] += 1
-        sent["rounds"] = max(sent["rounds"], self._round)
+    def counted(self: Messages) -> None:
+        close(self)
+        sent["bytes"] += self.sent
+        sent["rounds"] = max(sent["rounds"], self.rounds)
 
     with tempfile.TemporaryDirectory() as folder, tasks_in_this_process(Path(folder), shares) as session:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Messages, "_write", counted)
+            patch.setattr(Messages, "close", counted)
             db = elastalog.open(case.program, case.facts(), engine="spark", spark=session)
         written = sum(path.stat().st_size for path in Path(folder).rglob("*.parquet"))
         derived = len(db["path"])
         db.close()
     return (
-        f"{name:<20}{shares:>6}{derived:>12,}{sent['rounds']:>8}{sent['files']:>8}"
+        f"{name:<20}{shares:>6}{derived:>12,}{sent['rounds']:>8}"
         f"{sent['bytes'] / derived:>18.1f}{written / derived:>17.1f}"
     )
 
@@ -51,10 +48,7 @@ def measure(name: str, shares: int) -> str:
 @click.argument("workloads", nargs=-1)
 def main(workloads: tuple[str, ...]) -> None:
     """Prints a table."""
-    print(
-        f"{'workload':<20}{'tasks':>6}{'facts':>12}{'rounds':>8}{'files':>8}"
-        f"{'exchanged, B/fact':>18}{'written, B/fact':>17}"
-    )
+    print(f"{'workload':<20}{'tasks':>6}{'facts':>12}{'rounds':>8}{'exchanged, B/fact':>18}{'written, B/fact':>17}")
     for name in workloads or ("closure-random:20", "doubling:100"):
         for shares in SHARES:
             print(measure(name, shares), flush=True)

@@ -1,5 +1,4 @@
-"""How tasks exchange, through files or over the network, against one task that does it all: `python -m
-benchmarks.spark_exchange`.
+"""Tasks that exchange, against one task that does it all: `python -m benchmarks.spark_exchange`.
 
 By turns, in one local session of Spark, after a first turn that is not counted: seconds of an evaluation, and of an
 update that deletes an edge. What counts are ratios within a run.
@@ -9,7 +8,6 @@ from __future__ import annotations
 
 import time
 from typing import Any
-from unittest.mock import patch
 
 import click
 
@@ -18,7 +16,7 @@ import elastalog.spark
 from benchmarks.spark_case import Case, case_named, roads
 from elastalog.backends.spark.placement import EXCHANGE_SETTING
 
-WAYS = ("files", "network", "one task")
+WAYS = {"exchanging": "network", "one task": "never"}
 TURNING = """
 .decl edge(x: number, y: number)
 .decl path(x: number, y: number)
@@ -31,7 +29,7 @@ path(z, x) :- path(x, y), edge(y, z).
 @click.command()
 @click.argument("workloads", nargs=-1)
 @click.option("--repeats", default=3, show_default=True)
-@click.option("--workplace", default="", help="Where files are exchanged, maybe an address.")
+@click.option("--workplace", default="", help="Where tasks find each other, and write: maybe an address.")
 def main(workloads: tuple[str, ...], repeats: int, workplace: str) -> None:
     """Prints a table."""
     settings = {"spark.elastalog.leastRows": "0"} | ({"spark.elastalog.workplace": workplace} if workplace else {})
@@ -50,13 +48,9 @@ def _row(spark: Any, name: str, repeats: int) -> str:
     derived = rounds = 0
     for turn in range(repeats + 1):
         for way in WAYS:
-            why = "as asked" if way == "one task" else None
-            spark.conf.set(EXCHANGE_SETTING, "auto" if why else way)
+            spark.conf.set(EXCHANGE_SETTING, WAYS[way])
             began = time.perf_counter()
-            with (
-                patch("elastalog.backends.spark.strata.why_apart", lambda session, why=why: why),
-                elastalog.open(case.program, facts, engine="spark", spark=spark, budget=None) as db,
-            ):
+            with elastalog.open(case.program, facts, engine="spark", spark=spark, budget=None) as db:
                 derived = len(db["path"])
                 evaluated = time.perf_counter() - began
                 rounds = max(rounds, *(part.rounds for part in db.statistics().elsewhere))

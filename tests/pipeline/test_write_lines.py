@@ -8,15 +8,21 @@ import random
 import signal
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from elastalog.diagnostics.diagnostic import Diagnostic
 from elastalog.pipeline.files import write
+from elastalog.pipeline.files.paths import replacing
 from elastalog.pipeline.files.write import write_lines, write_output
 from elastalog.relations import blocks_of_lines
 from elastalog.relations.facts import Relation
+from elastalog.relations.limits import Words
 from elastalog.relations.schema import Schema
 from elastalog.relations.tables import to_words
 from elastalog.relations.words import Dictionary
@@ -93,7 +99,7 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("small_parts")
 @pytest.mark.parametrize("threads", [1, 2, 4])
-def test_threads_write_the_same_bytes_together(tmp_path: Path, threads: int) -> None:
+def test_threads_make_the_same_bytes_together(tmp_path: Path, threads: int) -> None:
     choice = random.Random(5)
     narrow = [number for number in NUMBERS if -(2**30) <= number < 2**30]
     rows = [(choice.choice(narrow), choice.choice(TEXTS)) for _ in range(300)]
@@ -103,7 +109,7 @@ def test_threads_write_the_same_bytes_together(tmp_path: Path, threads: int) -> 
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_one_thread_writes_what_needs_a_closer_look(tmp_path: Path) -> None:
+def test_what_needs_a_closer_look_is_looked_at_in_order(tmp_path: Path) -> None:
     """Numbers that are wide, and symbols that break their line, of which the doubt is told as with one thread."""
     rows = [(n if n % 40 else 2**40 + n, "a\tb" if n == 77 else f"text {n}") for n in range(100)]
     written, told = [], []
@@ -122,13 +128,17 @@ def test_one_thread_writes_what_needs_a_closer_look(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("small_parts")
 def test_a_full_disk_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def write(file: int, data: memoryview, begin: int) -> int:
-        if begin > 500:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        return write_really(file, data[:10], begin)  # a part of what was asked for, as systems may
+    @contextmanager
+    def full(path: Path) -> Iterator[Any]:
+        def some(data: bytes | memoryview) -> None:
+            if out.tell() > 500:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            out.write(data)
 
-    write_really = os.pwrite
-    monkeypatch.setattr(os, "pwrite", write)
+        with replacing(path) as out:
+            yield SimpleNamespace(write=some)
+
+    monkeypatch.setattr(write, "replacing", full)
     given = facts(EDGE, [(n, f"text {n}") for n in range(100)])
     with refused("E0517"):
         write_lines(relation(EDGE, {}, kind="output"), given, tmp_path, threads=2)
@@ -143,15 +153,15 @@ def test_ctrl_c_while_threads_write_leaves_no_file(tmp_path: Path, monkeypatch: 
     caller = threading.get_ident()
     told: list[int] = []
 
-    def write(file: int, data: memoryview, begin: int) -> int:
+    def slow(words: Words, *rest: Any) -> Iterator[memoryview | Words]:
         if threading.get_ident() != caller and not told:
-            told.append(begin)
+            told.append(len(words))
             signal.pthread_kill(caller, signal.SIGINT)
         time.sleep(0.01)
-        return write_really(file, data, begin)
+        return lines_really(words, *rest)
 
-    write_really = os.pwrite
-    monkeypatch.setattr(os, "pwrite", write)
+    lines_really = blocks_of_lines.lines_of
+    monkeypatch.setattr(blocks_of_lines, "lines_of", slow)
     given = facts(EDGE, [(n, f"text {n}") for n in range(500)])
     with pytest.raises(KeyboardInterrupt):
         write_lines(relation(EDGE, {}, kind="output"), given, tmp_path, threads=2)

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from elastalog.analysis.program import Base
 from elastalog.relations import wide
+from elastalog.relations.arrays import ARROW_TYPES
 from elastalog.relations.wide import WideTable
-from elastalog.relations.words import ARROW_TYPES, Dictionary
+from elastalog.relations.words import Dictionary
 
 EXTREME_NUMBERS = [-(2**63), -(2**63) + 1, -(2**30) - 1, -(2**30), -1, 0, 1, 2**30 - 1, 2**30, 2**31, 2**63 - 1]
 EXTREME_UNSIGNED = [0, 1, 2**30 - 1, 2**30, 2**31, 2**63 - 1, 2**63, 2**64 - 1]

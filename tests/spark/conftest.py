@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 import elastalog
-from elastalog.backends.spark.placement import EXCHANGE_SETTING as WAYS
 from elastalog.diagnostics.diagnostic import ElastalogError
 from tests.spark.without_spark import tasks_in_this_process
 
@@ -65,9 +64,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.fixture
-def near(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
-    """A session whose tasks run in this process, and exchange as the module's `WAY` says, through files by default."""
-    with tasks_in_this_process(tmp_path, **{WAYS: getattr(request.module, "WAY", "files")}) as session:
+def near(tmp_path: Path) -> Iterator[Any]:
+    """A session whose tasks run in this process."""
+    with tasks_in_this_process(tmp_path) as session:
         yield session
 
 

@@ -1,4 +1,4 @@
-"""What the tests of every way in which tasks exchange have in common."""
+"""What tests of tasks that exchange have in common."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from elastalog.backends.spark.placement import EXCHANGE_SETTING
 from tests.engine.judging import follow
 from tests.generators.seeded import seeded_case
 from tests.spark.following import both
@@ -18,16 +17,6 @@ LINEAR = EDGES + "path(x, y) :- edge(x, y).\npath(x, z) :- path(x, y), edge(y, z
 DOUBLING = EDGES + "path(x, y) :- edge(x, y).\npath(x, z) :- path(x, y), path(y, z).\n"
 CHAIN = {"edge": [(i, i + 1) for i in range(16)]}
 UPDATES: list[tuple[list[tuple[int, int]], list[tuple[int, int]]]] = [([(16, 17)], [(8, 9)]), ([(8, 9)], [])]
-
-
-@contextmanager
-def by_way(spark: Any, way: str) -> Iterator[Any]:
-    """A session of Spark whose tasks exchange in one way, within the block."""
-    spark.conf.set(EXCHANGE_SETTING, way)
-    try:
-        yield spark
-    finally:
-        spark.conf.unset(EXCHANGE_SETTING)
 
 
 def follow_random_updates(session: Any, seed: int, most_updates: int = 3) -> None:

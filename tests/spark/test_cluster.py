@@ -240,9 +240,8 @@ def test_the_suite(cluster: Cluster, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout[-6000:]
 
 
-@pytest.mark.parametrize("exchange", ["network", "files"])
-def test_the_same_results(cluster: Cluster, exchange: str, tmp_path: Path) -> None:
-    found = drive(tmp_path, {**cluster.settings, "spark.elastalog.exchange": exchange}, SAME)
+def test_the_same_results(cluster: Cluster, tmp_path: Path) -> None:
+    found = drive(tmp_path, cluster.settings, SAME)
     assert [line[0] for line in found] == list(PROGRAMS)
     assert [line[1] for line in found] == [["tasks"], ["exchanging tasks", "tasks"]]
     for name, _, states in found:

@@ -14,8 +14,7 @@ import elastalog
 from elastalog.analysis.program import Base
 from elastalog.backends.spark import consensus, strata, values
 from elastalog.backends.spark.consensus import IdConsensus
-from elastalog.backends.spark.jobs import NoBarrier, run_tasks
-from elastalog.backends.spark.placement import EXCHANGE_SETTING
+from elastalog.backends.spark.jobs import CannotExchange, run_tasks
 from elastalog.backends.spark.values import Values
 from elastalog.backends.watch import Watch
 from elastalog.relations.limits import WIDE
@@ -66,11 +65,9 @@ def follow(text: str, session: Any, seed: int, updates: int, **options: Any) -> 
     assert any(why.endswith("; they agree on the numbers of new values") for why in found.values())
 
 
-@pytest.mark.parametrize("way", ["files", "network"])
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_levels_and_counts_are_those_of_the_kernel(tmp_path: Path, name: str, way: str) -> None:
-    with tasks_in_this_process(tmp_path, **{EXCHANGE_SETTING: way}) as session:
-        follow(PROGRAMS[name], session, 1, 4, budget=None)
+def test_levels_and_counts_are_those_of_the_kernel(near: Any, name: str) -> None:
+    follow(PROGRAMS[name], near, 1, 4, budget=None)
 
 
 def test_strata_evaluated_anew_agree_too(tmp_path: Path) -> None:
@@ -143,7 +140,7 @@ def test_without_barrier_mode_one_task_makes_the_values(tmp_path: Path) -> None:
         def refusing(*arguments: Any, **options: Any) -> Any:
             together.append(options["are_together"])
             if together == [True, True]:
-                raise NoBarrier("there are no slots any more")
+                raise CannotExchange("there are no slots any more")
             return run_tasks(*arguments, **options)
 
         patch.setattr(strata, "run_tasks", refusing)
@@ -286,16 +283,11 @@ name(substr(cat(x, y), 1, 2)) :- name(x), name(y), strlen(x) < 3.
 """
 
 
-@pytest.mark.parametrize("way", ["files", "network"])
 @pytest.mark.parametrize("text", [PAIRS, NAMES], ids=["records", "texts"])
-def test_new_values_where_tasks_exchange_are_agreed_on_or_made_by_one(tmp_path: Path, text: str, way: str) -> None:
+def test_new_values_where_tasks_exchange_are_agreed_on_or_made_by_one(near: Any, text: str) -> None:
     agrees = text is NAMES
     facts = {"edge": [(i, i + 1) for i in range(6)]}
-    with (
-        tasks_in_this_process(tmp_path, **{EXCHANGE_SETTING: way}) as session,
-        without_room(),
-        both(EDGES + text, facts, session, budget=None) as sessions,
-    ):
+    with without_room(), both(EDGES + text, facts, near, budget=None) as sessions:
         db = sessions.db
         for inserted, deleted in [([], []), ([(6, 7), (9, 9)], [(0, 1)]), ([(0, 3)], [(2, 3)])]:
             sessions.apply({"edge": inserted}, {"edge": deleted})

@@ -61,7 +61,7 @@ def dying(kind: str, mark: Path) -> Any:
         whole = messages.Messages.exchange
 
         def exchanged(self: Any, *arguments: Any) -> Any:
-            if self._round == 2:
+            if self.rounds == 2:
                 die_once()
             return whole(self, *arguments)
 

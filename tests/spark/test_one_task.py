@@ -1,5 +1,5 @@
 """What one task does for all: choice domains, subsumption, `.limitsize`, numbers of facts, and strata whose tasks would
-have to exchange where they cannot run at the same time. The facts, levels and counts
+have to exchange where they cannot. The facts, levels and counts
 are those of the kernel after every update, and none of it comes into the driver."""
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ reach(x, z) :- reach(x, y), step(y, z).
 """
 
 
-# --- where tasks cannot run at the same time -------------------------------------------------------------------------
+# --- where tasks cannot exchange -----------------------------------------------------------------------------------
 
 
 def refusing(patch: pytest.MonkeyPatch) -> None:
@@ -121,13 +121,13 @@ def refusing(patch: pytest.MonkeyPatch) -> None:
 
     def run_tasks(*arguments: Any, are_together: bool, **options: Any) -> Any:
         if are_together:
-            raise jobs.NoBarrier("no slots")
+            raise jobs.CannotExchange("no slots")
         return whole(*arguments, are_together=are_together, **options)
 
     patch.setattr(strata, "run_tasks", run_tasks)
 
 
-APART = "tasks: one task: tasks cannot run at the same time ({}), and rule 2 keeps no argument"
+APART = "tasks: one task: tasks cannot exchange ({}), and rule 2 keeps no argument"
 
 
 @pytest.mark.parametrize("is_refused_first", [True, False])
@@ -145,10 +145,22 @@ def test_spark_refuses_the_barrier(
         assert files_in(tmp_path) == files_known(sessions.db)
 
 
-def test_dynamic_allocation(tmp_path: Path) -> None:
-    settings = {"spark.dynamicAllocation.enabled": "true"}
-    with tasks_in_this_process(tmp_path, **settings) as session, both(DOUBLING, CHAIN, session) as sessions:
-        why = "dynamic allocation does not go together with Spark's barrier mode"
+@pytest.mark.parametrize(
+    ("setting", "value", "why"),
+    [
+        (
+            "spark.dynamicAllocation.enabled",
+            "true",
+            "dynamic allocation does not go together with Spark's barrier mode",
+        ),
+        ("spark.elastalog.exchange", "never", "`spark.elastalog.exchange` is `never`"),
+    ],
+)
+def test_settings_by_which_tasks_do_not_exchange(tmp_path: Path, setting: str, value: str, why: str) -> None:
+    with (
+        tasks_in_this_process(tmp_path, **{setting: value}) as session,
+        both(DOUBLING, CHAIN, session) as sessions,
+    ):
         assert placed(sessions.db)["path"].startswith(APART.format(why))
 
 

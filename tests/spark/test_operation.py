@@ -11,10 +11,8 @@ from typing import Any
 import pytest
 
 import elastalog
-from elastalog.backends.spark import jobs
+from elastalog.backends.spark import jobs, messages
 from elastalog.backends.spark.jobs import GROUP, StratumNews, run_tasks
-from elastalog.backends.spark.messages import rounds_reached
-from elastalog.backends.spark.placement import EXCHANGE_SETTING
 from elastalog.backends.watch import Progress, Watch
 from elastalog.cli.reports import profile_lines
 from elastalog.diagnostics.diagnostic import ElastalogError
@@ -41,10 +39,9 @@ def test_every_job_of_a_stratum_is_told(tmp_path: Path, caplog: pytest.LogCaptur
     assert caplog.messages[0].startswith(f"{titles[0]}: 36 facts written, 36 derivations, ")
 
 
-@pytest.mark.parametrize("exchange", ["files", "network"])
-def test_what_tasks_took_is_in_the_statistics(tmp_path: Path, exchange: str) -> None:
+def test_what_tasks_took_is_in_the_statistics(tmp_path: Path) -> None:
     with (
-        tasks_in_this_process(tmp_path, 2, **{EXCHANGE_SETTING: exchange}) as session,
+        tasks_in_this_process(tmp_path, 2) as session,
         elastalog.open(DOUBLING, {"edge": CHAIN}, engine="spark", spark=session) as db,
     ):
         (part,) = db.statistics().elsewhere
@@ -61,20 +58,13 @@ def test_what_tasks_took_is_in_the_statistics(tmp_path: Path, exchange: str) -> 
 def test_rounds_of_tasks_that_exchange_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Progress] = []
     monkeypatch.setattr(StratumNews, "interval", 0.0)
+    monkeypatch.setattr(messages, "_SECONDS_BETWEEN_NEWS", 0.0)
     with tasks_in_this_process(tmp_path) as session:
         elastalog.open(DOUBLING, {"edge": CHAIN}, engine="spark", spark=session, on_progress=seen.append).close()
     # Paths of length 1; up to 2, 4, 8; nothing more: and each time tasks gave each other what they had.
     reached = seen[1].iteration
     assert reached >= 4
     assert seen == [Progress(1, 0, 0), Progress(1, reached, 0), Progress(1, reached, 36)]
-
-
-def test_the_round_is_the_latest_of_any_attempt(tmp_path: Path) -> None:
-    assert rounds_reached(tmp_path / "gone") == 0
-    for name in ("attempt-1-0/9-0.round", "attempt-2-0/10-1.round", "attempt-2-0/11-0.tmp", "edge.parquet"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).touch()
-    assert rounds_reached(tmp_path) == 10
 
 
 @pytest.mark.parametrize(

@@ -295,25 +295,9 @@ def test_tasks_that_exchange_are_no_more_than_the_slots(settings: dict[str, str]
     assert placement.shares_for(spark, are_together=True) == together
 
 
-@pytest.mark.parametrize(
-    ("master", "setting", "is_network"),
-    [
-        ("local[4]", {}, False),
-        ("spark://host:7077", {}, True),
-        ("local[4]", {placement.EXCHANGE_SETTING: "network"}, True),
-        ("yarn", {placement.EXCHANGE_SETTING: "files"}, False),
-    ],
-)
-def test_tasks_of_several_machines_exchange_over_the_network(
-    master: str, setting: dict[str, str], is_network: bool
-) -> None:
-    spark = cast(Any, SimpleNamespace(conf=Settings(setting), sparkContext=SimpleNamespace(master=master)))
-    assert placement.uses_network(spark) is is_network
-
-
 def test_a_way_to_exchange_that_there_is_not() -> None:
-    with refused("E0612", help="did you mean `files`?"):
-        placement.uses_network(cast(Any, SimpleNamespace(conf=Settings({placement.EXCHANGE_SETTING: "file"}))))
+    with refused("E0612", help="did you mean `never`?"):
+        placement.why_apart(cast(Any, SimpleNamespace(conf=Settings({placement.EXCHANGE_SETTING: "nevr"}))))
 
 
 def test_a_task_has_as_many_threads_as_processors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,5 @@
-"""Tasks that exchange over the network: the same results as through files, and through files where ports are
-closed; operators of tasks that exchange facts; what the driver makes of the results of tasks."""
+"""Tasks that exchange: the links between them, and one task where ports are closed; operators of tasks that exchange
+facts; what the driver makes of the results of tasks."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from elastalog.backends.spark.results import Fault, FileWritten, Result, outcome
 from elastalog.backends.spark.routing import Routing
 from elastalog.backends.spark.word_files import WordFile
 from tests.engine.judging import levels_of
-from tests.spark.exchanging import CHAIN, DOUBLING, by_way, follow_a_chain, follow_random_updates, without_room
+from tests.spark.exchanging import CHAIN, DOUBLING, UPDATES, follow_a_chain, follow_random_updates, without_room
+from tests.spark.following import both
 
-WAY = "network"
 HERE = "127.0.0.1"
 
 
@@ -56,31 +56,26 @@ def test_random_updates(near: Any, seed: int) -> None:
         follow_random_updates(near, seed)
 
 
-def test_messages_go_over_the_network(near: Any, made: list[bool], tmp_path: Path) -> None:
+def test_tasks_are_linked(near: Any, made: list[bool]) -> None:
     with elastalog.open(DOUBLING, CHAIN, engine="spark", spark=near) as db:
         assert levels_of(db) == levels_of(elastalog.open(DOUBLING, CHAIN))
     assert made == [True, True, True]
-    assert not list(tmp_path.rglob("*.round"))
 
 
-def test_where_ports_are_closed_files_are_used(near: Any, made: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("function", ["create_connection", "create_server"])
+def test_where_tasks_cannot_be_linked_one_does_it_all(
+    near: Any, made: list[bool], monkeypatch: pytest.MonkeyPatch, function: str
+) -> None:
     def refused(*_: Any, **__: Any) -> Any:
         raise ConnectionRefusedError("closed")
 
     monkeypatch.setattr(transports, "_SECONDS", 0.2)
-    monkeypatch.setattr(socket, "create_connection", refused)
-    with elastalog.open(DOUBLING, CHAIN, engine="spark", spark=near) as db:
-        assert levels_of(db) == levels_of(elastalog.open(DOUBLING, CHAIN))
-    assert made == [False, False, False]
-
-
-def test_where_no_port_can_be_had_files_are_used(near: Any, made: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(*_: Any, **__: Any) -> Any:
-        raise PermissionError("no")
-
-    monkeypatch.setattr(socket, "create_server", refused)
-    with elastalog.open(DOUBLING, CHAIN, engine="spark", spark=near) as db:
-        assert len(db["path"]) == 17 * 16 // 2
+    monkeypatch.setattr(socket, function, refused)
+    with without_room(), both(DOUBLING, CHAIN, near, budget=None) as sessions:
+        for inserted, deleted in UPDATES:  # no job tries again
+            sessions.apply({"edge": inserted}, {"edge": deleted})
+        why = "one task: tasks cannot exchange (some cannot reach each other over the network), and rule 2 keeps no"
+        assert sessions.db._backend.placements[1].why.startswith(why)
     assert made == [False, False, False]
 
 
@@ -119,9 +114,8 @@ def test_a_stranger_does_not_disturb(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("has_room", [True, False])
-def test_over_the_network_on_spark(spark: Any, has_room: bool) -> None:
-    with by_way(spark, "network"):
-        follow_a_chain(spark, has_room=has_room)
+def test_on_spark(spark: Any, has_room: bool) -> None:
+    follow_a_chain(spark, has_room=has_room)
 
 
 @pytest.mark.parametrize("size", [0, 1, 50])

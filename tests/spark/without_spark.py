@@ -37,7 +37,6 @@ def tasks_in_this_process(folder: Path | str, shares: int = 3, **settings: str) 
         {
             "spark.elastalog.leastRows": "0",
             placement.SHARES_SETTING: str(shares),
-            placement.EXCHANGE_SETTING: "files",
             **settings,
         }
     )

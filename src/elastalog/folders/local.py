@@ -14,19 +14,15 @@ import shutil
 import stat
 import tempfile
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _FRESH = ".tmp"
-
-
-ReadInto: TypeAlias = Callable[[memoryview, int], None]
-"""Fills room with what stands in a file from an offset on. Raises EOFError if the file is too short."""
 
 
 class Files:
@@ -49,22 +45,9 @@ class Files:
             Path(fresh).unlink(missing_ok=True)
             raise
 
-    @contextmanager
-    def opened(self, location: str) -> Iterator[ReadInto]:
-        """A file that is read in stretches."""
-        descriptor = os.open(location, os.O_RDONLY)
-
-        def read_into(room: memoryview, offset: int) -> None:
-            while room:
-                done = os.preadv(descriptor, [room], offset)
-                if not done:
-                    raise EOFError("a file is too short")
-                room, offset = room[done:], offset + done
-
-        try:
-            yield read_into
-        finally:
-            os.close(descriptor)
+    def content(self, location: str) -> bytes:
+        """The whole of a file."""
+        return Path(location).read_bytes()
 
     @contextmanager
     def parquet(self, location: str) -> Iterator[Any]:
@@ -111,10 +94,6 @@ class Files:
                 shutil.rmtree(entry.path, ignore_errors=True)
             elif entry.path not in kept:
                 Path(entry.path).unlink(missing_ok=True)
-
-    def listed(self, location: str) -> list[str]:
-        """The files in a folder and those below it, as far as they are seen: for news, not for work."""
-        return [os.path.join(folder, name) for folder, _, names in os.walk(location) for name in names]
 
 
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH

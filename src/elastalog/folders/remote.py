@@ -19,7 +19,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 from elastalog.diagnostics.diagnostic import ElastalogError, error, finding
 from elastalog.folders.addresses import inside, is_address, without_secrets
-from elastalog.folders.local import Files, ReadInto, folder_of_this_process
+from elastalog.folders.local import Files, folder_of_this_process
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,7 +29,6 @@ T = TypeVar("T")
 _MADE = ".folder"
 """An empty file that stands for a folder: object stores have none."""
 
-_FIRST_READ = 1 << 16
 _AT_ONCE = 16
 _LEFT = (OSError, ValueError)
 """What removing may raise, the second when this process ends: files that are no longer referred to do no harm."""
@@ -113,35 +112,18 @@ class RemoteFiles(Files):
         PATIENCE.tried(put, location)
 
     @contextmanager
-    def opened(self, location: str) -> Iterator[ReadInto]:
-        """See `Files.opened`. The beginning is fetched at once: often it is all that is wanted."""
-        with PATIENCE.tried(lambda: self._system.open_input_file(self._path(location)), location) as file:
-
-            def stretch(size: int, offset: int) -> memoryview:
-                return memoryview(PATIENCE.tried(lambda: file.read_at(size, offset), location))
-
-            start = stretch(_FIRST_READ, 0)
-
-            def read_into(room: memoryview, offset: int) -> None:
-                end = offset + len(room)
-                known = start[offset:end] if end <= len(start) else stretch(len(room), offset)
-                if len(known) < len(room):
-                    raise EOFError("a file is too short")
-                room[:] = known
-
-            yield read_into
-
-    @contextmanager
     def parquet(self, location: str) -> Iterator[Any]:
         import pyarrow as pa
         from pyarrow import parquet
 
-        with parquet.ParquetFile(pa.BufferReader(self.content(location))) as file:
+        with parquet.ParquetFile(pa.BufferReader(self._buffer(location))) as file:
             yield file
 
-    def content(self, location: str) -> pa.Buffer:
-        """The whole of a file."""
+    def content(self, location: str) -> bytes:
+        content: bytes = self._buffer(location).to_pybytes()
+        return content
 
+    def _buffer(self, location: str) -> pa.Buffer:
         def get() -> pa.Buffer:
             with self._system.open_input_file(self._path(location)) as file:
                 return file.read_buffer()
@@ -150,8 +132,8 @@ class RemoteFiles(Files):
 
     def exists(self, location: str) -> bool:
         try:
-            with self.opened(location):
-                return True
+            PATIENCE.tried(lambda: self._system.open_input_file(self._path(location)).close(), location)
+            return True
         except FileNotFoundError:
             return False
 
@@ -193,12 +175,6 @@ class RemoteFiles(Files):
                     self._system.delete_dir(info.path)
                 elif info.path not in paths and not info.path.endswith(_MADE):
                     self._remove(info.path)
-
-    def listed(self, location: str) -> list[str]:
-        with suppress(OSError):
-            names = self.names_below(location)
-            return [inside(location, name) for name in names if not name.endswith(_MADE)]
-        return []
 
     def names_below(self, location: str) -> list[str]:
         """The files in a folder and those below it, by their paths within it. Raises OSError if there is no folder."""
@@ -291,8 +267,7 @@ class RemoteFolder:
     def read(self, name: str) -> bytes | None:
         """The content of a file by its path within the folder. None if there is none."""
         try:
-            content: bytes = self._files.content(inside(self.given, name)).to_pybytes()
-            return content
+            return self._files.content(inside(self.given, name))
         except FileNotFoundError:
             return None
         except UnreachableError as fault:

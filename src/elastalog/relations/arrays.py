@@ -10,6 +10,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from elastalog.analysis.program import Base
+
+ARROW_TYPES = {
+    Base.NUMBER: pa.int64(),
+    Base.UNSIGNED: pa.uint64(),
+    Base.FLOAT: pa.float64(),
+    Base.SYMBOL: pa.string(),
+    Base.RECORD: pa.string(),
+}
+
 FEW_ROWS = 2000
 """Rows up to which Python objects are quicker than `pyarrow.compute`, which takes 50 ms to import. It is behind `cast`,
 `take`, `filter`, `dictionary_encode` and the like."""
@@ -20,6 +30,7 @@ _TYPES: dict[np.dtype[Any], pa.DataType] = {
     np.dtype(np.uint64): pa.uint64(),
     np.dtype(np.float64): pa.float64(),
 }
+_DTYPES = {kind: dtype for dtype, kind in _TYPES.items()}
 
 
 def array_of_numbers(values: np.ndarray) -> pa.Array:
@@ -32,7 +43,7 @@ def array_of_numbers(values: np.ndarray) -> pa.Array:
 
 def numbers_of_array(array: pa.Array) -> np.ndarray:
     """The numbers of an Arrow array without nulls, not copied; they must not be written to."""
-    dtype = next((dtype for dtype, kind in _TYPES.items() if kind == array.type), None)
+    dtype = _DTYPES.get(array.type)
     if dtype is None or array.null_count:
         values: np.ndarray = array.to_numpy(zero_copy_only=False)
         return values
@@ -48,10 +59,10 @@ def cast_column(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     """A column of another type, which can hold all its values: of integers without `cast`."""
     if column.type == kind:
         return column
-    known = {kind: dtype for dtype, kind in _TYPES.items() if dtype.kind in "iu"}
-    if column.type not in known or kind not in known or column.null_count:
+    dtype, given = _DTYPES.get(kind), _DTYPES.get(column.type)
+    if dtype is None or given is None or "f" in (dtype.kind, given.kind) or column.null_count:
         return column.cast(kind)
-    chunks = [array_of_numbers(numbers_of_array(chunk).astype(known[kind])) for chunk in column.chunks]
+    chunks = [array_of_numbers(numbers_of_array(chunk).astype(dtype)) for chunk in column.chunks]
     return pa.chunked_array(chunks, kind)
 
 
@@ -66,7 +77,7 @@ def array_of_texts(texts: Sequence[str]) -> pa.LargeStringArray:
 
 def typed_array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     """Values of an Arrow type, none of them null, as an array."""
-    dtype = next((dtype for dtype, known in _TYPES.items() if known == kind), None)
+    dtype = _DTYPES.get(kind)
     if dtype is not None:
         return array_of_numbers(np.array(values, dtype))
     if kind == pa.large_string():
@@ -76,35 +87,33 @@ def typed_array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     return pa.array(values, kind)
 
 
+def places_of(texts: pa.Array) -> np.ndarray:
+    """Where each text of an array of `string` or `large_string` begins among its bytes, and the last ends."""
+    kind = np.dtype(np.int32 if pa.types.is_string(texts.type) else np.int64)
+    places = texts.buffers()[1]
+    if places is None or not len(texts):
+        return np.zeros(1, kind)
+    found: np.ndarray = np.frombuffer(places, kind, len(texts) + 1, texts.offset * kind.itemsize)
+    return found
+
+
+def bytes_of(texts: pa.Array) -> pa.Buffer:
+    """The bytes of the texts of such an array, one text after the other."""
+    places, data = places_of(texts), texts.buffers()[2]
+    return pa.py_buffer(b"") if data is None else data.slice(int(places[0]), int(places[-1] - places[0]))
+
+
 def with_short_offsets(texts: pa.LargeStringArray) -> pa.StringArray:
     """Texts as an array of `string`, which must take less than 2 GiB."""
-    _, places, data = texts.buffers()
-    offsets = np.frombuffer(places, np.int64, len(texts) + 1, 8 * texts.offset)
-    first, last = int(offsets[0]), int(offsets[-1])
-    known = None if data is None else data.slice(first, last - first)
-    return pa.Array.from_buffers(
-        pa.string(), len(texts), [None, pa.py_buffer((offsets - first).astype(np.int32)), known]
-    )
-
-
-def lengths_of_texts(array: pa.Array) -> np.ndarray:
-    """Bytes of each text of an array of `string` or `large_string`."""
-    kind = np.dtype(np.int32 if pa.types.is_string(array.type) else np.int64)
-    places = array.buffers()[1]
-    if places is None or not len(array):
-        return np.empty(0, kind)
-    lengths: np.ndarray = np.diff(np.frombuffer(places, kind, len(array) + 1, array.offset * kind.itemsize))
-    return lengths
+    places = places_of(texts)
+    offsets = (places - places[0]).astype(np.int32)
+    return pa.Array.from_buffers(pa.string(), len(texts), [None, pa.py_buffer(offsets), bytes_of(texts)])
 
 
 def texts_of_array(array: pa.Array) -> list[str]:
     """The texts of an Arrow array without nulls."""
-    kind = {pa.string(): np.int32, pa.large_string(): np.int64}.get(array.type)
-    if kind is None or array.null_count or not len(array):
+    if array.type not in (pa.string(), pa.large_string()) or array.null_count:
         texts: list[str] = array.to_pylist()
         return texts
-    _, places, data = array.buffers()
-    ends = np.frombuffer(places, kind, len(array) + 1, array.offset * np.dtype(kind).itemsize)
-    first = int(ends[0])
-    known = b"" if data is None else data.slice(first, int(ends[-1]) - first).to_pybytes()
-    return [known[start:end].decode() for start, end in pairwise((ends - first).tolist())]
+    places, known = places_of(array), bytes_of(array).to_pybytes()
+    return [known[start:end].decode() for start, end in pairwise((places - places[0]).tolist())]

@@ -249,25 +249,6 @@ def put_number(value, out, start):
     return start + digits
 
 
-@operator(types.int64, GIVEN_MATRIX, PLACES, GIVEN_PLACES)
-def measure_lines(words, kinds, ends):
-    """How many bytes rows take as lines, if all can be written so (see `write_lines`)."""
-    columns = kinds.shape[0]
-    size = 0
-    for row in range(words.shape[0]):
-        for column in range(columns):
-            word = int64(words[row, column])
-            if kinds[column] == SYMBOL:
-                if row + _AHEAD < words.shape[0]:
-                    prefetch(ends, int64(words[row + _AHEAD, column]))
-                size += ends[word + 1] - ends[word] + 1
-            elif word < 0:
-                size += digits_of(-word) + 2
-            else:
-                size += digits_of(word) + 1
-    return size
-
-
 @operator(types.int64, GIVEN_MATRIX, INT, INT, PLACES, INT, GIVEN_BYTES, GIVEN_PLACES, BYTES, PLACES)
 def write_lines(words, start, stop, kinds, delimiter, texts, ends, out, state):
     """Writes rows of words as lines: symbols are texts of a table, numbers are narrow. Returns an outcome; NEXT is the
@@ -419,12 +400,6 @@ def lines_of(words: Words, kinds: Integers, delimiter: int, dictionary: Dictiona
             start += _STRANGE_ROWS
         elif outcome == FULL and not filled:
             out = np.empty(2 * int(state[NEEDED]), np.uint8)
-
-
-def size_of_lines(words: Words, kinds: Integers, dictionary: Dictionary) -> int:
-    """How many bytes the lines of rows of words take, if all can be written so."""
-    _, ends = dictionary.symbols.placed()
-    return int(measure_lines(words, kinds, ends))
 
 
 def _is_utf8(data: NDArray[np.uint8]) -> bool:

@@ -20,11 +20,11 @@ from elastalog import late
 from elastalog.analysis.program import Base
 from elastalog.diagnostics.diagnostic import ElastalogError, error
 from elastalog.relations import faults
+from elastalog.relations.arrays import ARROW_TYPES
 from elastalog.relations.faults import Fault, shown
 from elastalog.relations.limits import MOST_EXACT_INTEGER_IN_FLOAT, MOST_NUMBER
 from elastalog.relations.rows import value_fault
 from elastalog.relations.schema import Column, Schema, column_order, warn_of_midnights
-from elastalog.relations.words import ARROW_TYPES
 
 pc = late.module("pyarrow.compute")
 _SAMPLE = 1000

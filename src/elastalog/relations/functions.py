@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, ClassVar, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from elastalog.analysis.program import Base, CheckedProgram, UserFunctor, Value
 from elastalog.analysis.values import Structured, public_value
@@ -37,8 +37,6 @@ Functions: TypeAlias = Mapping[str, Callable[..., Any]]
 @dataclass(frozen=True, slots=True)
 class Vectorised:
     """A function over Arrow arrays, one for each argument, that gives an array of as many results."""
-
-    is_vectorised: ClassVar[bool] = True
 
     function: Callable[..., Any]
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from elastalog.diagnostics.diagnostic import LimitReached, finding
-from elastalog.relations.arrays import array_of_numbers, array_of_texts
+from elastalog.relations.arrays import array_of_numbers, array_of_texts, places_of
 from elastalog.relations.limits import Integers, Unsigned, Words
 
 MOST_TEXTS = (1 << 31) - 1
@@ -257,13 +257,9 @@ def _encoded(texts: list[str]) -> tuple[NDArray[np.uint8], Integers]:
 
 def parts_of(texts: pa.Array) -> tuple[NDArray[np.uint8], Integers]:
     """The bytes of a column of texts, and where each begins and ends."""
-    kind = np.int32 if pa.types.is_string(texts.type) else np.int64
-    _, offsets, data = texts.buffers()
-    if offsets is None or not len(texts):
-        return np.empty(0, np.uint8), np.zeros(1, np.int64)
-    places = np.frombuffer(offsets, kind, len(texts) + 1, texts.offset * np.dtype(kind).itemsize)
+    data = texts.buffers()[2]
     known = np.empty(0, np.uint8) if data is None or not data.size else np.frombuffer(data, np.uint8)
-    return known, np.require(places, np.int64, ["C", "W"])
+    return known, np.require(places_of(texts), np.int64, ["C", "W"])
 
 
 def _shift(slots: Unsigned) -> int:

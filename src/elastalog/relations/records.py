@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from elastalog.analysis.program import Base, Part, StructuredType, Value
 from elastalog.analysis.values import NIL, Branch, Record, bare_text, plain_text
 from elastalog.late import dataclass
+from elastalog.relations.arrays import ARROW_TYPES
 from elastalog.relations.limits import Integers, Words
 
 if TYPE_CHECKING:
@@ -192,13 +193,6 @@ def _guessed_base(value: Any) -> Base:
 MOST_NESTED = 200
 """How deep values of users may be nested: each level takes a Python call."""
 
-_SIMPLE: Mapping[Base, pa.DataType] = {
-    Base.NUMBER: pa.int64(),
-    Base.UNSIGNED: pa.uint64(),
-    Base.FLOAT: pa.float64(),
-    Base.SYMBOL: pa.string(),
-}
-
 
 class NotOfType(Exception):
     """A value is not of a type; the text says why."""
@@ -277,7 +271,7 @@ class RecordType:
         parts = []
         for field in fields:
             if field.structure is None:
-                kind: pa.DataType | None = _SIMPLE[field.base]
+                kind: pa.DataType | None = ARROW_TYPES[field.base]
             else:
                 kind = self._arrow(field.structure, (*around, wanted.name))
             if kind is None:

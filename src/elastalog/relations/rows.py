@@ -17,12 +17,11 @@ import pyarrow as pa
 from elastalog.analysis.program import Base, StructuredType, Value
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.relations import faults
-from elastalog.relations.arrays import array_of_numbers, array_of_texts
+from elastalog.relations.arrays import ARROW_TYPES, array_of_numbers, array_of_texts
 from elastalog.relations.faults import Fault, shown
 from elastalog.relations.limits import LEAST_NUMBER, MOST_EXACT_INTEGER_IN_FLOAT, MOST_NUMBER, MOST_UNSIGNED
 from elastalog.relations.records import MOST_NESTED, NotOfType, RecordType
 from elastalog.relations.schema import Column, Schema, places_by_name, values_by_name, warn_of_left_out
-from elastalog.relations.words import ARROW_TYPES
 
 
 def columns_of_rows(schema: Schema, rows: Iterable[Any]) -> tuple[int, list[pa.Array]]:

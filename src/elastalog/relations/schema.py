@@ -96,7 +96,7 @@ class Schema:
         text."""
         import pyarrow as pa
 
-        from elastalog.relations.words import ARROW_TYPES
+        from elastalog.relations.arrays import ARROW_TYPES
 
         return pa.schema([pa.field(column.name, ARROW_TYPES[column.base], nullable=False) for column in self.columns])
 

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from elastalog.analysis.program import Base, Value
 from elastalog.analysis.values import NIL, Branch, Nil, Record, plain_text, sort_key
 from elastalog.relations import records
-from elastalog.relations.arrays import array_of_numbers, array_of_texts, numbers_of_array
+from elastalog.relations.arrays import ARROW_TYPES, array_of_numbers, array_of_texts, numbers_of_array
 from elastalog.relations.limits import (
     LEAST_NARROW,
     LEAST_NUMBER,
@@ -41,14 +41,6 @@ from elastalog.relations.limits import (
 from elastalog.relations.schema import Column
 from elastalog.relations.symbols import Symbols
 from elastalog.relations.wide import WideTable
-
-ARROW_TYPES = {
-    Base.NUMBER: pa.int64(),
-    Base.UNSIGNED: pa.uint64(),
-    Base.FLOAT: pa.float64(),
-    Base.SYMBOL: pa.string(),
-    Base.RECORD: pa.string(),
-}
 
 _SYMBOL, _NUMBER = Base.SYMBOL, Base.NUMBER
 _least = np.minimum.reduce

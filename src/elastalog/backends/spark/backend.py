@@ -153,7 +153,7 @@ class SparkBackend:
 
     def _after_failure(self, stratum: LogicalStratum) -> Placement:
         """Where a stratum is evaluated after tasks have failed: by tasks again, if they failed only because each had
-        numbered new values for itself, or because they could not run at the same time."""
+        numbered new values for itself, or because they could not exchange."""
         return self.placement(stratum) if self._jobs.is_hindered else FALLEN_BACK
 
     def _is_read_here(self, name: str) -> bool:

@@ -24,7 +24,7 @@ from elastalog.backends.spark.consensus import IdConsensus
 from elastalog.backends.spark.messages import Messages, Outgoing, TaskFailed, add_counts
 from elastalog.backends.spark.results import Fault, FileWritten, Result
 from elastalog.backends.spark.task import StratumSpec, written_facts
-from elastalog.backends.spark.transports import LinkedMessages, linked
+from elastalog.backends.spark.transports import linked
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.folders.addresses import inside
@@ -38,7 +38,11 @@ _MUCH_ROOM, _FEW_HEADS = 8, 64
 
 def evaluate_together(spec: StratumSpec, share: int) -> Result:
     """The part of one task in the fixpoint of a stratum; if it cannot do its part, the others are told."""
-    messages = _messages(spec, share)
+    folder = attempt_folder(spec)
+    links = linked(folder, share, spec.shares, spec.token, own_host()) if spec.shares > 1 else {}
+    if links is None:
+        return Result(share, fault=Fault.UNLINKED)
+    messages = Messages(folder, spec.folder, share, links)
     try:
         result = ExchangingTask(spec, share, messages).run()
     except TaskFailed:
@@ -48,26 +52,17 @@ def evaluate_together(spec: StratumSpec, share: int) -> Result:
         raise
     finally:
         messages.close()
-    result.rounds, result.waited, result.sent = messages.rounds_done, messages.waited, messages.sent
+    result.rounds, result.waited, result.sent = messages.rounds, messages.waited, messages.sent
     return result
 
 
-def _messages(spec: StratumSpec, share: int) -> Messages:
-    """The messages of the task of a share, in the way that was chosen."""
-    folder = attempt_folder(spec)
-    if spec.token is not None and spec.shares > 1:
-        links = linked(folder, share, spec.shares, spec.token, own_host())
-        if links is not None:
-            return LinkedMessages(folder, share, spec.shares, links)
-    return Messages(folder, share, spec.shares)
-
-
 def own_host() -> str:
-    """The host of this task, as Spark's barrier names it to the other tasks."""
+    """The host of this task, as Spark's barrier names it to the other tasks; where all are on one machine, that."""
     from pyspark import BarrierTaskContext
 
     context = BarrierTaskContext.get()
-    return context.getTaskInfos()[context.partitionId()].address.partition(":")[0]
+    hosts = [task.address.partition(":")[0] for task in context.getTaskInfos()]
+    return hosts[context.partitionId()] if len(set(hosts)) > 1 else "127.0.0.1"
 
 
 def attempt_folder(spec: StratumSpec) -> str:

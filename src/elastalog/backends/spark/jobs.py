@@ -31,8 +31,8 @@ _ATTEMPTS = 4
 _PATIENCE = 0.05
 
 
-class NoBarrier(Exception):
-    """Spark cannot run the tasks at the same time."""
+class CannotExchange(Exception):
+    """Tasks cannot run at the same time, or cannot reach each other; the message says why."""
 
 
 Work = Callable[[int], Result]
@@ -49,9 +49,9 @@ def run_tasks(
     check: Callable[[], None] = lambda: None,
     title: str = "",
 ) -> list[Result]:
-    """Runs a task for every share and returns their results. Tasks that exchange run at the same time, or NoBarrier is
-    raised if Spark cannot; if one fails all do, and the job is repeated, unless it was cancelled. `check` is
-    called while they run: it may raise to give them up. `title`: what Spark's pages call the job."""
+    """Runs a task for every share and returns their results. Tasks that exchange run at the same time, or
+    CannotExchange is raised if Spark cannot; if one fails all do, and the job is repeated, unless it was cancelled.
+    `check` is called while they run: it may raise to give them up. `title`: what Spark's pages call the job."""
     require_running(spark)
     if not shares:  # of which Spark would make a job without partitions, or none
         return []
@@ -74,7 +74,7 @@ def run_tasks(
             if not _is_spark_error(error):
                 raise
             if are_together and _is_without_barrier(error):
-                raise NoBarrier(_reason(error)) from error
+                raise CannotExchange(_reason(error)) from error
             if attempt == attempts or _is_missing_package(error) or _is_cancelled(error):
                 raise _failure(error) from error
             log.warning("a task failed, the stratum is evaluated again: %s", _reason(error))

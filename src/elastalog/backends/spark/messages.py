@@ -1,18 +1,15 @@
-"""How tasks that run at the same time give each other rows: through files, in rounds.
+"""How tasks that run at the same time give each other rows, in rounds.
 
-In a round every task writes one file, on a disk or at an address, which appears whole: a *header* that says what the
-task gives, then all rows for the first share, those for the second, and so on, and in the end those for everybody. So a
-task reads two ranges of every other task's file. It goes on when it has read the files of all: on a disk it looks
-often, at an address, where a look is a request, seldom. Spark's own barrier takes a second, files on a disk take
-milliseconds.
+Every two tasks are linked (see `transports`). In a round every task sends each other one a block: a *header* that says
+what the task gives, then the rows for that share and those for everybody. It goes on when it has the blocks of all.
 """
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,13 +34,21 @@ from elastalog.backends.kernel.compile.signatures import (
     uint64,
 )
 from elastalog.backends.kernel.store.set_table import has_tag, row_in
-from elastalog.folders.addresses import inside, is_address, name_in
-from elastalog.folders.files import files_at, put, remove
-from elastalog.folders.local import ReadInto
+from elastalog.backends.spark.transports import Link, Unlinked
+from elastalog.folders.addresses import inside
+from elastalog.folders.files import files_at, put
+from elastalog.folders.remote import UnreachableError
 
 _LENGTH = 8
 _WORD = 4
-_ROUND = ".round"
+
+_GIVEN_UP = "given-up"
+"""The file by which tasks know that one has given up, and is not gone."""
+
+_REACHED = "round"
+"""The file by which the driver knows how far tasks are."""
+
+_SECONDS_BETWEEN_NEWS = 1.0
 
 
 class TaskFailed(Exception):
@@ -76,147 +81,108 @@ class _Packed:
     rows: np.ndarray
     bounds: tuple[int, ...]
 
-    def part(self, share: int) -> np.ndarray:
-        return self.rows[self.bounds[share] : self.bounds[share + 1]]
+    def parts(self, share: int) -> tuple[np.ndarray, np.ndarray]:
+        """The rows for a share, and those for everybody."""
+        return self.rows[self.bounds[share] : self.bounds[share + 1]], self.rows[self.bounds[-2] :]
 
 
 class Messages:
-    """The rounds of one task. `folder` is that of the attempt, the same for all tasks."""
+    """The rounds of one task, which is linked with all others. `folder` is that of the attempt, the same for all
+    tasks; the driver looks into the `news` folder while they run."""
 
-    def __init__(self, folder: str, share: int, shares: int) -> None:
+    def __init__(self, folder: str, news: str, share: int, links: Mapping[int, Link]) -> None:
         self.folder = folder
         self.share = share
-        self.shares = shares
         self.notes: list[Any] = []
+        self.rounds = 0
         self.waited = 0.0
         self.sent = 0
-        self._round = 0
-        self._is_far = is_address(folder)
+        self._news = news
+        self._links = links
+        self._told = time.monotonic()
 
     def exchange(self, outgoing: Mapping[str, Outgoing], note: Any = None) -> list[Message]:
         """Gives rows to the other tasks and takes theirs. All tasks must call it equally often. Returns the messages of
         all tasks, this one included; none if no task gave any. Raises TaskFailed if a task has failed."""
-        self._round += 1
+        self.rounds += 1
         packed = {address: self._packed(out) for address, out in outgoing.items() if len(out.rows)}
-        self._write(packed, note)
-        self.notes, messages = [], []
-        for share in range(self.shares):
-            if share == self.share:
-                self.notes.append(note)
-                own = {name: _joined(p.part(share), p.part(self.shares)) for name, p in packed.items()}
-            else:
-                began = time.perf_counter()
-                own = self._given_by(share)
-                self.waited += time.perf_counter() - began
-            messages += [Message(address, rows) for address, rows in own.items()]
-        self._forget()
+        self.notes = []
+        messages: list[Message] = []
+        try:
+            for share, link in self._links.items():
+                content = self._content(packed, note, share)
+                self.sent += sum(memoryview(part).nbytes for part in content)
+                link.send(*content)
+            for share in range(len(self._links) + 1):
+                if share == self.share:
+                    self.notes.append(note)
+                    messages += [Message(address, rows) for address, p in packed.items() for rows in p.parts(share)]
+                else:
+                    began = time.perf_counter()
+                    block = self._links[share].receive()
+                    self.waited += time.perf_counter() - began
+                    messages += self._read(block)
+        except Unlinked:
+            given_up = inside(self.folder, _GIVEN_UP)
+            if files_at(given_up).exists(given_up):
+                raise TaskFailed from None
+            raise
+        self._tell_driver()
         return messages
 
-    def _forget(self) -> None:
-        """Removes this task's file of the round before: a task that has written a file has read all those of the round
-        before. At an address all files go at the end, in one request."""
-        if not self._is_far and self.shares > 1:
-            remove([inside(self.folder, round_name(self.share, self._round - 1))])
-
-    def _given_by(self, sender: int) -> dict[str, np.ndarray]:
-        with opened_when_there(self.folder, round_name(sender, self._round)) as read_into:
-            return self._read(read_into, self._others(sender))
-
-    @property
-    def rounds_done(self) -> int:
-        """How many rounds there have been."""
-        return self._round
+    def give_up(self) -> None:
+        """Tells the others that this task cannot go on, before it ends its connections."""
+        put(inside(self.folder, _GIVEN_UP))
 
     def close(self) -> None:
         """Nothing more will be exchanged."""
-
-    def give_up(self) -> None:
-        """Tells the others, in the next round, that this task cannot go on."""
-        self._round += 1
-        self._write(None, None)
+        for link in self._links.values():
+            link.close()
 
     def _packed(self, out: Outgoing) -> _Packed:
         rows = np.ascontiguousarray(out.rows, np.int32)
         width = rows.shape[1] + (out.count is not None)
         count = np.empty(0, np.int32) if out.count is None else out.count
         ordered = np.empty((len(rows), width), np.int32)
-        bounds = np.zeros(self.shares + 2, np.int64)
+        bounds = np.zeros(len(self._links) + 3, np.int64)
         distribute(rows, count, out.shares.astype(np.int32, copy=False), ordered, bounds)
         return _Packed(ordered, tuple(bounds.tolist()))
 
-    def _write(self, packed: Mapping[str, _Packed] | None, note: Any) -> None:
-        """Writes the file of this round; None says that this task has failed."""
-        if self.shares > 1:
-            content = self._content(packed, note, self._others(self.share))
-            self.sent += sum(memoryview(part).nbytes for part in content)
-            put(inside(self.folder, round_name(self.share, self._round)), *content)
-
-    def _content(
-        self, packed: Mapping[str, _Packed] | None, note: Any, readers: Sequence[int]
-    ) -> tuple[bytes | memoryview, ...]:
-        """The header, and the rows for some readers, `shares` for everybody."""
-        given = packed or {}
-        listed = [(address, p.rows.shape[1], p.bounds) for address, p in given.items()]
-        header = json.dumps({"messages": listed, "note": note, "failed": packed is None}).encode()
+    @staticmethod
+    def _content(packed: Mapping[str, _Packed], note: Any, share: int) -> tuple[bytes | memoryview, ...]:
+        """The block for a share."""
+        given = {address: p.parts(share) for address, p in packed.items()}
+        listed = [(address, len(own) + len(everybody), own.shape[1]) for address, (own, everybody) in given.items()]
+        header = json.dumps({"messages": listed, "note": note}).encode()
         header += b" " * (-len(header) % _WORD)
-        rows = (p.part(share).data for share in readers for p in given.values())
+        rows = (part.data for parts in given.values() for part in parts)
         return len(header).to_bytes(_LENGTH, "little"), header, *rows
 
-    def _others(self, sender: int) -> Sequence[int]:
-        """The tasks whose rows are in the file of a task: all but itself."""
-        return [share for share in range(self.shares + 1) if share != sender]
-
-    def _read(self, read_into: ReadInto, readers: Sequence[int]) -> dict[str, np.ndarray]:
-        """What another task gives this one, by address; its note is kept. `readers`: whose rows the file has."""
-        length = int.from_bytes(_bytes(read_into, 0, _LENGTH), "little")
-        header = json.loads(_bytes(read_into, _LENGTH, length))
-        if header["failed"]:
-            raise TaskFailed
+    def _read(self, block: bytearray) -> list[Message]:
+        """What another task gives this one; its note is kept."""
+        start = _LENGTH + int.from_bytes(block[:_LENGTH], "little")
+        header = json.loads(block[_LENGTH:start])
         self.notes.append(header["note"])
-        found: dict[str, list[np.ndarray]] = {address: [] for address, _, _ in header["messages"]}
-        start = _LENGTH + length
-        for share in readers:
-            shapes = [(bounds[share + 1] - bounds[share], width) for _, width, bounds in header["messages"]]
-            number = sum(rows * width for rows, width in shapes)
-            if share in (self.share, self.shares):
-                words = np.empty(number, np.int32)
-                read_into(memoryview(words.view(np.uint8)), start)  # type: ignore[arg-type]  # it is a buffer
-                for parts, part in zip(found.values(), _divided(words, shapes), strict=True):
-                    parts.append(part)
-            start += _WORD * number
-        return {address: _joined(own, everywhere) for address, (own, everywhere) in found.items()}
+        words, messages = np.frombuffer(block, np.int32, offset=start), []
+        for address, rows, width in header["messages"]:
+            given, words = np.split(words, [rows * width])
+            messages.append(Message(address, given.reshape(rows, width)))
+        return messages
 
-
-def round_name(share: int, number: int) -> str:
-    """The file of a task in a round, in the folder of the attempt."""
-    return f"{number}-{share}{_ROUND}"
+    def _tell_driver(self) -> None:
+        """Tells the driver now and then how far tasks are."""
+        now = time.monotonic()
+        if self.share == 0 and now - self._told >= _SECONDS_BETWEEN_NEWS:
+            self._told = now
+            put(inside(self._news, _REACHED), str(self.rounds).encode())
 
 
 def rounds_reached(folder: str) -> int:
-    """The latest round that tasks have reached, by the files below the folder of their stratum; 0 if there is none. The
-    driver asks while they run."""
-    names = map(name_in, files_at(folder).listed(folder))
-    return max((int(name.partition("-")[0]) for name in names if name.endswith(_ROUND)), default=0)
-
-
-def _bytes(read_into: ReadInto, offset: int, number: int) -> bytearray:
-    room = bytearray(number)
-    read_into(memoryview(room), offset)
-    return room
-
-
-def _divided(words: np.ndarray, shapes: Iterable[tuple[int, int]]) -> Iterator[np.ndarray]:
-    """The blocks that lie in `words` one after the other; `shapes` has the rows and the words per row of each."""
-    start = 0
-    for rows, width in shapes:
-        yield words[start : start + rows * width].reshape(rows, width)
-        start += rows * width
-
-
-def _joined(own: np.ndarray, everywhere: np.ndarray) -> np.ndarray:
-    if not len(everywhere):
-        return own
-    return np.concatenate((own, everywhere)) if len(own) else everywhere
+    """The round that the tasks of a stratum have told last; 0 before. The driver asks while they run."""
+    location = inside(folder, _REACHED)
+    with suppress(FileNotFoundError, UnreachableError):  # news are not worth an error
+        return int(files_at(location).content(location))
+    return 0
 
 
 @operator(types.void, MATRIX, WORDS, WORDS, MATRIX, COLUMNS)
@@ -284,48 +250,3 @@ def add_counts(block, rows, table, shift, count, first):
                             count[row] += block[member, width] - 1
                         break
                 slot = (slot + ONE) & mask
-
-
-_PAUSES = (0.0002, 0.02)
-_PAUSES_AT_AN_ADDRESS = (0.02, 0.5)
-"""The shortest and the longest time between two looks for a file."""
-
-_SECONDS_UNTIL_GIVEN_UP = 5.0
-"""How often a task that waits looks whether the driver has given up, where that is a request."""
-
-_TOLD = 512
-"""The size of a small file."""
-
-
-@contextmanager
-def opened_when_there(folder: str, name: str) -> Iterator[ReadInto]:
-    """Opens a file of another task in the folder of the attempt as soon as it is there. If that task dies, Spark hears
-    of it and ends this one too."""
-    path, files = inside(folder, name), files_at(folder)
-    is_far = is_address(folder)
-    pause, longest = _PAUSES_AT_AN_ADDRESS if is_far else _PAUSES
-    until_given_up = _SECONDS_UNTIL_GIVEN_UP if is_far else 0.0
-    looked = time.monotonic()
-    with ExitStack() as stack:
-        while True:
-            with suppress(FileNotFoundError):
-                file = stack.enter_context(files.opened(path))
-                break
-            if time.monotonic() - looked >= until_given_up:
-                looked = time.monotonic()
-                if not files.is_folder(folder):
-                    raise RuntimeError("the driver has given this attempt up")
-            time.sleep(pause)
-            pause = min(pause * 1.5, longest)
-        yield file
-
-
-def tell(folder: str, name: str, text: str) -> None:
-    """Writes a small file for the other tasks."""
-    put(inside(folder, name), text.encode().ljust(_TOLD))
-
-
-def told(folder: str, name: str) -> str:
-    """The text in a small file of another task, as soon as it is there."""
-    with opened_when_there(folder, name) as read_into:
-        return _bytes(read_into, 0, _TOLD).decode().rstrip()

@@ -81,8 +81,7 @@ def choose(
     why_apart: str | None = None,
 ) -> Placement:
     """Where a stratum is best evaluated; its relations and those it reads have these sizes. `has_made_values`: several
-    tasks have made new ones, and could not go on. `why_apart`: why tasks cannot run at the same time, if they
-    cannot."""
+    tasks have made new ones, and could not go on. `why_apart`: why tasks cannot exchange, if they cannot."""
     if annotation.support is Support.VECTORS:
         return Placement("driver", "the strategy keeps vectors of counts, which files of tasks do not hold")
     if stratum.aggregate is not None and stratum.aggregate.operator[0] == "@":
@@ -121,7 +120,7 @@ def _why_whole(plan: SharePlan, annotation: Annotation, has_made_values: bool, w
         return f"the strategy keeps other things than levels, and {plan.obstacle}"
     if has_made_values and not may_agree(plan.stratum):
         return f"rules make values that have no number yet, and {plan.obstacle}"
-    return None if why_apart is None else f"tasks cannot run at the same time ({why_apart}), and {plan.obstacle}"
+    return None if why_apart is None else f"tasks cannot exchange ({why_apart}), and {plan.obstacle}"
 
 
 def spared(placement: Placement, stratum: LogicalStratum, part: float, shares: int) -> Placement:
@@ -294,18 +293,14 @@ def slots(spark: SparkSession) -> int:
     return max(1, executors) * max(1, cores // int(settings.get("spark.task.cpus", "1") or 1))
 
 
-def why_apart(spark: SparkSession) -> str | None:
-    """Why tasks cannot run at the same time, by the settings of the session; None if they can."""
-    is_dynamic = (spark.conf.get("spark.dynamicAllocation.enabled", None) or "false").lower() == "true"
-    return "dynamic allocation does not go together with Spark's barrier mode" if is_dynamic else None
-
-
 EXCHANGE_SETTING = "spark.elastalog.exchange"
 
 
-def uses_network(spark: SparkSession) -> bool:
-    """Whether tasks exchange over the network, or through files."""
-    wanted = spark.conf.get(EXCHANGE_SETTING, None) or "auto"
-    require_one_of(EXCHANGE_SETTING, wanted, ("auto", "network", "files"))
-    is_one_machine = (spark.sparkContext.master or "").startswith("local")
-    return wanted == "network" or (wanted == "auto" and not is_one_machine)
+def why_apart(spark: SparkSession) -> str | None:
+    """Why tasks cannot exchange, by the settings of the session; None if they can."""
+    wanted = spark.conf.get(EXCHANGE_SETTING, None) or "network"
+    require_one_of(EXCHANGE_SETTING, wanted, ("network", "never"))
+    if wanted == "never":
+        return f"`{EXCHANGE_SETTING}` is `never`"
+    is_dynamic = (spark.conf.get("spark.dynamicAllocation.enabled", None) or "false").lower() == "true"
+    return "dynamic allocation does not go together with Spark's barrier mode" if is_dynamic else None

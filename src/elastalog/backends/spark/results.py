@@ -28,6 +28,7 @@ class Fault(Enum):
     """Why a task could not finish."""
 
     NEW_VALUES = "it made values that other tasks, or rules, would have to know by the driver's numbers"
+    UNLINKED = "it cannot be linked with another task"
     OVER_BUDGET = "it has spent the budget of the update"
     ERROR = "it met an error of the program, which the driver will meet too, where it can be shown well"
 

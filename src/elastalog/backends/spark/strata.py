@@ -17,8 +17,8 @@ from elastalog.backends.annotation import Annotation
 from elastalog.backends.protocol import Matrix, Procedure, StratumElsewhere
 from elastalog.backends.spark.consensus import with_numbers_of_driver
 from elastalog.backends.spark.exchange import evaluate_together
-from elastalog.backends.spark.jobs import NoBarrier, StratumNews, run_tasks
-from elastalog.backends.spark.placement import Heavy, heavy_words, routings, shares_for, uses_network, why_apart
+from elastalog.backends.spark.jobs import CannotExchange, StratumNews, run_tasks
+from elastalog.backends.spark.placement import Heavy, heavy_words, routings, shares_for, why_apart
 from elastalog.backends.spark.results import Fault, Outcome, Result, outcome_of
 from elastalog.backends.spark.routing import EVERYWHERE, Routing
 from elastalog.backends.spark.task import OVER_BUDGET, StratumSpec, evaluate_alone, update_share, write_share
@@ -50,9 +50,9 @@ _SECONDS_BETWEEN_LOOKS = 1.0
 
 
 class StratumJobs:
-    """Runs the jobs of a backend. `why_apart`: why tasks cannot run at the same time, if they cannot. `value_makers`:
-    strata of which several tasks have made new values, and could not go on. `is_hindered`: whether the last job failed
-    for one of these reasons alone."""
+    """Runs the jobs of a backend. `why_apart`: why tasks cannot exchange, if they cannot. `value_makers`: strata of
+    which several tasks have made new values, and could not go on. `is_hindered`: whether the last job failed for one of
+    these reasons alone."""
 
     def __init__(
         self,
@@ -182,8 +182,7 @@ class StratumJobs:
         return StratumSpec(
             self._program, _with_words(plan, self._dictionary), files, values, self.routings(plan), folder,
             self._annotation, deleted, inserted, is_rebuilt,
-            token=None if plan.decomposes or not uses_network(self.spark) else token_hex(16),
-            agrees=not plan.decomposes and plan.stratum.number in self.value_makers,
+            token=token_hex(16), agrees=not plan.decomposes and plan.stratum.number in self.value_makers,
         )  # fmt: skip
 
     def _run(
@@ -211,7 +210,9 @@ class StratumJobs:
             outcome = outcome_of(found, {name: spec.owners(name) for name in plan.stratum.relations})
             if Fault.OVER_BUDGET in outcome.faults:
                 raise BudgetExceeded
-        except NoBarrier as error:
+            if Fault.UNLINKED in outcome.faults:
+                raise CannotExchange("some cannot reach each other over the network")
+        except CannotExchange as error:
             files_at(folder).remove_folder(folder)
             self.why_apart, self.is_hindered = str(error), True
             return None

@@ -58,8 +58,8 @@ class StratumSpec:
     """The work of all tasks of a stratum. `files`: those of every lower relation in the state under way, and of its own
     relations in the state before, of which only explicit facts count. `routings`: how every copy is shared. `folder`:
     where tasks write. `deleted` and `inserted`: the explicit facts that go and come. `is_rebuilt`: what is different
-    from the state before is wanted too. `token`: by which tasks that exchange know each other over the network; None if
-    they go through files. `agrees`: they agree on the numbers of values that they make.
+    from the state before is wanted too. `token`: by which tasks that exchange know each other. `agrees`: they agree on
+    the numbers of values that they make.
 
     Of an update all `files` are in the state before it; those `below` are the changes of lower relations. What the
     `procedure` of a strategy returns is brought to the driver. `budget`: how many derivations are allowed."""
@@ -74,7 +74,7 @@ class StratumSpec:
     deleted: Mapping[str, WordFile] = field(default_factory=dict)
     inserted: Mapping[str, WordFile] = field(default_factory=dict)
     is_rebuilt: bool = False
-    token: str | None = None
+    token: str = ""
     agrees: bool = False
     below: Mapping[str, tuple[WordFile, ...]] = field(default_factory=dict)
     procedure: Procedure[Any] = nothing_more

@@ -1,9 +1,9 @@
-"""Messages over the network, between machines: each task listens, and every two of them are linked by a socket.
+"""Links between tasks: each task listens, and every two of them are linked by a socket.
 
-Where a task listens, the others read from a file in the folder of their attempt. A task that connects shows the token
-of the job, which tasks get from the driver by Spark's own way, never through that folder; without it a connection is
-closed. If any two cannot be linked, since a port is closed between their machines, all tasks say so and go on through
-files.
+Where a task listens, the others read from a file in the folder of their attempt: Spark's own barrier takes a second. A
+task that connects shows the token of the job, which tasks get from the driver by Spark's own way, never through that
+folder; without it a connection is closed. If any two cannot be linked, since a port is closed between their machines,
+all tasks know it.
 """
 
 from __future__ import annotations
@@ -16,14 +16,9 @@ import threading
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
-from typing import Any
 
-import numpy as np
-
-from elastalog.backends.spark.messages import Message, Messages, Outgoing, TaskFailed, round_name, tell, told
-from elastalog.folders.addresses import inside
+from elastalog.folders.addresses import inside, is_address
 from elastalog.folders.files import files_at, put
-from elastalog.folders.local import ReadInto
 
 _LENGTH = struct.Struct("<Q")
 _SHARE = struct.Struct("<I")
@@ -100,14 +95,14 @@ def linked(folder: str, share: int, shares: int, token: str, host: str) -> dict[
         with suppress(OSError):  # there may be no port to be had
             listening = stack.enter_context(socket.create_server((host, 0), backlog=shares))
             place = f"{host} {listening.getsockname()[1]}"
-        tell(folder, f"{share}.place", place)
-        places = {other: told(folder, f"{other}.place") for other in others}
+        put(inside(folder, f"{share}.place"), place.encode())
+        places = {other: _told(folder, f"{other}.place") for other in others}
         links = {}
         if listening is not None and all(places.values()):
             links = _links(listening, places, share, token.encode())
     is_linked = len(links) == len(others)
-    tell(folder, f"{share}.linked", "yes" if is_linked else "no")
-    if is_linked and all(told(folder, f"{other}.linked") == "yes" for other in others):
+    put(inside(folder, f"{share}.linked"), b"yes" if is_linked else b"no")
+    if is_linked and all(_told(folder, f"{other}.linked") == "yes" for other in others):
         return links
     for link in links.values():
         link.close()
@@ -156,64 +151,20 @@ def _accept(listening: socket.socket, awaited: set[int], secret: bytes, links: d
                 connection.close()
 
 
-_SECONDS_BETWEEN_NEWS = 1.0
-_GIVEN_UP = "given-up"
-"""The file by which tasks know that one has given up, and is not gone."""
+_PAUSES = (0.0002, 0.02)
+_PAUSES_AT_AN_ADDRESS = (0.02, 0.5)
+"""The shortest and the longest time between two looks for a file."""
 
 
-class LinkedMessages(Messages):
-    """The rounds of one task that is linked with all others."""
-
-    def __init__(self, folder: str, share: int, shares: int, links: Mapping[int, Link]) -> None:
-        super().__init__(folder, share, shares)
-        self._links = links
-        self._told = time.monotonic()
-
-    def _write(self, packed: Any, note: Any) -> None:
-        for share, link in self._links.items():
-            content = self._content(packed, note, (share, self.shares))
-            self.sent += sum(memoryview(part).nbytes for part in content)
-            link.send(*content)
-
-    def exchange(self, outgoing: Mapping[str, Outgoing], note: Any = None) -> list[Message]:
-        try:
-            return super().exchange(outgoing, note)
-        except Unlinked:
-            # A task that gives up ends its connections, maybe before what it has said is heard.
-            given_up = inside(self.folder, _GIVEN_UP)
-            if files_at(given_up).exists(given_up):
-                raise TaskFailed from None
-            raise
-
-    def give_up(self) -> None:
-        put(inside(self.folder, _GIVEN_UP))
-        for share, link in self._links.items():
-            with suppress(Unlinked):  # it has given up, too
-                link.send(*self._content(None, None, (share, self.shares)))
-
-    def _given_by(self, sender: int) -> dict[str, np.ndarray]:
-        return self._read(_reading(self._links[sender].receive()), (self.share, self.shares))
-
-    def _forget(self) -> None:
-        """Nothing is left behind; but the driver, which sees no files of rounds, is told now and then how far tasks
-        are."""
-        now = time.monotonic()
-        if self.share == 0 and now - self._told >= _SECONDS_BETWEEN_NEWS:
-            self._told = now
-            put(inside(self.folder, round_name(self.share, self._round)))
-
-    def close(self) -> None:
-        for link in self._links.values():
-            link.close()
-
-
-def _reading(block: bytearray) -> ReadInto:
-    """Reads a block that has arrived as a file."""
-
-    def read_into(room: memoryview, offset: int) -> None:
-        stretch = memoryview(block)[offset : offset + len(room)]
-        if len(stretch) < len(room):
-            raise EOFError("a message is too short")
-        room[:] = stretch
-
-    return read_into
+def _told(folder: str, name: str) -> str:
+    """The text in a file of another task in the folder of the attempt, as soon as it is there. If that task dies, Spark
+    hears of it and ends this one too."""
+    location, files = inside(folder, name), files_at(folder)
+    pause, longest = _PAUSES_AT_AN_ADDRESS if is_address(folder) else _PAUSES
+    while True:
+        with suppress(FileNotFoundError):
+            return files.content(location).decode()
+        if not files.is_folder(folder):
+            raise RuntimeError("the driver has given this attempt up")
+        time.sleep(pause)
+        pause = min(pause * 1.5, longest)

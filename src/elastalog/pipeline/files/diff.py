@@ -31,13 +31,12 @@ from elastalog.pipeline.files.paths import natural_order
 from elastalog.pipeline.files.policy import LINES, BadRow, BadRows, bad_rows_error, refuse
 from elastalog.pipeline.files.text import read_text
 from elastalog.relations import faults
-from elastalog.relations.arrays import typed_array
+from elastalog.relations.arrays import ARROW_TYPES, typed_array
 from elastalog.relations.checks import columns_in_order, is_text, value_type
 from elastalog.relations.faults import Fault, shown
 from elastalog.relations.rows import value_fault
 from elastalog.relations.schema import Column, Schema
 from elastalog.relations.tables import joined, table_of_columns
-from elastalog.relations.words import ARROW_TYPES
 from elastalog.syntax.keywords import read_integer, read_string
 
 pc = late.module("pyarrow.compute")

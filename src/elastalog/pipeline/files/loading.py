@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from io import FileIO
+from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -82,35 +82,31 @@ class PlainFile:
         table, bad = read_lines(self.schema, given, str(self.path), self.form, 1)
         return Lines(given.count(_LINE_END), None, table, tuple(bad))
 
-    def _opened(self) -> FileIO:
+    def _opened(self) -> BufferedReader:
         try:
-            return self.path.open("rb", buffering=0)
+            return self.path.open("rb")
         except OSError as error:
             raise ElastalogError([unreadable(self.path, error)]) from None
 
     def _bytes(self, start: int) -> tuple[NDArray[np.uint8], int, int]:
-        """Bytes of the file, and the two places between which the lines of the block are."""
+        """Bytes of the file, and the two places between which are the lines that begin in the block."""
         from elastalog.relations.blocks_of_lines import PADDING
 
-        before = min(start, 1)  # the byte that says whether a line begins here
-        end = min(start + SETTINGS.bytes_of_a_block, self.size)
-        data: NDArray[np.uint8] = np.empty(end - start + before + _MORE + PADDING, np.uint8)
+        begin, end = start, min(start + SETTINGS.bytes_of_a_block, self.size)
         with self._opened() as file:
-            used = _fill(file, data, 0, start - before)
-            first = _after_line_end(data, 0, used) if before else 0
-            if first < 0 or first >= min(before + end - start, used):
-                return data, 0, 0
-            if not before and data[:3].tobytes() == BYTE_ORDER_MARK:
-                first = 3
-            # The line that the last byte of the block is in ends the block, wherever it ends itself.
-            searched = before + end - start - 1
-            while (last := _after_line_end(data, searched, used)) < 0:
-                if used < len(data) - PADDING:  # the last line of the file need not end
-                    data[used] = _LINE_END[0]
-                    return data, first, used + 1
-                searched = used
-                data = np.concatenate([data, np.empty(len(data), np.uint8)])
-                used = _fill(file, data, used, start - before)
+            if start:  # the line that the byte before is in belongs to a block before
+                file.seek(start - 1)
+                begin += len(file.readline(end - start + 1)) - 1
+            data: NDArray[np.uint8] = np.empty(end - begin + _MORE + PADDING, np.uint8)
+            last = file.readinto(data.data[: end - begin])
+            first = len(BYTE_ORDER_MARK) if not start and data[: min(last, 3)].tobytes() == BYTE_ORDER_MARK else 0
+            if last > first and data[last - 1] != _LINE_END[0]:
+                # The line that the last byte of the block is in ends wherever it does; the last one of a file need not.
+                rest = file.readline().removesuffix(_LINE_END) + _LINE_END
+                if len(rest) > _MORE:
+                    data = np.concatenate([data, np.empty(len(rest), np.uint8)])
+                data[last : last + len(rest)] = np.frombuffer(rest, np.uint8)
+                last += len(rest)
         return data, first, last
 
 
@@ -143,30 +139,6 @@ def plain_file(schema: Schema, path: Path, form: Format) -> PlainFile | None:
         return None  # who reads it will tell why
     file = PlainFile(schema, path, form, found.st_size)
     return None if file.is_doubtful() else file
-
-
-def _fill(file: FileIO, data: NDArray[np.uint8], used: int, offset: int) -> int:
-    """Reads more bytes of a file behind those that are there; the first of them is at an offset of the file. Returns
-    how many bytes there are then. Room for padding is left."""
-    from elastalog.relations.blocks_of_lines import PADDING
-
-    view = data.data[: len(data) - PADDING]
-    file.seek(offset + used)
-    while used < len(view) and (more := file.readinto(view[used:])):
-        used += more
-    return used
-
-
-def _after_line_end(data: NDArray[np.uint8], start: int, stop: int) -> int:
-    """The place behind the first line end from `start` on, -1 if there is none."""
-    step = _MORE
-    while start < stop:
-        found = data[start : min(start + step, stop)].tobytes().find(_LINE_END)
-        if found >= 0:
-            return start + found + 1
-        start += step
-        step *= 2
-    return -1
 
 
 _PARTS = 8

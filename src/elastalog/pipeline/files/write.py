@@ -3,14 +3,12 @@ otherwise."""
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing, nullcontext
 from functools import partial
-from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, TypeAlias, TypeVar, assert_never
+from typing import TYPE_CHECKING, BinaryIO, TypeAlias, assert_never
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +19,7 @@ from elastalog.analysis.values import number_text
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, finding
 from elastalog.pipeline.files.format import BYTE_ORDER_MARK, Format, Kind, medium
 from elastalog.pipeline.files.paths import replacing, resolve_under
-from elastalog.relations.arrays import FEW_ROWS, array_of_texts
+from elastalog.relations.arrays import FEW_ROWS, array_of_texts, bytes_of
 from elastalog.relations.faults import shown
 from elastalog.relations.records import record_texts
 from elastalog.relations.schema import Column, Schema
@@ -35,8 +33,6 @@ if TYPE_CHECKING:
 
 pc = late.module("pyarrow.compute")
 
-T = TypeVar("T")
-
 Doubt: TypeAlias = Callable[[Diagnostic], None] | None
 """Told of the first text of a column that will not be read back as what it is, which is written so all the same. None:
 what is in doubt is refused, and texts inside of records stand in quotes where that is needed."""
@@ -46,8 +42,11 @@ CHARACTERS_OF_NUMBERS = frozenset("0123456789+-.einfa")
 
 _PLAIN = (Base.SYMBOL, Base.NUMBER, Base.UNSIGNED)
 
-ROWS_OF_A_PART = 1 << 15
-"""Rows of a file that one thread writes at once."""
+ROWS_OF_A_PART = 1 << 14
+"""Rows of a file that one thread makes at once."""
+
+_BYTES_OF_A_PART = 1 << 20
+"""What their lines may take: long texts take more."""
 
 LEAST_ROWS = FEW_ROWS + 1
 """Facts below which it does not pay to load compiled operators, unless their texts lie where Python has none."""
@@ -144,60 +143,41 @@ def write_lines(
         return None
     if _begins_with_mark(facts.schema, to_table(facts.schema, facts.fact_words().words[:1], facts.dictionary)):
         return None
-    from elastalog.relations.blocks_of_lines import kinds_of, lines_of
+    from elastalog.relations.blocks_of_lines import kinds_of
 
-    words, kinds, delimiter = facts.fact_words().words, kinds_of(facts.schema), ord(form.delimiter)
-    with replacing(path) as out:
-        if threads > 1 and len(words) >= SETTINGS.write_in_threads_from:
-            if _write_in_threads(out, words, kinds, delimiter, facts.dictionary, threads):
-                return path
-            out.truncate(0)
-        for part in lines_of(words, kinds, delimiter, facts.dictionary):
-            if isinstance(part, memoryview):
-                out.write(part)
-            else:
+    words, kinds = facts.fact_words().words, kinds_of(facts.schema)
+    lines = _lines(words, kinds, ord(form.delimiter), facts.dictionary, threads)
+    with replacing(path) as out, closing(lines):
+        for part in lines:
+            if isinstance(part, np.ndarray):
                 for block in _text_blocks(facts.schema, to_table(facts.schema, part, facts.dictionary), form, doubt):
                     out.write(block)
+            else:
+                out.write(part)
     return path
 
 
-def _write_in_threads(
-    file: BinaryIO, words: Words, kinds: Integers, delimiter: int, dictionary: Dictionary, threads: int
-) -> bool:
-    """Writes the lines of rows to an empty file, by several threads at once: each knows where its part begins before
-    the parts in front of it are written. Returns False if some lines cannot be written so; then the content of the file
-    is of no use."""
-    from elastalog.relations.blocks_of_lines import size_of_lines
-
-    parts = [words[start : start + ROWS_OF_A_PART] for start in range(0, len(words), ROWS_OF_A_PART)]
-    sizes = _in_threads([partial(size_of_lines, part, kinds, dictionary) for part in parts], threads)
-    begins = [0, *accumulate(sizes[:-1])]
-    write = partial(_write_part, file, kinds, delimiter, dictionary)
-    return all(_in_threads([partial(write, part, begin) for part, begin in zip(parts, begins, strict=True)], threads))
-
-
-def _write_part(
-    file: BinaryIO, kinds: Integers, delimiter: int, dictionary: Dictionary, words: Words, begin: int
-) -> bool:
+def _lines(
+    words: Words, kinds: Integers, delimiter: int, dictionary: Dictionary, threads: int
+) -> Generator[memoryview | bytes | Words]:
+    """The lines of rows in parts, and rows that have to be looked at, as `lines_of` has them; of many rows several
+    threads make them."""
     from elastalog.relations.blocks_of_lines import lines_of
 
-    for lines in lines_of(words, kinds, delimiter, dictionary):
-        if not isinstance(lines, memoryview):
-            return False
-        while len(lines):
-            # Asked for each time: a file that was closed, after a second Ctrl-C, may be another one by that number.
-            written = os.pwrite(file.fileno(), lines, begin)
-            begin += written
-            lines = lines[written:]
-    return True
-
-
-def _in_threads(makes: list[Callable[[], T]], threads: int) -> list[T]:
+    if threads == 1 or len(words) < SETTINGS.write_in_threads_from:
+        yield from lines_of(words, kinds, delimiter, dictionary)
+        return
     from elastalog.pipeline.files.ahead import Ahead, Part
 
-    with closing(Ahead((Part(make, 0) for make in makes), threads, "writing")) as made:
-        made.start()
-        return list(made)
+    def made(start: int) -> list[bytes | Words]:
+        found = lines_of(words[start : start + ROWS_OF_A_PART], kinds, delimiter, dictionary)
+        return [bytes(one) if isinstance(one, memoryview) else one for one in found]
+
+    coming = (Part(partial(made, start), _BYTES_OF_A_PART) for start in range(0, len(words), ROWS_OF_A_PART))
+    with closing(Ahead(coming, threads, "writing")) as parts:
+        parts.start()
+        for part in parts:
+            yield from part
 
 
 def is_for_threads(relation: Relation, facts: Facts) -> bool:
@@ -275,7 +255,7 @@ def _text_blocks(schema: Schema, table: pa.Table, form: Format, doubt: Doubt) ->
         parts[-1] = "\n"
         # The bytes of the joined column, one text after the other, are the bytes of the file.
         for chunk in _join(*parts).chunks:
-            yield _bytes_of(chunk)
+            yield bytes_of(chunk)
 
 
 def _few_lines(schema: Schema, block: pa.Table, form: Format) -> bytes | None:
@@ -303,16 +283,6 @@ def _join(*parts: pa.ChunkedArray | str) -> pa.ChunkedArray:
     return pc.binary_join_element_wise(*large)
 
 
-def _bytes_of(texts: pa.LargeStringArray) -> pa.Buffer:
-    """The bytes of texts, one after the other."""
-    _, places, data = texts.buffers()
-    if not len(texts) or data is None:
-        return pa.py_buffer(b"")
-    offsets = np.frombuffer(places, np.int64)
-    first, last = int(offsets[texts.offset]), int(offsets[texts.offset + len(texts)])
-    return data.slice(first, last - first)
-
-
 def _field(schema: Schema, column: Column, array: pa.ChunkedArray, form: Format, doubt: Doubt) -> pa.ChunkedArray:
     if column.base is Base.FLOAT:
         texts = _float_texts(array)
@@ -327,7 +297,7 @@ def _field(schema: Schema, column: Column, array: pa.ChunkedArray, form: Format,
     if form.is_rfc4180:
         return _join('"', pc.replace_substring(texts, '"', '""'), '"')
     special = b"\r\n" + form.delimiter.encode()[:1]
-    if not any(_holds(_bytes_of(chunk), special) for chunk in texts.chunks):
+    if not any(_holds(bytes_of(chunk), special) for chunk in texts.chunks):
         return texts
     breaks_line = pc.match_substring_regex(texts, f"[\\r\\n]|{_pattern(form.delimiter)}")
     if pc.any(breaks_line).as_py():

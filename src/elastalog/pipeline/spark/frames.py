@@ -20,10 +20,10 @@ from elastalog.analysis.program import Base
 from elastalog.diagnostics.diagnostic import error
 from elastalog.folders.addresses import without_secrets
 from elastalog.pipeline.files.parquet import NULLARY
+from elastalog.relations.arrays import ARROW_TYPES
 from elastalog.relations.facts import COUNT, LEVEL, FactWords
 from elastalog.relations.meanings import Entries, own_words
 from elastalog.relations.schema import Schema, column_order
-from elastalog.relations.words import ARROW_TYPES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -223,7 +223,7 @@ def _results(
     if isinstance(function, Vectorised):
         import pyarrow as pa
 
-        from elastalog.relations.words import ARROW_TYPES
+        from elastalog.relations.arrays import ARROW_TYPES
 
         arrays = [pa.array(c, ARROW_TYPES[base]) for c, base in zip(columns, functor.parameters, strict=True)]
         return results_of(functor, function, columns, arrays, count) if count else []
