@@ -111,11 +111,8 @@ def test_seeded_under_other_strategies(strategy: str) -> None:
     assert "one" in kinds
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("features", "first"),
-    [(POSITIVE, 10_000), (NEGATION, 20_000), pytest.param(Features(), 30_000, marks=pytest.mark.long)],
-)
+@pytest.mark.long
+@pytest.mark.parametrize(("features", "first"), [(POSITIVE, 10_000), (NEGATION, 20_000), (Features(), 30_000)])
 def test_many_seeded(features: Features, first: int) -> None:
     for seed in range(first, first + 8):
         repair(seed, features)
