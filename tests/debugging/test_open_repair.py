@@ -122,6 +122,7 @@ def test_many_seeded(features: Features, first: int) -> None:
     ("features", "first"), [(Features(symbols=False), 4000), (Features(symbols=False, subsumptions=True), 5000)]
 )
 @pytest.mark.parametrize("over", ["facts", "update"])
+@pytest.mark.usefixtures("impatient")
 def test_seeded_patterns(features: Features, first: int, over: str) -> None:
     """Whether anything fits afterwards is judged by evaluating anew."""
     mended_ones, refusals = 0, set[str]()
@@ -139,7 +140,7 @@ def test_seeded_patterns(features: Features, first: int, over: str) -> None:
             if later:
                 db.apply(program.facts)
             try:
-                found = db.suggest(unwanted=[pattern], over=over, time_limit=10)
+                found = db.suggest(unwanted=[pattern], over=over, time_limit=4)
             except ElastalogError as error:
                 refusals.add(error.diagnostics[0].code)
                 continue
