@@ -1,4 +1,4 @@
-"""The closure of a relation, as many tests need it."""
+"""The closure of a relation, and what is reached from some nodes, as many tests need them."""
 
 from __future__ import annotations
 
@@ -24,3 +24,12 @@ path(x, y) :- edge(x, y).
 path(x, z) :- edge(x, y), path(y, z).
 """
 """Recursive on the right."""
+
+FROM_SOURCES = """
+.decl source(x: number)
+.decl edge(x: number, y: number)
+.decl reach(x: number)
+reach(x) :- source(x).
+reach(y) :- reach(x), edge(x, y).
+"""
+"""What is reached from sources."""

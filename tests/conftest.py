@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 import signal
 from collections.abc import Iterator
 from typing import Any
@@ -44,8 +45,19 @@ those that a run ends with; a filter would hide them from commands, whose output
 DEAR = ("described", "object_server", "programs", "wheel")
 """Fixtures that take seconds to make: servers, a wheel. One test process has them, with all tests that use them."""
 
+MEMORY = "/dev/shm"
+"""Where systems have a file system in memory."""
+
 settings.register_profile("ci", max_examples=100, deadline=None, derandomize=True, database=None)
 settings.register_profile("long", max_examples=5000, deadline=None)
+
+
+def pytest_configure() -> None:
+    """Folders of tests are in memory where there is enough of it, and programs may lie there: stores flush every epoch
+    to the disk, for which they wait longer than for all else."""
+    may_be_used = os.access(MEMORY, os.W_OK) and not os.statvfs(MEMORY).f_flag & os.ST_NOEXEC
+    if may_be_used and shutil.disk_usage(MEMORY).free > 4 << 30:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", MEMORY)
 
 
 @pytest.hookimpl(trylast=True)
@@ -118,6 +130,16 @@ def uncollected() -> Iterator[None]:
     gc.disable()
     yield
     gc.enable()
+
+
+@pytest.fixture
+def impatient() -> Iterator[None]:
+    """Repairs give a state in which rules have no end up after a fifth of a second, where the other states take a
+    hundredth, and look among candidates of their own for half a second."""
+    from tests.forcing import forced
+
+    with forced(search_seconds=0.5, state_seconds=0.2):
+        yield
 
 
 @pytest.fixture(scope="session")

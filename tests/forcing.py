@@ -1,6 +1,6 @@
 """Every threshold that chooses a mechanism, forced: the extremes of each setting, and drawings of many at once.
 
-A list of the settings and of what covers them: those in `EXTREMES` are forced two by two in
+A list of the settings and of what covers them: those in `EXTREMES` are forced three by three in
 `tests/engine/test_forced_settings.py`, and drawn at random by the torture kinds `forced` and `strata`; the others are
 in `ELSEWHERE`, with the tests that set them."""
 

@@ -111,11 +111,8 @@ def test_seeded_under_other_strategies(strategy: str) -> None:
     assert "one" in kinds
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("features", "first"),
-    [(POSITIVE, 10_000), (NEGATION, 20_000), pytest.param(Features(), 30_000, marks=pytest.mark.long)],
-)
+@pytest.mark.long
+@pytest.mark.parametrize(("features", "first"), [(POSITIVE, 10_000), (NEGATION, 20_000), (Features(), 30_000)])
 def test_many_seeded(features: Features, first: int) -> None:
     for seed in range(first, first + 8):
         repair(seed, features)
@@ -125,6 +122,7 @@ def test_many_seeded(features: Features, first: int) -> None:
     ("features", "first"), [(Features(symbols=False), 4000), (Features(symbols=False, subsumptions=True), 5000)]
 )
 @pytest.mark.parametrize("over", ["facts", "update"])
+@pytest.mark.usefixtures("impatient")
 def test_seeded_patterns(features: Features, first: int, over: str) -> None:
     """Whether anything fits afterwards is judged by evaluating anew."""
     mended_ones, refusals = 0, set[str]()
@@ -142,7 +140,7 @@ def test_seeded_patterns(features: Features, first: int, over: str) -> None:
             if later:
                 db.apply(program.facts)
             try:
-                found = db.suggest(unwanted=[pattern], over=over, time_limit=10)
+                found = db.suggest(unwanted=[pattern], over=over, time_limit=4)
             except ElastalogError as error:
                 refusals.add(error.diagnostics[0].code)
                 continue
@@ -408,9 +406,9 @@ at(x + y) :- at(x), step(y), x < 100.
 """
 
 
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("strategy", ["elastic", "recompute"])
-def test_a_state_in_which_rules_have_no_end_is_given_up(strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SETTINGS, "state_seconds", 0.1)
+def test_a_state_in_which_rules_have_no_end_is_given_up(strategy: str) -> None:
     with elastalog.open(STEPPING, facts={"start": [(1,), (5,)], "step": [(50,)]}, strategy=strategy) as db:
         before = facts_of(db)
         began = time.monotonic()
@@ -423,8 +421,8 @@ def test_a_state_in_which_rules_have_no_end_is_given_up(strategy: str, monkeypat
         assert db.verify().is_exact
 
 
+@pytest.mark.usefixtures("impatient")
 def test_more_time_is_advised_only_where_it_helps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SETTINGS, "state_seconds", 0.1)
     stopping = ".decl stop, resting()\nresting() :- !stop(), !step(-3), at(1).\n"
     program = stopping + STEPPING.replace("x < 100", "x < 100, !stop()")
     with elastalog.open(program, facts={"start": [(1,)], "step": [(-3,)], "stop": [()]}) as db:
@@ -496,6 +494,7 @@ def test_whatever_fits_a_negation_may_be_deleted() -> None:
         assert set(found.delete) == {("sent", (5, "Monday")), ("sent", (5, "Tuesday"))}
 
 
+@pytest.mark.usefixtures("impatient")
 def test_candidates_like_the_facts_that_are_there_come_first() -> None:
     """Each of the others is a road of less than no length, with which the rules have no end."""
     program = ".decl road(a: symbol, b: symbol, km: number)\n.decl far(a: symbol, b: symbol, km: number)\n"
@@ -567,7 +566,7 @@ def test_no_value_fits_a_pattern_over_least_values(seed: int, comes_later: bool)
 def test_where_values_are_looked_at_nothing_fits_either(unwanted: list[str]) -> None:
     """What is left over of the time is no reason to suggest less."""
     facts = [fact for n in range(1, 6) for fact in ((0, n, n), (n, 9, n))]
-    for seconds in (0.5, 3.0):
+    for seconds in (0.3, 1.0):
         with elastalog.open(NEAR, {"road": facts}) as db:
             began = time.monotonic()
             found = db.suggest(unwanted=unwanted, over="facts", time_limit=seconds)
@@ -619,6 +618,7 @@ TOWNS = [("Aachen", "Bonn", 90), ("Bonn", "Celle", 380), ("Aachen", "Celle", 400
     ],
 )
 @pytest.mark.parametrize("over", [None, "facts"])
+@pytest.mark.usefixtures("impatient")
 def test_a_missing_least_value_is_brought_about(
     program: str, roads: list[tuple[str, str, int]], missing: tuple[Any, ...], expected: list[str], over: str | None
 ) -> None:

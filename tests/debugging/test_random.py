@@ -51,11 +51,8 @@ def test_drawn(data: st.DataObject) -> None:
     debug(program, data.draw(updates(program, 2)), Random(data.draw(st.integers(0, 99))))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("features", "first"),
-    [(POSITIVE, 10_000), (NEGATION, 20_000), pytest.param(Features(), 30_000, marks=pytest.mark.long)],
-)
+@pytest.mark.long
+@pytest.mark.parametrize(("features", "first"), [(POSITIVE, 10_000), (NEGATION, 20_000), (Features(), 30_000)])
 def test_many_seeded(features: Features, first: int) -> None:
     for seed in range(first, first + 3):
         debug(*seeded_case(seed, features), Random(seed))

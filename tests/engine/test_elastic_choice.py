@@ -17,7 +17,7 @@ from elastalog.evaluation.costs import AUTO, FACTOR, LARGEST_END, LEAST_END, Cos
 from elastalog.evaluation.experience import WEIGHT, Bootstrap, Experience, Features
 from elastalog.planning.logical import LogicalStratum
 from elastalog.settings import SETTINGS
-from tests.closures import CLOSURE
+from tests.closures import CLOSURE, FROM_SOURCES
 from tests.engine.judging import levels_of
 from tests.forcing import forced
 
@@ -544,24 +544,17 @@ def test_an_update_that_has_lost_all_it_can_goes_on_to_its_end(
 ) -> None:
     """Deleting a source loses every leaf and finds it again a level higher: that is twice the derivations of the loss,
     of which the budget allows some 1.5."""
-    program = """
-    .decl source(x: number)
-    .decl edge(x: number, y: number)
-    .decl reach(x: number)
-    reach(x) :- source(x).
-    reach(y) :- reach(x), edge(x, y).
-    """
     leaves = 20_000
     edges = [(0, leaf) for leaf in range(1, leaves + 1)] + [(-2, -1), (-1, 0)]
     monkeypatch.setattr(costs, "_share_allowed", lambda *_: 3.0)
     facts = {"source": [(0,), (-2,)], "edge": edges}
-    with elastalog.open(program, facts, budget=budget, engine="local") as db:
+    with elastalog.open(FROM_SOURCES, facts, budget=budget, engine="local") as db:
         db.apply({}, {"source": [(0,)]})
         (work,) = [stratum for stratum in db.log()[-1].strata if stratum.relations == ("reach",)]
         assert work.how == how
         if how == "update":
             assert 1.9 * leaves < work.derivations < 2.5 * leaves
-        with elastalog.open(program, {**facts, "source": [(-2,)]}, engine="local") as fresh:
+        with elastalog.open(FROM_SOURCES, {**facts, "source": [(-2,)]}, engine="local") as fresh:
             assert levels_of(db) == levels_of(fresh)
 
 

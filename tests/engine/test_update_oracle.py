@@ -79,10 +79,9 @@ def test_the_oracle_the_definition_and_the_engine_agree() -> None:
         judge_case(seed)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("number", [40, pytest.param(400, marks=pytest.mark.long)])
-def test_they_agree_on_many_cases(number: int) -> None:
-    for seed in range(3000, 3000 + number):
+@pytest.mark.long
+def test_they_agree_on_many_cases() -> None:
+    for seed in range(3000, 3400):
         judge_case(seed)
 
 

@@ -4,6 +4,8 @@ device that is emulated."""
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +16,7 @@ from elastalog.backends.gpu import arrays, found, place, rounds
 from elastalog.planning.lower import lower
 from elastalog.settings import SETTINGS
 from tests.closures import CLOSURE
-from tests.engine.judging import state_of
+from tests.engine.judging import Kind, state_of
 from tests.gpu.comparing import compare_random
 from tests.gpu.conftest import Claims
 
@@ -23,12 +25,24 @@ FOLDERS = sorted(path.parent for path in PROGRAMS.glob("*/program.dl"))
 NEVER = 1 << 60
 
 
-@pytest.fixture(params=[(NEVER, 1 << 20), (2, 3)], ids=["to the end", "handed over, small chunks"])
-def sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    patience, chunk = request.param
-    monkeypatch.setattr(found, "PIECE", chunk)
-    monkeypatch.setattr(SETTINGS, "device_patience", patience)
-    monkeypatch.setattr(place, "CHUNK", chunk)
+SIZES = {"to the end": (NEVER, 1 << 20), "handed over, small chunks": (2, 3)}
+"""When a stratum is handed over, and how large pieces and chunks are."""
+
+
+@contextmanager
+def sized(name: str) -> Iterator[None]:
+    patience, chunk = SIZES[name]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(found, "PIECE", chunk)
+        patch.setattr(SETTINGS, "device_patience", patience)
+        patch.setattr(place, "CHUNK", chunk)
+        yield
+
+
+@pytest.fixture(params=SIZES)
+def sizes(request: pytest.FixtureRequest) -> Iterator[None]:
+    with sized(request.param):
+        yield
 
 
 @pytest.fixture(params=["NumPy", "emulated"])
@@ -39,39 +53,42 @@ def device(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.mark.usefixtures("sizes", "emulated")
+def evaluated_there(folder: Path, levels: Kind = "local") -> Iterator[elastalog.Session]:
+    """Sessions of a program folder on a device, one for each of the sizes: with what the kernel has."""
+    facts = folder / "facts" if (folder / "facts").is_dir() else None
+    try:
+        expected = state_of(elastalog.open(folder / "program.dl", facts=facts, engine="local", levels=levels))
+    except elastalog.ElastalogError:
+        assert levels == "global", "choices, subsumption and `.limitsize` have local levels only"
+        return
+    for name in SIZES:
+        with sized(name):
+            there = elastalog.open(folder / "program.dl", facts=facts, engine="gpu", levels=levels)
+            assert state_of(there) == expected, name
+            yield there
+
+
+@pytest.mark.usefixtures("emulated")
 @pytest.mark.parametrize("folder", FOLDERS[::6], ids=lambda folder: folder.name)
 def test_program_folders_on_a_device(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "elastalog.placement")
-    test_program_folders(folder)
+    assert len(list(evaluated_there(folder))) == len(SIZES)
     assert not any("on NumPy" in record.getMessage() for record in caplog.records)
 
 
-@pytest.mark.usefixtures("sizes")
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 def test_program_folders(folder: Path) -> None:
-    facts = folder / "facts" if (folder / "facts").is_dir() else None
-    here = elastalog.open(folder / "program.dl", facts=facts, engine="local")
-    there = elastalog.open(folder / "program.dl", facts=facts, engine="gpu")
-    assert state_of(there) == state_of(here)
+    assert len(list(evaluated_there(folder))) == len(SIZES)
 
 
-@pytest.mark.usefixtures("sizes")
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 def test_program_folders_with_global_levels(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
-    facts = folder / "facts" if (folder / "facts").is_dir() else None
-    try:
-        here = elastalog.open(folder / "program.dl", facts=facts, engine="local", levels="global")
-    except elastalog.ElastalogError:
-        return  # choices, subsumption and `.limitsize` have local levels only
     caplog.set_level(logging.INFO, "elastalog.placement")
-    there = elastalog.open(folder / "program.dl", facts=facts, engine="gpu", levels="global")
-    assert state_of(there) == state_of(here)
-    derives = any(stratum.clauses for stratum in lower(there.program.checked).strata)
-    assert (
-        any("on NumPy" in record.getMessage() or "on the GPU" in record.getMessage() for record in caplog.records)
-        == derives
-    )
+    for there in evaluated_there(folder, "global"):
+        derives = any(stratum.clauses for stratum in lower(there.program.checked).strata)
+        told = [record.getMessage() for record in caplog.records]
+        assert any("on NumPy" in text or "on the GPU" in text for text in told) == derives
+        caplog.clear()
 
 
 @pytest.mark.usefixtures("sizes")

@@ -28,14 +28,6 @@ loop(x) :- path(x, x).
 apart(x, y) :- edge(x, _), edge(_, y), !path(x, y).
 """
 
-REACH = """
-.decl source(x: number)
-.decl edge(x: number, y: number)
-.decl reach(x: number)
-reach(x) :- source(x).
-reach(y) :- reach(x), edge(x, y).
-"""
-
 COMPUTED = """
 .decl n(x: number)
 .decl total, steps(x: number, y: number)
@@ -79,7 +71,7 @@ def test_a_chain_of_many_levels(reasons: Reasons, levels: str) -> None:
     facts = {"source": [(0,)], "edge": [*chain, (0, 1000)]}
     middle = [(700, 701)]
     judge(
-        REACH,
+        closures.FROM_SOURCES,
         facts,
         [{"deleted": {"edge": middle}}, {"deleted": {"edge": [(0, 1000)]}}, {"inserted": {"edge": middle}}],
         levels,

@@ -10,6 +10,7 @@ import pytest
 
 import elastalog
 from elastalog.settings import SETTINGS
+from tests.closures import FROM_SOURCES
 from tests.engine.judging import followed, is_as_anew
 from tests.kernel import plans_of
 
@@ -93,17 +94,10 @@ def test_a_search_that_is_hopeless_ends(monkeypatch: pytest.MonkeyPatch) -> None
 def test_the_first_heads_may_be_unlike_the_others() -> None:
     """Sixteen hubs with many edges from elsewhere are lost first; of thousands that are lost with them, each has one
     edge: it would be wrong to leave all of these to enumeration."""
-    program = """
-    .decl source(x: number)
-    .decl edge(x: number, y: number)
-    .decl reach(x: number)
-    reach(x) :- source(x).
-    reach(y) :- reach(x), edge(x, y).
-    """
     hubs, leaves = range(1, 17), range(100, 20_100)
     edges = [(0, hub) for hub in hubs] + [(1, leaf) for leaf in leaves]
     edges += [(-other, hub) for hub in hubs for other in range(1, 31)]
-    with elastalog.open(program, {"source": [(0,)], "edge": edges}, engine="local", budget=None) as db:
+    with elastalog.open(FROM_SOURCES, {"source": [(0,)], "edge": edges}, engine="local", budget=None) as db:
         db.apply({}, {"source": [(0,)]})
         assert len(db["reach"]) == 0
         assert [rows > SETTINGS.enumerate_from for rows, _ in whole_of(db)] == [True], "enumerated after all"

@@ -14,7 +14,6 @@ from elastalog import Branch
 
 BOUNDS = {"number": (-(2**63), 2**63 - 1), "unsigned": (0, 2**64 - 1)}
 NAN, TOO_LARGE = float("nan"), 2**65  # one NaN, so that it equals itself in facts; an integer beyond all bounds
-SHORT = ",", ":"  # what JSON puts between values
 FLOAT = r"(?i)[-+]?([0-9]+(\.[0-9]*)?(e[-+]?[0-9]+)?|\.[0-9]+(e[-+]?[0-9]+)?|nan|inf|infinity)"
 
 

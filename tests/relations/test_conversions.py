@@ -24,7 +24,6 @@ from tests.commands import run
 from tests.refusals import refused
 
 HALVES = pa.array([np.float16(1), np.float16(-2)])
-NINE = datetime(2026, 11, 15, 9, tzinfo=UTC)
 
 
 def values(base: Base, array: object) -> list[object]:

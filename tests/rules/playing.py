@@ -60,21 +60,14 @@ def is_stratified(text: str) -> bool:
     return False
 
 
-def single(text: str, header: str) -> list[str]:
-    """The rules that a clause stands for."""
-    return list(rule_texts(Program.parse(f"{header}{text}\n")))
-
-
 def case_of(seed: int, features: Features = FEATURES, most_updates: int = 4) -> Case:
     program, updates = seeded_case(seed, features, most_updates)
     choice = Random(seed)
     lines = program.text.splitlines()
     header = "".join(f"{line}\n" for line in lines if ":-" not in line)
-    clauses = [line for line in lines if ":-" in line]
     # As single rules, each once, so that what is expected is a matter of sets.
-    closures = set(single("", header))  # the rules that `eqrel` stands for, which cannot change
-    found = dict.fromkeys(rule for clause in clauses for rule in single(clause, header))
-    pool = [rule for rule in found if rule not in closures]
+    closures = set(rule_texts(Program.parse(header)))  # the rules that `eqrel` stands for, which cannot change
+    pool = [rule for rule in dict.fromkeys(rule_texts(Program.parse(program.text))) if rule not in closures]
     if not features.arithmetic:
         pool = list(dict.fromkeys([*pool, *(leading_back(program, choice) for _ in range(3))]))
     current = [rule for rule in pool if choice.random() < 0.55]

@@ -29,8 +29,9 @@ from tests.storage.conftest import folder as folder
 from tests.storage.scripted import FACTS, PROGRAM, State, in_child, state_of, write_snapshot
 
 
-@pytest.fixture(autouse=True, params=[False, True], ids=["by the commit", "in the background"])
+@pytest.fixture(params=[False, True], ids=["by the commit", "in the background"])
 def snapshots(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both ways to write snapshots, for lives with many of them."""
     monkeypatch.setattr(DurableEpochs, "in_background", request.param)
 
 
@@ -78,6 +79,7 @@ def create(path: Path, **options: Any) -> Session:
     return session
 
 
+@pytest.mark.usefixtures("snapshots")
 @pytest.mark.parametrize("journal_epochs", [1, 2, 100])
 def test_reopening_after_every_epoch(folder: Path, journal_epochs: int) -> None:
     path = folder / "store"
@@ -217,6 +219,7 @@ def test_rules_that_an_earlier_version_changed_may_be_those_of_another_program(
         elastalog.open(PROGRAM, store=path).close()
 
 
+@pytest.mark.usefixtures("snapshots")
 @pytest.mark.parametrize("strategy", ["elastic", "recompute"])
 def test_seeded(folder: Path, strategy: str) -> None:
     for seed in range(12):
@@ -273,6 +276,7 @@ def stopped_lives(folder: Path, first: int, last: int) -> Iterator[tuple[Path, i
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("snapshots")
 @pytest.mark.parametrize("snapshots", [False], indirect=True)  # failpoints are counted in one thread
 def test_a_crash_at_every_failpoint_leaves_the_epoch_before_or_after(folder: Path) -> None:
     first, last = 2, 3

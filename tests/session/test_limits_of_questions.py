@@ -100,7 +100,7 @@ def test_commands_end_at_their_timeout(tmp_path: Path, asked: list[str]) -> None
     (tmp_path / "slow.py").write_text(FUNCTORS)
     command, *rest = asked
     is_slow = command != "explain"  # two hundred naps are forty seconds
-    limit = "2s" if is_slow else "20s"
+    limit = "1s" if is_slow else "20s"
     given = [command, str(tmp_path / "slow.dl"), *rest, "--functors", str(tmp_path / "slow.py"), "--timeout", limit]
     ended = CliRunner().invoke(cli, given)
     assert (ended.exit_code, "E0603" in ended.output) == ((3, True) if is_slow else (0, False)), ended.output

@@ -248,6 +248,7 @@ dist(a, c, d + k) :- dist(a, b, d), road(b, c, k, _).
 
 
 @pytest.mark.parametrize("back", [[("B", "A", 60, "r2")], []])
+@pytest.mark.usefixtures("impatient")
 def test_values_to_be_chosen_were_tried(back: list[Any]) -> None:
     """A road of -100 km that closes a circle has no fixpoint; one of -40 km is none that the question names."""
     with elastalog.open(ROADS, {"road": [("A", "B", 50, "r1"), *back, ("B", "C", 70, "r3")]}) as db:

@@ -14,13 +14,9 @@ import pytest
 import elastalog
 from elastalog.backends.spark import jobs, strata
 from tests.engine.judging import levels_of
-from tests.spark.exchanging import without_room
+from tests.spark.exchanging import DOUBLING, LINEAR, without_room
 
-EDGES = ".decl edge(x: number, y: number)\n.decl path(x: number, y: number)\n"
-PROGRAMS = {
-    "decomposed": EDGES + "path(x, y) :- edge(x, y).\npath(x, z) :- path(x, y), edge(y, z).\n",
-    "exchanging": EDGES + "path(x, y) :- edge(x, y).\npath(x, z) :- path(x, y), path(y, z).\n",
-}
+PROGRAMS = {"decomposed": LINEAR, "exchanging": DOUBLING}
 LENGTH = 200
 CHAIN = {"edge": [(i, i + 1) for i in range(LENGTH)]}
 

@@ -138,7 +138,9 @@ def test_the_time_limit_cancels_tasks(spark: Any) -> None:
         ".decl a(x: number)\n.decl b(x: number, y: number)\nb(x, x) :- a(x).\nb(x, (y + 1) % 1000000007) :- b(x, y).\n"
     )
     with pytest.raises(LimitReached, match="time limit"):
-        elastalog.open(endless, facts={"a": [(1,), (2,)]}, engine="spark", spark=spark, limits=elastalog.Limits(time=3))
+        elastalog.open(
+            endless, facts={"a": [(1,), (2,)]}, engine="spark", spark=spark, limits=elastalog.Limits(time=1.5)
+        )
     # The session is fit for more.
     assert len(elastalog.open(LINEAR, facts=FACTS, engine="spark", spark=spark)["path"]) == 16
 

@@ -17,11 +17,9 @@ from elastalog.pipeline.spark import large_facts, workplace
 from tests.engine.judging import levels_of
 from tests.object_server import Trouble
 from tests.object_store import Bucket
+from tests.spark.exchanging import DOUBLING, LINEAR
 from tests.spark.without_spark import tasks_in_this_process
 
-EDGES = ".decl edge(x: number, y: number)\n.decl path(x: number, y: number)\n"
-LINEAR = EDGES + "path(x, y) :- edge(x, y).\npath(x, z) :- path(x, y), edge(y, z).\n"
-DOUBLING = EDGES + "path(x, y) :- edge(x, y).\npath(x, z) :- path(x, y), path(y, z).\n"
 TEXTS = """
 .decl likes(who: symbol, whom: symbol)
 .decl fond(who: symbol, whom: symbol, how: float)

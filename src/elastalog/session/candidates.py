@@ -94,8 +94,8 @@ class Combinations(NamedTuple):
 
 
 def combinations(pattern: Pattern, now: Materialisation, most: int, first: Collection[Value] = ()) -> Combinations:
-    """At most `most` facts that match a pattern, with values in its open columns that explicit facts have there, or that
-    are among the `first`: these, and then the nearest of each column, before others."""
+    """At most `most` facts that match a pattern, with values in its open columns that explicit facts have there, or
+    that are among the `first`: these, and then the nearest of each column, before others."""
     words, schema = now.explicit_words(pattern.relation), now.schema(pattern.relation)
     rows = Relation.of(schema, now.dictionary, words[: SETTINGS.rows_compared])
     columns = list(zip(*rows, strict=True)) or [()] * schema.arity

@@ -46,6 +46,14 @@ class Running:
         return elastalog.connect(self.url, token=token)
 
 
+@pytest.fixture(autouse=True)
+def no_certificates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """httpx reads all certificates that it trusts anew for every client, which takes longer than most of these tests; a
+    folder of them it would look into when it meets one."""
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path))
+
+
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Callable[..., Running]]:
     """Starts services, which end with the test."""

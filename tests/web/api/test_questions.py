@@ -84,7 +84,7 @@ def comes_to_be(is_so: Callable[[], object]) -> bool:
 
 
 def test_an_update_does_not_wait_for_endless_previews() -> None:
-    with served(paths(20), Limits(seconds=5.0)) as service:
+    with served(paths(20), Limits(seconds=3.0)) as service:
         service.writing.commit(edits({"e": [(50, 51)]}))
         previews = [Asked(lambda: service.writing.preview(edits(added=ENDLESS))) for _ in range(3)]
         assert comes_to_be(lambda: not service._replicas._free)  # one has begun
