@@ -85,7 +85,7 @@ class BFC(Strategy):
                     break
             self.check_queries(stratum, queries, counters)
             delta = stratum.having(queries, NO_MARK, Mark.PROVED)
-            found = stratum.heads(Evaluation.SURVIVING, delta, Rules.RECURSIVE)
+            found = stratum.heads(Evaluation.SURVIVING, delta)
             counters.deletions += size(stratum.having(found, Mark.PRESENT, Mark.CHECKED))
             stratum.mark(delta, NO_MARK, removed=Mark.PRESENT)
 
@@ -104,7 +104,7 @@ class BFC(Strategy):
         rest = stratum.having(checked, NO_MARK, Mark.DELAYED) if delayed else checked
         found = union(delayed, self.supported(stratum, rest))
         while delta := stratum.move(found, Mark.CHECKED, Mark.PROVED, added=Mark.PROVED):
-            heads = stratum.heads(Evaluation.PROVED, delta, Rules.RECURSIVE)
+            heads = stratum.heads(Evaluation.PROVED, delta)
             fresh = stratum.move(heads, NO_MARK, Mark.CHECKED | Mark.DELAYED, added=Mark.DELAYED)
             found = stratum.having(heads, Mark.CHECKED, Mark.PROVED)
             counters.forward += size(fresh) + size(stratum.having(found, NO_MARK, Mark.DELAYED))
