@@ -53,14 +53,6 @@ class Evaluation(Enum):
     PROVED = "as SURVIVING, with facts of the stratum only if they are proved"
 
 
-class Rules(Enum):
-    """Which rules of the stratum are evaluated."""
-
-    ALL = "all"
-    RECURSIVE = "those with a positive body atom of the stratum"
-    NONRECURSIVE = "the others"
-
-
 class Change(Enum):
     """What evaluation does to the counter of a head, once for every derivation."""
 
@@ -125,9 +117,10 @@ class SetMaintenance(Protocol):
         through dead facts and the absence of born ones, or fire now through born facts and the absence of dead
         ones. With a `change`, as in `propagate`; of a rule that is not recursive it is C_nr."""
 
-    def derivable(self, facts: Facts, rules: Rules) -> Facts:
-        """Which of some facts a rule derives under SURVIVING evaluation; a non-recursive rule may also be
-        evaluated on the new state of lower strata, which only finds what holds after the update."""
+    def derivable(self, facts: Facts, *, by_recursive: bool) -> Facts:
+        """Which of some facts a rule derives under SURVIVING evaluation; one with a positive body atom of the stratum
+        only if they are sought `by_recursive` rules too. Another may also be evaluated on the new state of lower
+        strata, which only finds what holds after the update."""
 
     def bodies(self, facts: Facts) -> Facts:
         """The body facts, in this stratum, of all derivations of some facts by recursive rules under SURVIVING

@@ -33,18 +33,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from elastalog.backends.annotation import Annotation, Support
-from elastalog.backends.sets import (
-    NO_MARK,
-    Change,
-    Evaluation,
-    Facts,
-    Mark,
-    Rules,
-    SetMaintenance,
-    size,
-    union,
-    without,
-)
+from elastalog.backends.sets import NO_MARK, Change, Evaluation, Facts, Mark, SetMaintenance, size, union, without
 from elastalog.evaluation.strategies.by_stratum import Strategy, insert
 from elastalog.evaluation.strategies.look_ahead import Marks
 from elastalog.evaluation.strategies.protocol import Counters
@@ -117,4 +106,4 @@ class BF(BFC):
 
     def supported(self, stratum: SetMaintenance, facts: Facts) -> Facts:
         explicit = stratum.explicit_ones(facts)
-        return union(explicit, stratum.derivable(without(facts, explicit), Rules.NONRECURSIVE))
+        return union(explicit, stratum.derivable(without(facts, explicit), by_recursive=False))

@@ -19,7 +19,7 @@ from elastalog.backends.kernel.machine.set_rounds import IS_RECURSIVE, READS_ABS
 from elastalog.backends.kernel.store.annotations import DELTA, DELTA_LIST, MARKS
 from elastalog.backends.kernel.store.memory import STAMPS, Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.sets import Facts, Rules
+from elastalog.backends.sets import Facts
 from elastalog.backends.watch import Watch
 from elastalog.planning.logical import Absent, Clause, LogicalStratum
 from elastalog.planning.variants import plan_backward, plan_from_goal, plan_full
@@ -35,7 +35,7 @@ class SetPlan:
         self._stratum = stratum
         self._binder = binder
         self._plan = plan
-        self.backward = self._by_rules(plan.backward)
+        self.backward = {name: [*map(self._enumerator, some)] for name, some in plan.backward.items()}
         self._everything: dict[int, list[Enumerator]] = {}
         self.rows_of_everything: dict[int, int] = {}
 
@@ -50,17 +50,6 @@ class SetPlan:
 
     def _enumerator(self, variant: BoundVariant) -> Enumerator:
         return Enumerator(variant, frozenset(self._stratum.relations))
-
-    def _by_rules(
-        self, variants: Mapping[str, Sequence[BoundVariant]]
-    ) -> dict[Rules, dict[str, tuple[Enumerator, ...]]]:
-        """Variants by relation, those of all rules, of the recursive ones and of the others."""
-        every = {name: tuple(map(self._enumerator, some)) for name, some in variants.items()}
-        recursive, others = (
-            {name: tuple(one for one in some if one.variant.clause.is_recursive == are) for name, some in every.items()}
-            for are in (True, False)
-        )
-        return {Rules.ALL: every, Rules.RECURSIVE: recursive, Rules.NONRECURSIVE: others}
 
     def everything(self, clause: Clause) -> list[Enumerator]:
         """Variants of a clause each of which enumerates all its derivations, with the row of every body fact if it is

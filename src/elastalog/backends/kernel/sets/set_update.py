@@ -36,7 +36,7 @@ from elastalog.backends.kernel.store.annotations import COUNT, DERIVED, IS, NEW,
 from elastalog.backends.kernel.store.memory import NO_WORDS, Matrix, Vector, with_room
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.transaction import StratumDelta, add_rows, touch
-from elastalog.backends.sets import NO_MARK, Change, Evaluation, Facts, Mark, Propagation, Rules, joined
+from elastalog.backends.sets import NO_MARK, Change, Evaluation, Facts, Mark, Propagation, joined
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.planning.logical import Clause
 from elastalog.settings import SETTINGS
@@ -307,14 +307,16 @@ class StratumSets:
             return self._wave(evaluation, joined(*changed), change)
         return self._wave(evaluation, joined(*changed, self._ahead), change, is_gain=bool(self._ahead))
 
-    def derivable(self, facts: Facts, rules: Rules) -> Facts:
+    def derivable(self, facts: Facts, *, by_recursive: bool) -> Facts:
         self._stamp += 1
         for name, entries in facts.items():
             relation = self._relations[name]
             rest = entries
-            for backwards in self._plan.backward[rules].get(name, ()):
+            for backwards in self._plan.backward.get(name, ()):
                 if not len(rest):
                     break
+                if backwards.variant.clause.is_recursive and not by_recursive:
+                    continue
                 self._backward.run(backwards, self._flat, rest, self._entry_sink(relation))
                 # One derivation is enough: what this rule derives need not be looked for with the next.
                 rest = rest[relation.touched[rest, OTHER] != self._stamp]
