@@ -192,11 +192,12 @@ class MachineRounds(MachineRun):
         looked = max(sum(code.looked for codes in threads for code in codes), 1)
         for codes in threads:
             for body, code in zip(self.bodies, codes, strict=True):
-                for one in body.each:
+                every = body.each
+                for one in every:
                     one.derivations += code.made
                     one.rows += code.looked
                     one.start_rows += code.started
-                    one.seconds += seconds * code.looked / looked / len(body.each)
+                    one.seconds += seconds * code.looked / looked / len(every)
                 code.made = code.looked = code.started = 0
 
 

@@ -25,7 +25,7 @@ class BoundVariant:
         self.planned = planned
         self.clause = planned.clause
         self.members = tuple(members)
-        self.clauses = tuple([member.clause for member in members])
+        self.clauses = tuple([member.clause for member in members]) if members else ()
         self.gather = planned.gather
         self.probes = planned.probes
         self.derivations = 0
