@@ -39,7 +39,6 @@ EXTREMES: Mapping[str, tuple[int | float, ...]] = {
     "fork_fanout": (0.0, 1.0, 1e9),
     "enumerate_from": (0, 1, ENOUGH),
     "rows_a_fact": (0, ENOUGH),
-    "set_machine_after": (0, 1, ENOUGH),
     "backward_limit": (1, 20),
     "backward_chunk": (1, 3),
     "few_looked_ahead": (0, 1),

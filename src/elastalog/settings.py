@@ -70,8 +70,6 @@ class Settings:
     """The least number of rows that enumerating a rule is assumed to take while its cost is unknown."""
     rows_a_fact: int = 4
     """Rows that it is then assumed to take for each fact of its smallest relation."""
-    set_machine_after: int = 16
-    """Rounds of a propagation by sets after which the machine takes over."""
     backward_limit: int = 1 << 18
     """Rows of backward search, rule by rule, after which the rule is enumerated instead."""
     backward_chunk: int = 4_096

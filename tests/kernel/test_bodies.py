@@ -8,8 +8,8 @@ import random
 import pytest
 
 import elastalog
-from elastalog.backends.kernel.bootstrap.bodies import Body
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants
+from elastalog.backends.kernel.execution.bound_variant import BoundVariant
 from elastalog.settings import SETTINGS
 from tests.engine.judging import levels_of
 from tests.kernel import plans_of
@@ -61,7 +61,7 @@ def state(program: str, jobs: int) -> dict[tuple[str, tuple[object, ...]], tuple
 @pytest.mark.parametrize("jobs", [1, 2, 3])
 def test_the_same_as_separate_rules(jobs: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SETTINGS, "share_round_from", 1)
-    shared: list[Body] = []
+    shared: list[BoundVariant] = []
     bodies = StratumVariants.bodies.fget
     assert bodies is not None
 

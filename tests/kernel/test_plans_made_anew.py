@@ -8,8 +8,8 @@ import pytest
 
 import elastalog
 from elastalog.backends.kernel.bootstrap import fixpoint
-from elastalog.backends.kernel.bootstrap.bodies import Body
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants
+from elastalog.backends.kernel.execution.bound_variant import BoundVariant
 from elastalog.planning.order import Statistics
 from elastalog.planning.steps import Variant
 from elastalog.planning.variants import plan_again, plan_by_way_of
@@ -42,11 +42,11 @@ def test_those_that_depend_on_no_relation_of_the_stratum_are_final(monkeypatch: 
 
 
 def test_bodies_stay_whose_plans_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[list[Body]] = []
+    seen: list[list[BoundVariant]] = []
     bodies = StratumVariants.bodies.fget
     assert bodies is not None
 
-    def noted(self: StratumVariants) -> list[Body]:
+    def noted(self: StratumVariants) -> list[BoundVariant]:
         found = bodies(self)
         if not seen or found is not seen[-1]:
             seen.append(found)

@@ -50,7 +50,7 @@ def test_facts_levels_and_counts_are_those_of_the_reference_and_have_proofs(feat
 
 GIVING_UP = [{"backward_limit": rows, "backward_chunk": 2} for rows in (1, 20)]
 """At once, or in the middle of a search: then clauses are enumerated and their derivations remembered."""
-TAKING_OVER = [{"set_machine_after": rounds, "bfc_plain_after": rounds} for rounds in (0, 1)]
+TAKING_OVER = [{"bfc_plain_after": rounds} for rounds in (0, 1)]
 BETWEEN_ROUNDS = {"bfc_plain_after": 0, "work_between_checks": 1}
 """Where limits are looked at between rounds there is no block at which the machine has left off."""
 

@@ -53,14 +53,6 @@ class Evaluation(Enum):
     PROVED = "as SURVIVING, with facts of the stratum only if they are proved"
 
 
-class Rules(Enum):
-    """Which rules of the stratum are evaluated."""
-
-    ALL = "all"
-    RECURSIVE = "those with a positive body atom of the stratum"
-    NONRECURSIVE = "the others"
-
-
 class Change(Enum):
     """What evaluation does to the counter of a head, once for every derivation."""
 
@@ -110,27 +102,25 @@ class SetMaintenance(Protocol):
     def explicit_gains(self) -> Facts:
         """E⁺ of the stratum; they are explicit now. Where C_nr is kept, each gains 1."""
 
-    def heads(
-        self, evaluation: Evaluation, delta: Facts, rules: Rules = Rules.ALL, change: Change = Change.NOTHING
-    ) -> Facts:
-        """The heads of inst[evaluation : delta]: derivations with a body fact in the delta. With a `change`, C_r of the
-        head (of a recursive rule) or its C_nr (of another) changes by 1 for every derivation; a counter that is not
-        kept is left alone. Unless counted, evaluation NEW leaves out heads that nothing has touched, since they are
-        present."""
+    def heads(self, evaluation: Evaluation, delta: Facts) -> Facts:
+        """The heads of inst_r[evaluation : delta]: derivations with a body fact in the delta, which is of the
+        stratum."""
 
     def propagate(self, found: Facts, evaluation: Evaluation, change: Change, how: Propagation) -> Facts:
         """Repeats, as long as there is one: takes the next delta of what was found, and finds the heads of
         inst_r[evaluation : delta]. All deltas together; no fact may be in two of them. The evaluation is SURVIVING or
-        NEW."""
+        NEW. With a `change`, C_r of the head changes by 1 for every derivation, if it is kept. Unless counted,
+        evaluation NEW leaves out heads that nothing has touched, since they are present."""
 
     def heads_of_changes(self, evaluation: Evaluation, change: Change = Change.NOTHING) -> Facts:
         """The heads of inst[OLD : dead, born] or inst[NEW : born, dead] for the changes below: derivations that fired
         through dead facts and the absence of born ones, or fire now through born facts and the absence of dead
-        ones."""
+        ones. With a `change`, as in `propagate`; of a rule that is not recursive it is C_nr."""
 
-    def derivable(self, facts: Facts, rules: Rules) -> Facts:
-        """Which of some facts a rule derives under SURVIVING evaluation; a non-recursive rule may also be
-        evaluated on the new state of lower strata, which only finds what holds after the update."""
+    def derivable(self, facts: Facts, *, by_recursive: bool) -> Facts:
+        """Which of some facts a rule derives under SURVIVING evaluation; one with a positive body atom of the stratum
+        only if they are sought `by_recursive` rules too. Another may also be evaluated on the new state of lower
+        strata, which only finds what holds after the update."""
 
     def bodies(self, facts: Facts) -> Facts:
         """The body facts, in this stratum, of all derivations of some facts by recursive rules under SURVIVING

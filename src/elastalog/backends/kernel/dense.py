@@ -51,9 +51,11 @@ class DenseWorkers(WorkersAside):
         """All that was counted, by relation."""
         made = {}
         for relation in self.own:
-            rows, levels, counts = zip(*self._counted[relation.name], strict=True)
-            every = np.repeat(np.array(levels, np.int32), list(map(len, rows)))
-            made[relation.name] = Vectors.of(np.concatenate(rows), every, np.concatenate(counts), relation.used)
+            vectors = made[relation.name] = Vectors()
+            vectors.reserve(relation.used, 0)
+            for rows, level, counts in reversed(self._counted[relation.name]):  # so that each begins its list
+                vectors.change(rows, level, counts)
+                vectors.commit()
         return made
 
 

@@ -29,7 +29,7 @@ from elastalog.backends.kernel.bootstrap.merging import Merging
 from elastalog.backends.kernel.execution.aggregates import rows_of_keys
 from elastalog.backends.kernel.execution.bound_variant import Binder
 from elastalog.backends.kernel.execution.classes import MEMBER, Equivalence, Members, known_members, rows_of_classes
-from elastalog.backends.kernel.execution.level_views import BEFORE, LEVELS, NOW, Phase
+from elastalog.backends.kernel.execution.level_views import BEFORE, LEVELS, NOW
 from elastalog.backends.kernel.machine.enumeration import Enumerator, Setting, Sink
 from elastalog.backends.kernel.machine.run import Workspace
 from elastalog.backends.kernel.store import transaction
@@ -224,15 +224,15 @@ class MergingDerivations:
         self._number = 0
         self._found: dict[str, list[Matrix]] = {}
 
-    def through_changes(self, below: Mapping[str, Vector], phase: Phase) -> None:
+    def through_changes(self, below: Mapping[str, Vector], phase: int) -> None:
         """What fired through what has gone below, or fires through what has come."""
         for name, changed in below.items():
             marks = self._relations[name].touched[changed, MARKS] & (WAS | IS)
             for telling in self._plan.forward.get(name, ()):
-                is_gone = (phase is BEFORE) != telling.enumerator.variant.is_negated_start
+                is_gone = (phase == BEFORE) != telling.enumerator.variant.is_negated_start
                 self._run([telling], changed[marks == (WAS if is_gone else IS)], phase)
 
-    def through(self, relation: str, entries: Vector, phase: Phase) -> None:
+    def through(self, relation: str, entries: Vector, phase: int) -> None:
         """What fired, or fires, through facts of the stratum."""
         tellings = self._plan.forward.get(relation, ())
         whole = self._levels.is_forgetting  # classes, and not some rows of them
@@ -253,7 +253,7 @@ class MergingDerivations:
         self._found.clear()
         return {name: (np.ascontiguousarray(heads[:, :-1]), heads[:, -1]) for name, heads in found.items()}
 
-    def _run(self, tellings: Iterable[Telling], entries: Vector, phase: Phase) -> None:
+    def _run(self, tellings: Iterable[Telling], entries: Vector, phase: int) -> None:
         if len(entries):
             for telling in tellings:
                 sink = self._sink(telling)

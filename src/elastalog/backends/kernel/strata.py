@@ -437,13 +437,12 @@ class Merging(Plain):
         return MergingPlan(self.stratum, self.context.binder)
 
     def prepare(self) -> tuple[ModuleType, ...]:
-        from elastalog.backends.kernel import merging
-        from elastalog.backends.kernel.execution import join_levels, level_views
+        from elastalog.backends.kernel.machine import enumeration
 
         if not self.is_maintained:
             return ()
         self._merging_plan.prepare(self.held.relations)
-        return join_levels, level_views, classes, merging
+        return classes, enumeration
 
     def begin(self, stratum_delta: StratumDelta, place: int, scheduler: UpdateScheduler) -> AnyMaintenance:
         if not self._has_levels:

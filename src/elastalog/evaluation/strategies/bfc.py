@@ -33,18 +33,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from elastalog.backends.annotation import Annotation, Support
-from elastalog.backends.sets import (
-    NO_MARK,
-    Change,
-    Evaluation,
-    Facts,
-    Mark,
-    Rules,
-    SetMaintenance,
-    size,
-    union,
-    without,
-)
+from elastalog.backends.sets import NO_MARK, Change, Evaluation, Facts, Mark, SetMaintenance, size, union, without
 from elastalog.evaluation.strategies.by_stratum import Strategy, insert
 from elastalog.evaluation.strategies.look_ahead import Marks
 from elastalog.evaluation.strategies.protocol import Counters
@@ -85,7 +74,7 @@ class BFC(Strategy):
                     break
             self.check_queries(stratum, queries, counters)
             delta = stratum.having(queries, NO_MARK, Mark.PROVED)
-            found = stratum.heads(Evaluation.SURVIVING, delta, Rules.RECURSIVE)
+            found = stratum.heads(Evaluation.SURVIVING, delta)
             counters.deletions += size(stratum.having(found, Mark.PRESENT, Mark.CHECKED))
             stratum.mark(delta, NO_MARK, removed=Mark.PRESENT)
 
@@ -104,7 +93,7 @@ class BFC(Strategy):
         rest = stratum.having(checked, NO_MARK, Mark.DELAYED) if delayed else checked
         found = union(delayed, self.supported(stratum, rest))
         while delta := stratum.move(found, Mark.CHECKED, Mark.PROVED, added=Mark.PROVED):
-            heads = stratum.heads(Evaluation.PROVED, delta, Rules.RECURSIVE)
+            heads = stratum.heads(Evaluation.PROVED, delta)
             fresh = stratum.move(heads, NO_MARK, Mark.CHECKED | Mark.DELAYED, added=Mark.DELAYED)
             found = stratum.having(heads, Mark.CHECKED, Mark.PROVED)
             counters.forward += size(fresh) + size(stratum.having(found, NO_MARK, Mark.DELAYED))
@@ -117,4 +106,4 @@ class BF(BFC):
 
     def supported(self, stratum: SetMaintenance, facts: Facts) -> Facts:
         explicit = stratum.explicit_ones(facts)
-        return union(explicit, stratum.derivable(without(facts, explicit), Rules.NONRECURSIVE))
+        return union(explicit, stratum.derivable(without(facts, explicit), by_recursive=False))

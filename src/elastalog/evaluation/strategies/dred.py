@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from elastalog.backends.annotation import Annotation, Support
-from elastalog.backends.sets import DELETING, Change, Evaluation, Facts, Rules, SetMaintenance, size, union
+from elastalog.backends.sets import DELETING, Change, Evaluation, Facts, SetMaintenance, size, union
 from elastalog.evaluation.strategies.by_stratum import Strategy, insert
 from elastalog.evaluation.strategies.look_ahead import Marks
 from elastalog.evaluation.strategies.protocol import Counters
@@ -55,4 +55,4 @@ def over_delete(stratum: SetMaintenance, marked: Facts, counters: Counters) -> F
 
 def rederive(stratum: SetMaintenance, deleted: Facts) -> Facts:
     """Which of the deleted facts still hold without what was deleted."""
-    return union(stratum.explicit_ones(deleted), stratum.derivable(deleted, Rules.ALL))
+    return union(stratum.explicit_ones(deleted), stratum.derivable(deleted, by_recursive=True))

@@ -19,42 +19,27 @@ from elastalog.planning.steps import Action, Compute, Copy, Fill, Generate, Keep
 from elastalog.planning.variants import plan_heads
 
 
-class Body:
-    """Variants that differ in their heads only, its members, and the one that is run for all of them. Of a body with
-    one member it is that one."""
-
-    __slots__ = ("members", "variant")
-
-    def __init__(self, members: Sequence[BoundVariant], variant: BoundVariant | None = None) -> None:
-        self.members = members
-        self.variant = variant or members[0]
-
-
 @dataclass(frozen=True, slots=True)
 class StratumBodies:
-    """The bodies of a stratum, whose relations are `own`, and what they are bound to. `number`: of the
-    stratum; -1 if the caller tells how far it is. `codes`: code that evaluations have left, of other sessions too,
-    by what its bodies are known by; `key`: by what these are, None if only this session has such."""
+    """The bodies of a stratum, whose relations are `own`: variants, some of which are run for several heads. `number`:
+    of the stratum; -1 if the caller tells how far it is. `codes`: code that evaluations have left, of other sessions
+    too, by what its bodies are known by; `key`: by what these are, None if only this session has such."""
 
     number: int
     own: Sequence[str]
-    bodies: Sequence[Body]
+    bodies: Sequence[BoundVariant]
     binder: Binder
     codes: dict[Any, Any] = field(default_factory=dict)
     key: object = None
 
 
-def bodies_of(variants: Sequence[BoundVariant], binder: Binder, before: Iterable[Body] = ()) -> list[Body]:
-    """Variants that follow a delta, in order, but that those which share a body stand where the first of them did.
-    Bodies that there were `before` of the same variants are as they were."""
-    known = {tuple(body.members): body for body in before}
-    bodies: list[Body] = []
-    for members in sharing(variants):
-        if (body := known.get(tuple(members))) is not None:
-            bodies.append(body)
-        else:
-            bodies.append(Body(members, for_all_heads(members, binder)))
-    return bodies
+def bodies_of(
+    variants: Sequence[BoundVariant], binder: Binder, before: Iterable[BoundVariant] = ()
+) -> list[BoundVariant]:
+    """Variants that follow a delta, in order, but that one stands for those which share a body, where the first of them
+    did. Those that there were `before` of the same variants stay."""
+    known = {variant.members: variant for variant in before}
+    return [known.get(tuple(members)) or for_all_heads(members, binder) for members in sharing(variants)]
 
 
 def sharing(variants: Iterable[BoundVariant]) -> Iterable[list[BoundVariant]]:
@@ -71,8 +56,7 @@ def for_all_heads(members: Sequence[BoundVariant], binder: Binder) -> BoundVaria
     if len(members) == 1:
         return members[0]
     assert goal is not None
-    clauses = [member.clause for member in members]
-    return binder.bind(plan_heads(clauses, goal, binder.statistics), clauses)
+    return binder.bind(plan_heads([member.clause for member in members], goal, binder.statistics), members)
 
 
 def _what_is_shared(variant: BoundVariant) -> object:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from elastalog.backends.kernel.bootstrap.bodies import Body, StratumBodies, bodies_of
+from elastalog.backends.kernel.bootstrap.bodies import StratumBodies, bodies_of
 from elastalog.backends.kernel.bootstrap.handover import Begun, Handover
 from elastalog.backends.kernel.bootstrap.rounds import NO_LIMIT, ONE_ROUND, SettlingWorkers, Workers, first_progress
 from elastalog.backends.kernel.execution.bound_variant import Binder, BoundVariant
@@ -59,7 +59,7 @@ class StratumVariants:
         once, by_delta, self._provisional = self._planned()
         self.once = [binder.bind(plan) for plan in once]
         self.by_delta = [binder.bind(plan) for plan in by_delta]
-        self._bodies = [Body([variant]) for variant in self.once]
+        self._bodies = [*self.once]
         self._are_bodies_old = True
         self._planned_size = self._size()
         self._read_sizes = self._sizes_read()
@@ -88,7 +88,7 @@ class StratumVariants:
         yield from self.by_delta
 
     @property
-    def bodies(self) -> list[Body]:
+    def bodies(self) -> list[BoundVariant]:
         """All variants; those that follow a delta and differ in their heads only as one."""
         if self._are_bodies_old:
             shared = bodies_of(self.by_delta, self.binder, self._bodies)
@@ -109,8 +109,8 @@ class StratumVariants:
         if self._key is None or not left:
             return None
         own = self._stratum.relations
-        bodies = sorted(self.bodies, key=lambda body: start_of(body.variant) not in own)
-        return [[member.clause for member in body.members] for body in bodies], left[-1].copied()
+        bodies = sorted(self.bodies, key=lambda body: start_of(body) not in own)
+        return [[one.clause for one in body.each] for body in bodies], left[-1].copied()
 
     def _size(self) -> int:
         return sum(self._relations[name].used for name in self._stratum.relations)
@@ -228,7 +228,7 @@ def evaluate_together(
     relations, watch = workers.relations, workers.watch
     own = [relations[name] for stratum in strata.values() for name in stratum.relations]
     before = {relation.name: relation.used for relation in own}
-    bodies = [Body([variant]) for number in strata for variant in variants[number].once]
+    bodies = [variant for number in strata for variant in variants[number].once]
     binder = variants[next(iter(strata))].binder
     workers.run_round(StratumBodies(-1, list(before), bodies, binder), first_progress(own))
     watch.rounds += len(strata) - 1  # as if each had had its own

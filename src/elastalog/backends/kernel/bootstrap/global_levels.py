@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from elastalog.backends.kernel.bootstrap.bodies import Body, StratumBodies
+from elastalog.backends.kernel.bootstrap.bodies import StratumBodies
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, evaluate
 from elastalog.backends.kernel.bootstrap.rounds import (
     NO_LIMIT,
@@ -45,7 +45,7 @@ def evaluate_globally(
             known.clear()
             _in_one_pass(own, variants, flat, workers)
         for level in sorted(known):
-            bodies = [Body([one]) for one, at in zip(variants.once, fires, strict=True) if at == level]
+            bodies = [one for one, at in zip(variants.once, fires, strict=True) if at == level]
             before = {relation.name: relation.used for relation in own}
             at_level = StratumBodies(stratum.number, list(before), bodies, variants.binder)
             workers.run_round(at_level, Progress(before, before, level, is_first=True))

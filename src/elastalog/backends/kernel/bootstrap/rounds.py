@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from elastalog.backends.kernel.bootstrap.bodies import Body, StratumBodies
+from elastalog.backends.kernel.bootstrap.bodies import StratumBodies
 from elastalog.backends.kernel.execution.bound_variant import BoundVariant
 from elastalog.backends.kernel.execution.level_views import LEVELS
 from elastalog.backends.kernel.machine import growth, layout
@@ -92,9 +92,9 @@ class MachineRounds(MachineRun):
         own = stratum.own
         self.planned = stratum.bodies
         is_plain = take is None and global_levels is None
-        bodies = stratum.bodies if is_plain else [Body([each]) for body in stratum.bodies for each in body.members]
+        bodies = stratum.bodies if is_plain else [one for body in stratum.bodies for one in body.each]
         # As the machine has them: those first that start at facts of the stratum.
-        self.bodies = sorted(bodies, key=lambda body: start_of(body.variant) not in own)
+        self.bodies = sorted(bodies, key=lambda body: start_of(body) not in own)
         self._stratum = stratum.number
         self._own = own
         self._given_to = take
@@ -118,7 +118,7 @@ class MachineRounds(MachineRun):
             plan: MachinePlan = self._spare_plans.pop()
             plan.code.belong_to(stratum.binder.dictionary)
         except IndexError:  # there is none, or another thread was faster
-            variants = MachineVariants([body.variant for body in self.bodies])
+            variants = MachineVariants(self.bodies)
             plan = MachinePlan(stratum.own, flat | {UNIT}, variants, carried)
         return plan
 
@@ -165,7 +165,7 @@ class MachineRounds(MachineRun):
 
     def _take(self, number: int, block: Matrix, used: int) -> None:
         assert self._given_to is not None
-        variant = self.bodies[number].variant
+        variant = self.bodies[number]
         self._given_to(variant, block, used)
         self.plan.code.variants[number].made += used
         self.relations[variant.clause.head].lay_out()
@@ -192,11 +192,12 @@ class MachineRounds(MachineRun):
         looked = max(sum(code.looked for codes in threads for code in codes), 1)
         for codes in threads:
             for body, code in zip(self.bodies, codes, strict=True):
-                for member in body.members:
-                    member.derivations += code.made
-                    member.rows += code.looked
-                    member.start_rows += code.started
-                    member.seconds += seconds * code.looked / looked / len(body.members)
+                every = body.each
+                for one in every:
+                    one.derivations += code.made
+                    one.rows += code.looked
+                    one.start_rows += code.started
+                    one.seconds += seconds * code.looked / looked / len(every)
                 code.made = code.looked = code.started = 0
 
 

@@ -69,7 +69,7 @@ class SharedGrowth(MachineRounds):
         for task in self._tasks[1:]:
             task.sharing = shared.address
         for body, work in zip(self.bodies, shared.bodies, strict=True):
-            work.is_shared, work.heads = is_shareable(body.variant), len(body.members)
+            work.is_shared, work.heads = is_shareable(body), len(body.each)
         return shared
 
     def _add_machine(self, thread: int) -> None:
@@ -105,7 +105,7 @@ class SharedGrowth(MachineRounds):
     def _is_small(self) -> bool:
         """Whether no round has needed threads yet, nor the next one does, if every step gives a row for each: what they
         share is made when one first does."""
-        work = sum(size * (1 + len(body.variant.probes)) for size, body in zip(self._sizes(), self.bodies, strict=True))
+        work = sum(size * (1 + len(body.probes)) for size, body in zip(self._sizes(), self.bodies, strict=True))
         return "_shared" not in vars(self) and work < SETTINGS.share_round_from
 
     def _sizes(self) -> list[int]:
@@ -127,8 +127,8 @@ class SharedGrowth(MachineRounds):
         threads leave off where they are, and go on there when it has room."""
         sharing = self._shared.record
         for body, work in zip(self.bodies, self._shared.bodies, strict=True):
-            member = body.members[0]
-            work.started, work.made, work.looked = member.start_rows, member.derivations, member.rows
+            first = body.each[0]
+            work.started, work.made, work.looked = first.start_rows, first.derivations, first.rows
         self._open_heads()
         self._divide_indexes()
         sharing.stage, sharing.reason = layout.ENTERING, layout.GO_ON
@@ -154,7 +154,7 @@ class SharedGrowth(MachineRounds):
         """The relations of the stratum are ready for rows of all threads."""
         started: Counter[str] = Counter()
         for body, size in zip(self.bodies, self._sizes(), strict=True):
-            started.update(dict.fromkeys((member.clause.head for member in body.members), size))
+            started.update(dict.fromkeys((one.clause.head for one in body.each), size))
         for name, row in self._rows.items():
             relation = self.relations[name]
             # About as many facts as in the round before; in the first, as there are rows to start at, for all we know.

@@ -9,22 +9,23 @@ from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
 from elastalog.diagnostics.quota import look
 from elastalog.diagnostics.source import Source
-from elastalog.planning.logical import Absent, Clause
+from elastalog.planning.logical import Absent
 from elastalog.planning.steps import Gather, Probe, Variant
 from elastalog.relations.words import Dictionary
 
 
 class BoundVariant:
-    """One variant of a clause. `clauses`: what it is run for, if they are several, which differ in their heads only;
-    its results are then the terms of all heads. `derivations`, `rows` that were looked at or made, `start_rows` and
-    `seconds` say what it has done in a bootstrap, and how long that took."""
+    """One variant of a clause. `members`: what it is run for, if they are several, which differ in their heads only,
+    and `clauses` theirs; its results are then the terms of all heads. `derivations`, `rows` that were looked at or
+    made, `start_rows` and `seconds` say what it has done in a bootstrap, and how long that took."""
 
     def __init__(
-        self, planned: Variant, dictionary: Dictionary, source: Source, clauses: Sequence[Clause] = ()
+        self, planned: Variant, dictionary: Dictionary, source: Source, members: Sequence[BoundVariant] = ()
     ) -> None:
         self.planned = planned
         self.clause = planned.clause
-        self.clauses = tuple(clauses)
+        self.members = tuple(members)
+        self.clauses = tuple([member.clause for member in members]) if members else ()
         self.gather = planned.gather
         self.probes = planned.probes
         self.derivations = 0
@@ -35,6 +36,11 @@ class BoundVariant:
         self._source = source
         goal = planned.gather.goal
         self.is_negated_start = goal is not None and isinstance(planned.clause.goals[goal], Absent)
+
+    @property
+    def each(self) -> Sequence[BoundVariant]:
+        """The variants that it is run for: its members, or itself."""
+        return self.members or (self,)
 
     def transform(self, step: Gather | Probe) -> Run:
         """The actions of a step as one function."""
@@ -63,10 +69,10 @@ class Binder:
         self.statistics = statistics or KernelStatistics(relations)
         self._source = source
 
-    def bind(self, planned: Variant, clauses: Sequence[Clause] = ()) -> BoundVariant:
-        """A planned variant, which may be run for several clauses."""
+    def bind(self, planned: Variant, members: Sequence[BoundVariant] = ()) -> BoundVariant:
+        """A planned variant, which may be run for several others."""
         look()
-        return BoundVariant(planned, self.dictionary, self._source, clauses)
+        return BoundVariant(planned, self.dictionary, self._source, members)
 
 
 def is_indexed(probe: Probe) -> bool:

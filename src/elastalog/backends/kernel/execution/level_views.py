@@ -7,6 +7,8 @@ that was not there has level ABSENT.
 
 from __future__ import annotations
 
+import numpy as np
+
 from elastalog.backends.kernel.compile.signatures import inlined, int64, np_int32
 from elastalog.backends.kernel.execution.join import copy_columns
 from elastalog.backends.kernel.store.annotations import (
@@ -20,37 +22,52 @@ from elastalog.backends.kernel.store.annotations import (
     entry_of,
     view,
 )
-from elastalog.late import dataclass
+from elastalog.backends.sets import Mark
 
 LEVELS = 2
 """Words that every row of bindings carries behind its slots."""
 
 
-@dataclass(frozen=True, slots=True)
-class Phase:
-    """What atoms see: facts (`sees`) and absences (`lacks`), and the same without the delta, for goals before the
-    start. `own`: what they see of facts of the stratum's relations, likewise, where these are seen otherwise."""
+LOSING, RECOVERING, GAINING, SURVIVING, BEFORE, NOW, OLD, UNEXPLORED, PROVING = range(9)
+"""Phases. Of an update: losses see the previous epoch without what has been lost, what is looked for again the present
+state, as gains do. SURVIVING: the facts that are in both epochs. BEFORE and NOW: those of the previous epoch, and those
+of now, where a derivation may be found twice without harm. Of strategies that maintain sets, beside GAINING and
+SURVIVING: OLD is the previous epoch, UNEXPLORED without dead facts that were expected to go, and PROVING is SURVIVING
+with facts of the stratum only if they are proved."""
 
-    is_loss: bool
-    sees: int
-    sees_before: int
-    lacks: int
-    lacks_before: int
-    own: tuple[int, int] | None = None
+LACKS, OWN = 2, 4
+"""Columns of what is seen in a phase: facts, and without the delta, which goals before the start see; from LACKS on
+absences, likewise, and from OWN on facts of the stratum."""
+
+_PROVED, _EXPECTED = int(Mark.PROVED), int(Mark.EXPECTED)
 
 
-LOSSES = Phase(True, view(WAS, LOST), view(WAS, LOST | DELTA), view(0, WAS | LOST), view(0, WAS | LOST | DELTA))
-"""The previous epoch, without what has already been lost."""
+def _seen(required: int, excluded: int = 0, delta: int = DELTA) -> list[int]:
+    """The facts with some marks and without others: all, and those outside the delta."""
+    return [view(required, excluded), view(required, excluded | delta)]
 
-GAINS = Phase(False, view(IS, 0), view(IS, DELTA), view(0, IS), view(0, IS | DELTA))
-"""The present state."""
 
-BOTH_EPOCHS = Phase(False, view(WAS | IS, 0), view(WAS | IS, DELTA), view(0, WAS | IS), view(0, WAS | IS | DELTA))
-"""The facts present in both epochs."""
+def _phase(facts: list[int], absences: list[int], own: list[int] | None = None) -> list[int]:
+    return [*facts, *absences, *(own or facts)]
 
-BEFORE = Phase(False, view(WAS, 0), view(WAS, 0), view(0, WAS), view(0, WAS))
-NOW = Phase(False, view(IS, 0), view(IS, 0), view(0, IS), view(0, IS))
-"""The facts of the previous epoch, and those of now, where a derivation may be found twice without harm."""
+
+_OLD, _NEW, _BOTH = _seen(WAS), _seen(IS), _seen(WAS | IS)
+
+VIEWS = np.array(
+    [
+        _phase(_seen(WAS, LOST), _seen(0, WAS | LOST)),
+        _phase(_NEW, _seen(0, IS)),
+        _phase(_NEW, _seen(0, IS)),
+        _phase(_BOTH, _seen(0, WAS | IS)),
+        _phase(_seen(WAS, 0, 0), _seen(0, WAS, 0)),
+        _phase(_seen(IS, 0, 0), _seen(0, IS, 0)),
+        _phase(_OLD, _seen(0, WAS)),
+        _phase([seen & ~view(WAS | _EXPECTED, IS) for seen in _OLD], _seen(0, WAS)),
+        _phase(_BOTH, _seen(0, WAS | IS), own=_seen(WAS | IS | _PROVED)),
+    ],
+    np.int64,
+)  # fmt: skip
+"""What goals see, by phase."""
 
 
 @inlined

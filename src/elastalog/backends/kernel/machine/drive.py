@@ -216,7 +216,7 @@ def enter_next(machine):
     machine.work_allowed = drive.work_allowed
     machine.nodes_used = 0
     drive.changes = _begin_relations(stratum)
-    _look_at_indexes(stratum)
+    look_at_indexes(stratum)
     machine.part = layout.TO_LOSE
     return layout.GO_ON
 
@@ -264,11 +264,11 @@ def _begin_relations(stratum):
 
 
 @piece
-def _look_at_indexes(stratum):
+def look_at_indexes(tables):
     """An index that is not there, or lacks rows, is missing, and caught up with if it is asked for."""
-    for i in range(stratum.indexes_number):
-        place = layout.index_at(stratum.indexes, i)
-        used = layout.home_of(layout.relation_at(stratum.relations, place.relation)).used
+    for i in range(tables.indexes_number):
+        place = layout.index_at(tables.indexes, i)
+        used = layout.home_of(layout.relation_at(tables.relations, place.relation)).used
         place.is_missing = 1 if place.home == 0 or layout.index_of(place).added < used else 0
 
 

@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from ctypes import Structure
 from typing import Final, Protocol
 
-from elastalog.backends.kernel.compile.signatures import INT, inlined, operator, piece, record, record_at
+from elastalog.backends.kernel.compile.signatures import INT, operator, piece, record, record_at
 from elastalog.backends.kernel.execution.bound_variant import BoundVariant
-from elastalog.backends.kernel.execution.level_views import GAINS, LEVELS, Phase
+from elastalog.backends.kernel.execution.level_views import GAINING, LEVELS
 from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.growth import gather_rows, probe_rows
-from elastalog.backends.kernel.machine.layout import BLOCK, home_of, machine_at, relation_at
-from elastalog.backends.kernel.machine.level_steps import gather_heads, gather_listed, probe_levels
+from elastalog.backends.kernel.machine.layout import home_of, machine_at, relation_at
+from elastalog.backends.kernel.machine.level_steps import gather_heads, gather_in_phase, probe_in_phase, view_in_phase
 from elastalog.backends.kernel.machine.plan import UNIT, MachinePlan, MachineVariants, start_of
 from elastalog.backends.kernel.machine.rounds import driver, has_delta, has_more, runner
 from elastalog.backends.kernel.machine.run import MachineRun, Workspace
@@ -28,19 +28,11 @@ from elastalog.settings import SETTINGS
 
 @record
 class EnumerationTask(Structure):
-    """`is_loss` and what follows: the phase (see `level_views`). `carried`: how many words bindings carry behind their
-    slots. `is_of_rows`: the delta of the start are rows, of which those count that are seen; otherwise touched
-    entries."""
+    """`carried`: how many words bindings carry behind their slots. `is_of_rows`: the delta of the start are rows, of
+    which those count that are seen; otherwise touched entries."""
 
     carried: int
     is_of_rows: int
-    is_loss: int
-    sees: int
-    sees_before: int
-    lacks: int
-    lacks_before: int
-    own_sees: int
-    own_sees_before: int
 
 
 _task_at = record_at(EnumerationTask)
@@ -51,37 +43,25 @@ def _open(machine):
     return layout.DONE
 
 
-@inlined
-def _seen(task, relation, is_negated, is_before):
-    """What a goal sees of its relation."""
-    if is_negated:
-        return task.lacks_before if is_before else task.lacks
-    if relation.is_own:
-        return task.own_sees_before if is_before else task.own_sees
-    return task.sees_before if is_before else task.sees
-
-
 @piece
 def _gather(machine, variant, frame):
     """Fills the first block with what is next of the delta."""
     task = _task_at(machine.task, 0)
     if variant.is_backward and not task.is_of_rows:
         return gather_heads(machine, variant, frame)
-    seen = _seen(task, relation_at(machine.relations, variant.start), variant.is_negated != 0, False)
-    if task.is_of_rows:
-        end = relation_at(machine.relations, variant.start).delta_end
-        return gather_rows(machine, variant, frame, seen, end, task.carried)
-    return gather_listed(machine, variant, frame, seen, task.is_loss != 0, BLOCK)
+    if not task.is_of_rows:
+        return gather_in_phase(machine, variant, frame)
+    relation = relation_at(machine.relations, variant.start)
+    seen = view_in_phase(machine, relation, variant.is_negated, 0)
+    return gather_rows(machine, variant, frame, seen, relation.delta_end, task.carried)
 
 
 @piece
 def _probe(machine, probe, frame, following):
-    relation = relation_at(machine.relations, probe.relation)
-    task = _task_at(machine.task, 0)
-    if task.carried == 0:
+    if _task_at(machine.task, 0).carried == 0:
+        relation = relation_at(machine.relations, probe.relation)
         return probe_rows(machine, probe, frame, following, home_of(relation).used)
-    seen = _seen(task, relation, probe.is_negated != 0, probe.is_before != 0)
-    return probe_levels(machine, probe, frame, following, seen, task.is_loss != 0, home_of(relation).used)
+    return probe_in_phase(machine, probe, frame, following)
 
 
 @piece
@@ -131,12 +111,11 @@ class Enumerator(MachineRun):
         self._own = own
         self._task = EnumerationTask(carried=carried)
         self._setting: Setting | None = None
-        self._phase: Phase | None = None
         self._sink: Sink | None = None
         self._left = 0
         self._stamp = -1
 
-    def of_entries(self, setting: Setting, entries: Vector, phase: Phase, sink: Sink, most: int = _NO_LIMIT) -> int:
+    def of_entries(self, setting: Setting, entries: Vector, phase: int, sink: Sink, most: int = _NO_LIMIT) -> int:
         """Enumerates the derivations in which the start is one of the touched entries. Returns through how many rows it
         went; raises TooManyRows when these are more than `most`."""
         relation = setting.relations[start_of(self.variant)]
@@ -146,29 +125,23 @@ class Enumerator(MachineRun):
         return self._enumerate(setting, (0, len(entries)), phase, sink, most)
 
     def of_rows(
-        self, setting: Setting, rows: tuple[int, int], sink: Sink, phase: Phase = GAINS, most: int = _NO_LIMIT
+        self, setting: Setting, rows: tuple[int, int], sink: Sink, phase: int = GAINING, most: int = _NO_LIMIT
     ) -> int:
         """Enumerates the derivations in which the start is one of the visible rows in [start, stop) of its relation;
         for a variant without a start that is [0, 1)."""
         self._task.is_of_rows = True
         return self._enumerate(setting, rows, phase, sink, most)
 
-    def _enumerate(self, setting: Setting, delta: tuple[int, int], phase: Phase, sink: Sink, most: int) -> int:
-        task = self._task
+    def _enumerate(self, setting: Setting, delta: tuple[int, int], phase: int, sink: Sink, most: int) -> int:
         if self._setting is not setting:
             self._begin(setting)
-        if self._phase is not phase:
-            task.is_loss = phase.is_loss
-            task.sees, task.sees_before = phase.sees, phase.sees_before
-            task.lacks, task.lacks_before = phase.lacks, phase.lacks_before
-            task.own_sees, task.own_sees_before = phase.own or (phase.sees, phase.sees_before)
-            self._phase = phase
         if self._stamp != STAMPS.last:  # something has moved, or a relation was replaced
             self.plan.refresh_relations(self.relations)
         self.plan.refresh_indexes(self.relations)
         self._stamp = STAMPS.last  # last: a set table may have been made
         self._start.delta, self._start.delta_end = delta
-        self.workspace.attach(self.plan, task)
+        self.workspace.attach(self.plan, self._task)
+        self.workspace.machine.phase = phase
         self._sink, self._left = sink, most
         try:
             self.run(enumerate_derivations)

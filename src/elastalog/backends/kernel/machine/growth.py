@@ -23,11 +23,11 @@ from elastalog.backends.kernel.compile.signatures import (
     words_at,
 )
 from elastalog.backends.kernel.execution.join import MEMBER, copy_columns, join, join_members
-from elastalog.backends.kernel.execution.level_views import is_seen, level_now
+from elastalog.backends.kernel.execution.level_views import LACKS, VIEWS, is_seen, level_now
 from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.bucket_queue import insert_due, lowest_level, put_off
 from elastalog.backends.kernel.machine.drive import enter_to_grow, leave_grown
-from elastalog.backends.kernel.machine.level_steps import VIEWS, probe_levels
+from elastalog.backends.kernel.machine.level_steps import probe_levels
 from elastalog.backends.kernel.machine.rounds import begin, driver, extend_indexes, has_delta, runner
 from elastalog.backends.kernel.machine.shares import (
     SharedTask,
@@ -128,7 +128,7 @@ def _probe(machine, probe, frame, following):
         frame.begun = frame.end
         return int64(0)
     if _task_at(machine.task, 0).carried > 0:
-        seen = VIEWS[layout.GAINING, (2 if probe.is_negated else 0) + probe.is_before]
+        seen = VIEWS[layout.GAINING, (LACKS if probe.is_negated else 0) + probe.is_before]
         return probe_levels(machine, probe, frame, following, seen, False, limit)
     return probe_rows(machine, probe, frame, following, limit)
 

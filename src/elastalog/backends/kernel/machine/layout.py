@@ -21,6 +21,9 @@ from elastalog.backends.kernel.execution.join import Copied, Goal
 from elastalog.backends.kernel.execution.join import Frame as Frame
 from elastalog.backends.kernel.execution.join import block_of as block_of
 from elastalog.backends.kernel.execution.join import frame_at as frame_at
+from elastalog.backends.kernel.execution.level_views import GAINING as GAINING
+from elastalog.backends.kernel.execution.level_views import LOSING as LOSING
+from elastalog.backends.kernel.execution.level_views import RECOVERING as RECOVERING
 from elastalog.backends.kernel.store.annotations import facts_of as _facts_at
 from elastalog.backends.kernel.store.annotations import rows_of as _rows_at
 from elastalog.backends.kernel.store.annotations import touched_of as _touched_at
@@ -121,9 +124,6 @@ def goal_of(machine, probe, following, limit):
         taken.out,
     )
 
-
-LOSING, RECOVERING, GAINING, SURVIVING = range(4)
-"""Phases of an update; the last is one of the strategies that maintain sets, as is GAINING."""
 
 DONE, NO_ROOM, NO_NODES, NO_LEVELS, NO_INDEX, ACTIONS = range(6)
 CHECK, LARGE, NO_COUNTS, NO_LISTS, OTHERWISE, HAND_ON = range(6, 12)

@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from elastalog.backends.kernel.compile.signatures import flattened, inlined, int64, piece, prefetch
-from elastalog.backends.kernel.execution import level_views
 from elastalog.backends.kernel.execution.join import copy_columns
 from elastalog.backends.kernel.execution.join_levels import join_levels, join_one
-from elastalog.backends.kernel.execution.level_views import copy_entry
+from elastalog.backends.kernel.execution.level_views import LACKS, OWN, VIEWS, copy_entry
 from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.rounds import goes_here
 from elastalog.backends.kernel.store.annotations import ABSENT, TOUCHED_WIDTH, entry_of
-
-VIEWS = np.array(
-    [
-        [phase.sees, phase.sees_before, phase.lacks, phase.lacks_before]
-        for phase in (level_views.LOSSES, level_views.GAINS, level_views.GAINS, level_views.BOTH_EPOCHS)
-    ],
-    np.int64,
-)  # fmt: skip
-"""What goals see, by phase: facts, facts when they stand before the start, absences, likewise."""
 
 _AHEAD = 16
 """How many facts of a list before its turn the memory of an entry is asked for; half as many before, that of its
@@ -97,7 +85,7 @@ def gather_listed(machine, variant, frame, seen, is_loss, most):
 @piece
 def gather_seen(machine, variant, frame, most):
     """Fills the first block with the next facts of the delta that the start sees in the phase, at most `most`."""
-    seen = VIEWS[machine.phase, 2 if variant.is_negated else 0]
+    seen = VIEWS[machine.phase, LACKS if variant.is_negated else 0]
     return gather_listed(machine, variant, frame, seen, machine.phase == layout.LOSING, most)
 
 
@@ -116,5 +104,28 @@ def probe_seen(machine, probe, frame, following):
     """Joins with all rows, as the phase sees them."""
     phase = machine.phase
     limit = layout.home_of(layout.relation_at(machine.relations, probe.relation)).used
-    seen = VIEWS[phase, (2 if probe.is_negated else 0) + probe.is_before]
+    seen = VIEWS[phase, (LACKS if probe.is_negated else 0) + probe.is_before]
     return probe_levels(machine, probe, frame, following, seen, phase == layout.LOSING, limit)
+
+
+@inlined
+def view_in_phase(machine, relation, is_negated, is_before):
+    """What a goal sees of its relation in a phase in which facts of the stratum are seen otherwise."""
+    return VIEWS[machine.phase, (LACKS if is_negated else OWN if relation.is_own else 0) + is_before]
+
+
+@piece
+def gather_in_phase(machine, variant, frame):
+    """As `gather_seen`, a block of facts, in such a phase."""
+    seen = view_in_phase(machine, layout.relation_at(machine.relations, variant.start), variant.is_negated, 0)
+    return gather_listed(machine, variant, frame, seen, machine.phase == layout.LOSING, layout.BLOCK)
+
+
+@piece
+def probe_in_phase(machine, probe, frame, following):
+    """As `probe_seen`, in such a phase."""
+    relation = layout.relation_at(machine.relations, probe.relation)
+    seen = view_in_phase(machine, relation, probe.is_negated, probe.is_before)
+    return probe_levels(
+        machine, probe, frame, following, seen, machine.phase == layout.LOSING, layout.home_of(relation).used
+    )

@@ -23,9 +23,9 @@ from elastalog.backends.kernel.compile.signatures import (
     words_at,
 )
 from elastalog.backends.kernel.execution.join_levels import fetch_fact
-from elastalog.backends.kernel.execution.level_views import copy_fact, is_seen
+from elastalog.backends.kernel.execution.level_views import VIEWS, copy_fact, is_seen
 from elastalog.backends.kernel.machine import layout
-from elastalog.backends.kernel.machine.level_steps import VIEWS, fetch_listed
+from elastalog.backends.kernel.machine.level_steps import fetch_listed
 from elastalog.backends.kernel.machine.rounds import has_delta
 from elastalog.backends.kernel.store.annotations import LOSS_LIST, entry_of
 from elastalog.backends.kernel.store.memory import index_descriptor_at

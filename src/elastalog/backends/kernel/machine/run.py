@@ -210,6 +210,11 @@ class Workspace:
         size = max(used + more, 2 * len(self._nodes))
         self._take_nodes(longer(self._nodes, size), longer(self._words, size))
 
+    @property
+    def listed(self) -> Vector:
+        """The nodes in use, where they list what was found."""
+        return self._nodes[: self.machine.nodes_used]
+
     def _take_levels(self, waiting: Vector, heap: Vector) -> None:
         machine, room = self.machine, len(waiting)
         waiting_at, heap_at = address_of(waiting), address_of(heap)

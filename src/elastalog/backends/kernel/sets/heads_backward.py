@@ -19,7 +19,7 @@ import numpy as np
 
 from elastalog.backends.kernel.compile.signatures import INT, MATRIX, int64, operator
 from elastalog.backends.kernel.execution.aggregates import rows_by_key
-from elastalog.backends.kernel.execution.level_views import LEVELS, Phase, is_seen
+from elastalog.backends.kernel.execution.level_views import LEVELS, SURVIVING, VIEWS, is_seen
 from elastalog.backends.kernel.machine.enumeration import Enumerator, Setting, Sink, TooManyRows
 from elastalog.backends.kernel.sets.set_plan import SetPlan
 from elastalog.backends.kernel.store.annotations import ROW, facts_of
@@ -52,15 +52,12 @@ class _Effort:
 
 
 class BackwardSearch:
-    """Searches backward in one stratum, in one update. `phase` is surviving evaluation: what it sees of the stratum may
-    shrink, and all else stays. `setting`: what variants run in, by the relations that are flat."""
+    """Searches backward in one stratum, in one update, by surviving evaluation: what it sees of the stratum may shrink,
+    and all else stays. `setting`: what variants run in, by the relations that are flat."""
 
-    def __init__(
-        self, plan: SetPlan, own: Sequence[str], phase: Phase, setting: Callable[[frozenset[str]], Setting]
-    ) -> None:
+    def __init__(self, plan: SetPlan, own: Sequence[str], setting: Callable[[frozenset[str]], Setting]) -> None:
         self._plan = plan
         self._own = own
-        self._phase = phase
         self._setting = setting
         self._efforts: dict[int, _Effort] = {}
         self._remembered: dict[int, RememberedDerivations] = {}
@@ -88,7 +85,7 @@ class BackwardSearch:
                 continue
             some = entries[done : done + SETTINGS.backward_chunk]
             try:
-                rows = backward.of_entries(setting, some, self._phase, sink, effort.limit - effort.rows)
+                rows = backward.of_entries(setting, some, SURVIVING, sink, effort.limit - effort.rows)
             except TooManyRows:
                 self._enumerate(clause, effort.limit)
                 effort.rows = effort.limit
@@ -109,7 +106,7 @@ class BackwardSearch:
             start_rows = 1 if relation is None else setting.relations[relation].used
             if start_rows > limit:
                 continue
-            found = RememberedDerivations(clause, setting.relations, self._own, self._phase.sees, setting.watch)
+            found = RememberedDerivations(clause, setting.relations, self._own, setting.watch)
 
             def remember(block: Matrix, used: int, found: RememberedDerivations = found) -> None:
                 machine.work += _REMEMBERING * used
@@ -117,7 +114,7 @@ class BackwardSearch:
 
             try:
                 # What it took the last time is a guess.
-                rows = whole.of_rows(setting, (0, start_rows), remember, self._phase, limit + limit // 4)
+                rows = whole.of_rows(setting, (0, start_rows), remember, SURVIVING, limit + limit // 4)
             except TooManyRows:
                 continue
             self._remembered[clause.number] = found
@@ -129,26 +126,25 @@ _MOST = 1 << 25
 """Words that are remembered of one clause."""
 
 
-@operator(INT, INT, MATRIX, INT, INT, INT)
-def keep_seen(address, block, used, word, view):
-    """Keeps the rows of a block in which one word is the row of a fact in a view."""
+@operator(INT, INT, MATRIX, INT, INT)
+def keep_surviving(address, block, used, word):
+    """Keeps the rows of a block in which one word is the row of a fact that survives."""
     facts = facts_of(relation_descriptor_at(address, 0))
     kept = 0
     for i in range(used):
-        if is_seen(view, facts, int64(block[i, word])):
+        if is_seen(VIEWS[SURVIVING, 0], facts, int64(block[i, word])):
             kept = keep_row(block, kept, i)
     return kept
 
 
 class RememberedDerivations:
-    """The derivations of a clause; those are handed on whose body facts in the stratum are still in a view."""
+    """The derivations of a clause; those are handed on whose body facts in the stratum survive."""
 
     def __init__(
-        self, clause: Clause, relations: Mapping[str, KernelRelation], own: Sequence[str], view: int, watch: Watch
+        self, clause: Clause, relations: Mapping[str, KernelRelation], own: Sequence[str], watch: Watch
     ) -> None:
         self._watch = watch
         self._head = relations[clause.head]
-        self._view = view
         scans = [(i, relations[scan.relation]) for i, scan in enumerate(clause.scans) if scan.relation in own]
         self._bodies = [(i + 1, relation) for i, relation in scans]
         self._words = [self._head.width + i for i, _ in scans]
@@ -180,6 +176,6 @@ class RememberedDerivations:
                 block[:, word] = self._known.rows[rows, column]
             used = len(block)
             for word, relation in self._bodies:
-                used = keep_seen(relation.home, block, used, word, self._view)
+                used = keep_surviving(relation.home, block, used, word)
             if used:
                 sink(block, used)

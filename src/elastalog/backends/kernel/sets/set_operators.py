@@ -15,68 +15,14 @@ Operators that list entries take the number of those that are listed already, an
 
 from __future__ import annotations
 
-from elastalog.backends.kernel.compile.signatures import (
-    FLAG,
-    INT,
-    MATRIX,
-    WORDS,
-    group_of_numbers,
-    int64,
-    np_int32,
-    operator,
-)
-from elastalog.backends.kernel.store.annotations import ABSENT, COUNT, DERIVED, IS, WAS, entry_of, facts_of
-from elastalog.backends.kernel.store.bookkeeping import find_or_add, touched_entry
+from elastalog.backends.kernel.compile.signatures import FLAG, INT, MATRIX, WORDS, int64, operator
+from elastalog.backends.kernel.machine.set_rounds import ASSURED, MARKED, QUESTIONED
+from elastalog.backends.kernel.store.annotations import ABSENT, DERIVED, IS, WAS, entry_of, facts_of
+from elastalog.backends.kernel.store.bookkeeping import touched_entry
 from elastalog.backends.kernel.store.memory import relation_descriptor_at
 
 RECURSIVE = 2
 """What one derivation by a recursive rule adds to `level`."""
-
-MARKED = 2
-ASSURED = 4
-QUESTIONED = 8
-"""The bits of `level` that look-ahead uses where C_r is not kept; those from QUESTIONED on count the derivations by
-non-recursive rules with a marked body fact, where C_nr is kept."""
-
-# What is noted of the heads of derivations.
-NOTHING = 0
-IF_TOUCHED = 1  # MARKED, if a body fact is and the update touches the head anyway
-IF_QUESTIONED = 2  # MARKED, if a body fact is
-IF_CERTAIN = 3  # ASSURED, if all body facts are certain
-
-
-@operator(INT, INT, MATRIX, INT, INT, INT, FLAG, FLAG, INT, INT, WORDS, INT)
-def apply_heads(address, block, used, column, step, is_new, is_gain, noted, stamp, listed_entries, listed):
-    """Adds `step` to a column of each head's entry (none if the column is negative) and lists each head once. With
-    `is_new`, facts never seen get a row, and present heads that nothing touched are passed over unless counted. With
-    `is_gain`, derivations that fired before are not counted. `noted`: what look-ahead wants to know."""
-    head = relation_descriptor_at(address, 0)
-    facts = facts_of(head)
-    block_width = block.shape[1]
-    found = group_of_numbers()
-    for i in range(used):
-        row = find_or_add(head, facts, block, i, used, is_new, found)
-        if row < 0:
-            continue
-        is_counted = column >= 0 and (not is_gain or block[i, block_width - 1] >= ABSENT)
-        is_marked = NOTHING < noted < IF_CERTAIN and block[i, block_width - 2] >= MARKED
-        if is_new and not is_counted and facts.level[row] < ABSENT and not (is_marked and noted == IF_QUESTIONED):
-            continue
-        entry = touched_entry(head, facts, row, DERIVED, 0)
-        fact = entry_of(facts.touched, entry)
-        if is_counted:
-            facts.touched[entry, column] += np_int32(step)
-        if is_marked:
-            fact.new |= MARKED
-            if column == COUNT:
-                fact.new += QUESTIONED
-        elif noted == IF_CERTAIN and block[i, block_width - 2] == 0:
-            fact.new |= ASSURED
-        if fact.other != stamp:
-            fact.other = stamp
-            listed_entries[listed] = entry
-            listed += 1
-    return listed
 
 
 @operator(INT, INT, WORDS, WORDS, INT, WORDS)

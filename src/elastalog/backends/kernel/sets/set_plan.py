@@ -1,26 +1,27 @@
 """The variants of a stratum's clauses that maintain sets, and how their rounds are handed to the machine (see
-`propagate` and `plain_rounds` there).
+`machine.set_rounds`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
 
+from elastalog.backends.kernel.compile.signatures import address_of
 from elastalog.backends.kernel.execution.bound_variant import Binder, BoundVariant
 from elastalog.backends.kernel.levels.plan import MaintenancePlan
 from elastalog.backends.kernel.machine.enumeration import Enumerator, Setting
-from elastalog.backends.kernel.machine.plan import MachinePlan, MachineVariants
+from elastalog.backends.kernel.machine.plan import MachinePlan, MachineVariants, start_of
 from elastalog.backends.kernel.machine.run import MachineRun, Workspace
-from elastalog.backends.kernel.machine.set_rounds import PlainRoundsTask, PropagationTask
+from elastalog.backends.kernel.machine.set_rounds import IS_RECURSIVE, READS_ABSENCE, SetRoundsTask, run_rounds
 from elastalog.backends.kernel.store.annotations import DELTA, DELTA_LIST, MARKS
-from elastalog.backends.kernel.store.memory import Matrix
+from elastalog.backends.kernel.store.memory import STAMPS, Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.sets import Facts, Rules
+from elastalog.backends.sets import Facts
 from elastalog.backends.watch import Watch
-from elastalog.planning.logical import Clause, LogicalStratum
+from elastalog.planning.logical import Absent, Clause, LogicalStratum
 from elastalog.planning.variants import plan_backward, plan_from_goal, plan_full
 
 
@@ -33,8 +34,8 @@ class SetPlan:
         self._setting: Setting | None = None
         self._stratum = stratum
         self._binder = binder
-        self.forward = self._by_rules(plan.forward)
-        self.backward = self._by_rules(plan.backward)
+        self._plan = plan
+        self.backward = {name: [*map(self._enumerator, some)] for name, some in plan.backward.items()}
         self._everything: dict[int, list[Enumerator]] = {}
         self.rows_of_everything: dict[int, int] = {}
 
@@ -49,17 +50,6 @@ class SetPlan:
 
     def _enumerator(self, variant: BoundVariant) -> Enumerator:
         return Enumerator(variant, frozenset(self._stratum.relations))
-
-    def _by_rules(
-        self, variants: Mapping[str, Sequence[BoundVariant]]
-    ) -> dict[Rules, dict[str, tuple[Enumerator, ...]]]:
-        """Variants by relation, those of all rules, of the recursive ones and of the others."""
-        every = {name: tuple(map(self._enumerator, some)) for name, some in variants.items()}
-        recursive, others = (
-            {name: tuple(one for one in some if one.variant.clause.is_recursive == are) for name, some in every.items()}
-            for are in (True, False)
-        )
-        return {Rules.ALL: every, Rules.RECURSIVE: recursive, Rules.NONRECURSIVE: others}
 
     def everything(self, clause: Clause) -> list[Enumerator]:
         """Variants of a clause each of which enumerates all its derivations, with the row of every body fact if it is
@@ -76,26 +66,24 @@ class SetPlan:
         return variants
 
     @cached_property
-    def propagation(self) -> SetRounds:
-        """Rounds of the recursive variants that start at facts of the stratum; laid out when first used."""
-        return SetRounds(self._stratum.relations, MachineVariants(self._propagation_variants()))
+    def rounds(self) -> SetRounds:
+        """Rounds of all variants that start at goals; laid out when first used."""
+        return SetRounds(self._stratum.relations, [one for some in self._plan.forward.values() for one in some])
 
     @cached_property
     def plain_rounds(self) -> tuple[SetRounds, int, Matrix]:
-        """Rounds of the same, and of `with_bodies`; how many variants the former are, and for each of the latter the
-        numbers of the relations of its scans, -1 for those below the stratum. Laid out when first used."""
-        own, forward = self._stratum.relations, self._propagation_variants()
+        """Rounds of those that start at facts of the stratum, and of `with_bodies`; how many variants the former are,
+        and for each of the latter the numbers of the relations of its scans, -1 for those below the stratum. Laid out
+        when first used."""
+        own = self._stratum.relations
+        forward = [one for name in own for one in self._plan.forward.get(name, ())]
         backward = [found.variant for some in self.with_bodies.values() for found in some]
-        rounds = SetRounds(own, MachineVariants(forward, backward, backward))
+        rounds = SetRounds(own, forward, backward)
         bodies = [[scan.relation for scan in variant.clause.scans] for variant in backward]
         scans: Matrix = np.full((len(bodies), max(map(len, bodies), default=0)), -1, np.int32)
         for numbers, names in zip(scans, bodies, strict=True):
             numbers[: len(names)] = [rounds.plan.number[name] if name in own else -1 for name in names]
         return rounds, len(forward), scans
-
-    def _propagation_variants(self) -> list[BoundVariant]:
-        recursive = self.forward[Rules.RECURSIVE]
-        return [found.variant for name in self._stratum.relations for found in recursive.get(name, ())]
 
     @cached_property
     def with_bodies(self) -> dict[str, list[Enumerator]]:
@@ -110,45 +98,67 @@ class SetPlan:
 
 
 class SetRounds:
-    """Variants of a stratum that start at its own facts, as the machine runs rounds of them."""
+    """Variants of a stratum, as the machine runs rounds of them: those that start at goals, and those that look for
+    derivations of given heads."""
 
-    def __init__(self, own: Sequence[str], variants: MachineVariants) -> None:
+    def __init__(
+        self, own: Sequence[str], forward: Sequence[BoundVariant], backward: Sequence[BoundVariant] = ()
+    ) -> None:
         self._own = own
-        # No level matters of what variants read, nor of the stratum.
-        read = (
-            probe.relation for some in (variants.forward, variants.backward) for one in some for probe in one.probes
-        )
-        self.plan = MachinePlan(own, frozenset((*own, *read)), variants)
+        forward = sorted(forward, key=lambda variant: start_of(variant) not in own)  # as they are laid out
+        self._kinds: Vector = np.array([_kind_of(variant.clause) for variant in forward], np.int32)
+        self.plan = MachinePlan(own, frozenset(), MachineVariants(forward, backward, backward))
         self._workspace = Workspace()
+        self._flat: frozenset[str] | None = None
+        self._stamp = -1
 
     def run(
         self,
-        operator: Callable[[int], int],
-        task: PropagationTask | PlainRoundsTask,
+        task: SetRoundsTask,
         phase: int,
         delta: Facts,
+        flat: frozenset[str],
         relations: Mapping[str, KernelRelation],
         watch: Watch,
-        *,
-        is_left: bool = False,
-    ) -> Facts:
-        """Runs rounds from a first delta on. Returns all deltas or, of the last, what is left (`is_left`)."""
+    ) -> None:
+        """Runs rounds from a first delta on; facts of relations that are `flat` count as level 0."""
         plan, workspace = self.plan, self._workspace
-        workspace.machine.phase = phase
-        plan.refresh(relations)
+        for name, entries in delta.items():
+            if name in plan.number:  # otherwise nothing starts there
+                touched = relations[name].touched
+                touched[: len(entries), DELTA_LIST] = entries
+                touched[entries, MARKS] |= DELTA
+        if self._stamp != STAMPS.last:  # something has moved, or a relation was replaced
+            plan.refresh(relations)
+            self._stamp = STAMPS.last
+        for name, row in zip(plan.names, plan.relations, strict=True):
+            row.delta, row.delta_end = 0, len(delta.get(name, ()))
+            if flat is not self._flat:
+                row.listed_in, row.is_flat = DELTA_LIST, name in flat
+        self._flat = flat
+        task.kinds = address_of(self._kinds)
         workspace.clear()
         workspace.attach(plan, task)
-        for name, row in zip(plan.names, plan.relations, strict=True):
-            row.listed_in, row.delta, row.delta_end = DELTA_LIST, 0, len(delta.get(name, ()))
-        for name, entries in delta.items():
-            touched = relations[name].touched
-            touched[: len(entries), DELTA_LIST] = entries
-            touched[entries, MARKS] |= DELTA
-        MachineRun(plan, workspace, relations, watch).run(operator)
-        ends = {name: plan.relations[plan.number[name]] for name in self._own}
-        spans = {name: (row.delta if is_left else 0, row.delta_end) for name, row in ends.items()}
-        return {
-            name: relations[name].touched[first:end, DELTA_LIST].copy()
-            for name, (first, end) in spans.items()
-            if first < end
-        }
+        workspace.machine.phase = phase
+        MachineRun(plan, workspace, relations, watch).run(run_rounds)
+
+    def heads(self) -> Facts:
+        """The heads that the one round has found."""
+        nodes = self._workspace.listed
+        found = {name: nodes["entry"][nodes["relation"] == self.plan.number[name]] for name in self._own}
+        return {name: entries for name, entries in found.items() if len(entries)}
+
+    def deltas(self, relations: Mapping[str, KernelRelation], *, is_left: bool = False) -> Facts:
+        """All deltas or, of the last, what is left (`is_left`)."""
+        found = {}
+        for name in self._own:
+            row = self.plan.relations[self.plan.number[name]]
+            first = row.delta if is_left else 0
+            if first < row.delta_end:
+                found[name] = relations[name].touched[first : row.delta_end, DELTA_LIST].copy()
+        return found
+
+
+def _kind_of(clause: Clause) -> int:
+    is_reading = any(isinstance(goal, Absent) for goal in clause.goals)
+    return (IS_RECURSIVE if clause.is_recursive else 0) | (READS_ABSENCE if is_reading else 0)

@@ -9,69 +9,48 @@ them back (see `set_operators` for how).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from elastalog.backends.annotation import Support
 from elastalog.backends.kernel.compile.signatures import address_of
-from elastalog.backends.kernel.execution.level_views import BOTH_EPOCHS, GAINS, Phase
-from elastalog.backends.kernel.machine import layout, set_rounds
+from elastalog.backends.kernel.execution.level_views import GAINING, OLD, PROVING, SURVIVING, UNEXPLORED
 from elastalog.backends.kernel.machine.enumeration import Sink
 from elastalog.backends.kernel.machine.run import Workspace
-from elastalog.backends.kernel.sets import set_operators
-from elastalog.backends.kernel.sets.heads_backward import BackwardSearch
-from elastalog.backends.kernel.sets.set_operators import (
+from elastalog.backends.kernel.machine.set_rounds import (
     ASSURED,
     IF_CERTAIN,
     IF_QUESTIONED,
     IF_TOUCHED,
     MARKED,
     NOTHING,
-    RECURSIVE,
+    SetRoundsTask,
 )
+from elastalog.backends.kernel.sets import set_operators
+from elastalog.backends.kernel.sets.heads_backward import BackwardSearch
+from elastalog.backends.kernel.sets.set_operators import RECURSIVE
 from elastalog.backends.kernel.sets.set_plan import SetPlan
 from elastalog.backends.kernel.store import bookkeeping
-from elastalog.backends.kernel.store.annotations import (
-    COUNT,
-    DELTA,
-    DERIVED,
-    IS,
-    NEW,
-    OTHER,
-    PENDING,
-    REFERENCE,
-    ROW,
-    WAS,
-    view,
-)
+from elastalog.backends.kernel.store.annotations import COUNT, DERIVED, IS, NEW, OTHER, REFERENCE, ROW, WAS
 from elastalog.backends.kernel.store.memory import NO_WORDS, Matrix, Vector, with_room
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.transaction import StratumDelta, add_rows, touch
-from elastalog.backends.sets import NO_MARK, Change, Evaluation, Facts, Mark, Propagation, Rules, joined
+from elastalog.backends.sets import NO_MARK, Change, Evaluation, Facts, Mark, Propagation, joined
 from elastalog.diagnostics.diagnostic import InternalError
-from elastalog.planning.logical import Absent, Clause
+from elastalog.planning.logical import Clause
 from elastalog.settings import SETTINGS
 
 EXPECTED = int(Mark.EXPECTED)
 
-
-PHASES: dict[Evaluation, Phase] = {
-    Evaluation.OLD: Phase(False, view(WAS, 0), view(WAS, DELTA), view(0, WAS), view(0, WAS | DELTA)),
-    Evaluation.SURVIVING: BOTH_EPOCHS,
-    Evaluation.NEW: GAINS,
-    Evaluation.PROVED: replace(BOTH_EPOCHS, own=(view(WAS | IS | PENDING, 0), view(WAS | IS | PENDING, DELTA))),
+PHASES = {
+    Evaluation.OLD: OLD,
+    Evaluation.SURVIVING: SURVIVING,
+    Evaluation.NEW: GAINING,
+    Evaluation.PROVED: PROVING,
 }
-"""PROVED sees the relations of the stratum otherwise. None is a phase of losses for the join: the levels that bindings
-carry are always those of the present state, where look-ahead puts its marks."""
-
-_UNEXPLORED = replace(
-    PHASES[Evaluation.OLD],
-    sees=view(WAS, 0) & ~view(WAS | EXPECTED, IS),
-    sees_before=view(WAS, DELTA) & ~view(WAS | EXPECTED, IS),
-)
-"""OLD without derivations through dead facts that were expected to go."""
+"""None is a phase of losses for the join: the levels that bindings carry are always those of the present state, where
+look-ahead puts its marks."""
 
 
 class StratumSets:
@@ -102,7 +81,7 @@ class StratumSets:
         self._lists: dict[str, tuple[Vector, int]] = {}
         self._stamp = 0
         self._setting = partial(plan.setting, relations, workspace, watch)
-        self._backward = BackwardSearch(plan, self.own, PHASES[Evaluation.SURVIVING], self._setting)
+        self._backward = BackwardSearch(plan, self.own, self._setting)
         # Of looking ahead. Facts of relations that derivations need know nothing of are `flat`.
         self._flat = plan.flat
         self._ahead: Facts = {}
@@ -237,7 +216,7 @@ class StratumSets:
     def look(self, questioned: Facts, *, is_complete: bool, is_transitive: bool) -> None:
         self._noted = IF_QUESTIONED if is_complete else IF_TOUCHED
         if is_complete:
-            self._ahead = self._select(questioned, WAS, WAS)
+            self._ahead = self._select(questioned, WAS | IS, WAS | IS)
         self._flat = self._flat.difference(questioned, self.own if is_transitive else ())
 
     def look_for_returns(self, certain: Facts) -> None:
@@ -305,49 +284,39 @@ class StratumSets:
 
     # --- evaluation ------------------------------------------------------------------------------------------------
 
-    def heads(
-        self, evaluation: Evaluation, delta: Facts, rules: Rules = Rules.ALL, change: Change = Change.NOTHING
-    ) -> Facts:
-        return self._wave(evaluation, delta, {}, rules, change, is_gain=False)
+    def heads(self, evaluation: Evaluation, delta: Facts) -> Facts:
+        return self._wave(evaluation, delta, Change.NOTHING)
 
     def propagate(self, found: Facts, evaluation: Evaluation, change: Change, how: Propagation) -> Facts:
+        delta = self._next_delta(found, how)
+        if not self._is_assuring or evaluation is Evaluation.NEW:
+            return self._run_rounds(self._task(evaluation, change, how), evaluation, delta) if delta else {}
+        # Between rounds it is passed on which facts are certain.
         deltas: list[Facts] = []
-        is_new = evaluation is Evaluation.NEW
-        is_noting = self._noted != NOTHING if is_new else self._is_assuring
-        while delta := self._next_delta(found, how):
-            if len(deltas) >= SETTINGS.set_machine_after and not is_noting:
-                column, step = self._counted(change, is_recursive=True)
-                task = set_rounds.PropagationTask(
-                    column, step, is_new, self._stamp + 1, int(how.required) | int(how.excluded), int(how.required),
-                    how.is_unsupported, int(how.added), int(how.removed),
-                )  # fmt: skip
-                phase = layout.GAINING if is_new else layout.SURVIVING
-                rounds, relations, watch = self._plan.propagation, self._relations, self._watch
-                deltas.append(rounds.run(set_rounds.propagate, task, phase, delta, relations, watch))
-                self._stamp = task.stamp
-                self._extend_indexes()
-                break
-            found = self.heads(evaluation, delta, Rules.RECURSIVE, change)
+        while delta:
+            found = self._wave(evaluation, delta, change)
             self.mark(delta, 0, how.removed)
             deltas.append(delta)
+            delta = self._next_delta(found, how)
         return joined(*deltas)
 
     def heads_of_changes(self, evaluation: Evaluation, change: Change = Change.NOTHING) -> Facts:
-        came = self._select(self.below, WAS | IS, IS)
+        # Of these, each goal sees what concerns it.
+        changed = self._select(self.below, WAS | IS, WAS), self._select(self.below, WAS | IS, IS)
         if evaluation is Evaluation.OLD:
-            gone = self._select(self.below, WAS | IS | EXPECTED if self._is_explored else WAS | IS, WAS)
-            return self._wave(evaluation, gone, came, Rules.ALL, change, is_gain=False)
-        gone = self._select(self.below, WAS | IS, WAS)
-        return self._wave(evaluation, joined(came, self._ahead), gone, Rules.ALL, change, is_gain=bool(self._ahead))
+            return self._wave(evaluation, joined(*changed), change)
+        return self._wave(evaluation, joined(*changed, self._ahead), change, is_gain=bool(self._ahead))
 
-    def derivable(self, facts: Facts, rules: Rules) -> Facts:
+    def derivable(self, facts: Facts, *, by_recursive: bool) -> Facts:
         self._stamp += 1
         for name, entries in facts.items():
             relation = self._relations[name]
             rest = entries
-            for backwards in self._plan.backward[rules].get(name, ()):
+            for backwards in self._plan.backward.get(name, ()):
                 if not len(rest):
                     break
+                if backwards.variant.clause.is_recursive and not by_recursive:
+                    continue
                 self._backward.run(backwards, self._flat, rest, self._entry_sink(relation))
                 # One derivation is enough: what this rule derives need not be looked for with the next.
                 rest = rest[relation.touched[rest, OTHER] != self._stamp]
@@ -367,14 +336,18 @@ class StratumSets:
         if not is_plain or not self._backward.is_easy:
             return queries, 0
         rounds, forward, scans = self._plan.plain_rounds
-        task = set_rounds.PlainRoundsTask(
-            stamp=self._stamp + 1, is_backward_half=True, forward=forward, scans=address_of(scans),
-            scans_size=scans.size, most_scans=scans.shape[1],
-        )  # fmt: skip
-        operator, phase, relations = set_rounds.delete_plainly, layout.SURVIVING, self._relations
-        rest = rounds.run(operator, task, phase, candidates, relations, self._watch, is_left=True)
+        deleting = Propagation(Mark.PRESENT, Mark.PROVED, removed=Mark.PRESENT)
+        task = self._task(Evaluation.SURVIVING, Change.NOTHING, deleting)
+        task.is_checking = task.is_backward_half = True
+        task.forward, task.scans, task.scans_size, task.most_scans = (
+            forward,
+            address_of(scans),
+            scans.size,
+            scans.shape[1],
+        )
+        rounds.run(task, SURVIVING, candidates, self._plan.flat, self._relations, self._watch)
         self._stamp = task.stamp
-        return rest, task.deletions
+        return rounds.deltas(self._relations, is_left=True), task.deletions
 
     def end(self) -> Facts:
         """The entries of the stratum's relations that changed."""
@@ -394,32 +367,38 @@ class StratumSets:
 
     # --- within ----------------------------------------------------------------------------------------------------
 
-    def _wave(
-        self, evaluation: Evaluation, delta: Facts, negated: Facts, rules: Rules, change: Change, *, is_gain: bool
-    ) -> Facts:
-        """Runs the variants that start at positive goals on one delta, those that start at negated ones on another."""
-        if not delta and not negated:
-            return {}
-        is_explored = evaluation is Evaluation.OLD and self._is_explored
-        phase = _UNEXPLORED if is_explored else PHASES[evaluation]
-        is_new = evaluation is Evaluation.NEW
-        noted, flat = self._noting(evaluation, delta)
-        setting = self._setting(flat)
-        forward = self._plan.forward[rules]
+    def _task(
+        self, evaluation: Evaluation, change: Change, how: Propagation | None, *, is_gain: bool = False
+    ) -> SetRoundsTask:
+        """Rounds of variants; one, if it is not said how the next delta is found."""
         self._stamp += 1
-        for facts in (delta, negated):
-            self.mark(facts, DELTA)
-        for facts, is_negated in ((delta, False), (negated, True)):
-            for name, entries in facts.items():
-                for forwards in forward.get(name, ()):
-                    if forwards.variant.is_negated_start == is_negated:
-                        sink = self._head_sink(forwards.variant.clause, is_new, change, is_gain, noted)
-                        forwards.of_entries(setting, entries, phase, sink)
-        for facts in (delta, negated):
-            self.mark(facts, 0, DELTA)
-        if is_new:
-            self._extend_indexes()
-        return self._take_lists()
+        task = SetRoundsTask(is_new=evaluation is Evaluation.NEW, is_gain=is_gain, stamp=self._stamp)
+        task.recursive_step = RECURSIVE * change.value if self._has_recursive else 0
+        task.other_step = change.value if self._has_nonrecursive else 0
+        task.is_one_round = how is None
+        if how is not None:
+            task.looked_at, task.wanted = int(how.required) | int(how.excluded), int(how.required)
+            task.is_unsupported, task.added, task.removed = how.is_unsupported, int(how.added), int(how.removed)
+        return task
+
+    def _wave(self, evaluation: Evaluation, delta: Facts, change: Change, *, is_gain: bool = False) -> Facts:
+        """One round of the variants that start at a delta."""
+        if not delta:
+            return {}
+        self._run_rounds(self._task(evaluation, change, None, is_gain=is_gain), evaluation, delta)
+        return self._plan.rounds.heads()
+
+    def _run_rounds(self, task: SetRoundsTask, evaluation: Evaluation, delta: Facts) -> Facts:
+        """Runs rounds of variants from a delta on. Returns all deltas."""
+        rounds, relations = self._plan.rounds, self._relations
+        phase = UNEXPLORED if evaluation is Evaluation.OLD and self._is_explored else PHASES[evaluation]
+        task.noted, flat = self._noting(evaluation, delta)
+        rounds.run(task, phase, delta, flat, relations, self._watch)
+        self._stamp = task.stamp
+        if task.is_new:
+            for name in self.own:
+                relations[name].extend_indexes()
+        return rounds.deltas(relations)
 
     def _next_delta(self, found: Facts, how: Propagation) -> Facts:
         if not how.is_unsupported:
@@ -427,34 +406,6 @@ class StratumSets:
         delta = self.without_nonrecursive_support(self.having(found, how.required, how.excluded))
         self.mark(delta, how.added)
         return delta
-
-    def _extend_indexes(self) -> None:
-        for name in self.own:
-            self._relations[name].extend_indexes()
-
-    def _head_sink(self, clause: Clause, is_new: bool, change: Change, is_gain: bool, noted: int) -> Sink:
-        if noted == IF_CERTAIN and any(isinstance(goal, Absent) for goal in clause.goals):
-            noted = NOTHING
-        head = self._relations[clause.head]
-        column, step = self._counted(change, clause.is_recursive)
-
-        def sink(block: Matrix, used: int) -> None:
-            if is_new:
-                head.reserve(head.used + used)
-            entries, listed = self._list_of(head, used)
-            listed = set_operators.apply_heads(
-                head.home, block, used, column, step, is_new, is_gain, noted, self._stamp, entries, listed
-            )
-            self._listed(head, entries, listed, used)
-
-        return sink
-
-    def _counted(self, change: Change, is_recursive: bool) -> tuple[int, int]:
-        """The column that counts derivations by recursive rules or others (-1: none does), and by how much each of them
-        changes it."""
-        if change is Change.NOTHING or not (self._has_recursive if is_recursive else self._has_nonrecursive):
-            return -1, 0
-        return (NEW, RECURSIVE * change.value) if is_recursive else (COUNT, change.value)
 
     def _entry_sink(self, head: KernelRelation) -> Sink:
         is_marking = self._noted != NOTHING

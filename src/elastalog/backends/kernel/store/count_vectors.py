@@ -127,12 +127,12 @@ def first_level(vectors, row):
     return int64(NO_NODE) if number == NO_NODE else int64(_node_at(vectors.nodes, number).level)
 
 
-@operator(types.void, INT, WORDS, INT, INT)
-def change_rows(address, rows, level, step):
-    """Adds a step to the counts of some rows at one level."""
+@operator(types.void, INT, WORDS, INT, WORDS)
+def change_rows(address, rows, level, steps):
+    """Adds steps to the counts of some rows at one level."""
     vectors = vectors_at(address, 0)
     for i in range(rows.shape[0]):
-        change(vectors, int64(rows[i]), np_int32(level), np_int32(step))
+        change(vectors, int64(rows[i]), np_int32(level), steps[i])
 
 
 @operator(types.void, INT)
@@ -184,27 +184,6 @@ class Vectors:
         place.first, place.nodes, place.log = addresses
         place.rows_room, place.nodes_room, place.log_room = sizes
 
-    @staticmethod
-    def of(rows: Vector, levels: Vector, counts: Vector, size: int) -> Vectors:
-        """The vectors of given counts, each (row, level) once."""
-        vectors = Vectors()
-        order = np.lexsort((levels, rows))
-        rows, levels, counts = rows[order], levels[order], counts[order]
-        number = len(rows)
-        nodes: Vector = np.empty(number + SETTINGS.spare_counts, _COUNT_NODE)
-        nodes["level"][:number] = levels
-        nodes["count"][:number] = counts
-        is_last = np.ones(number, np.bool_)
-        is_last[:-1] = rows[1:] != rows[:-1]
-        nodes["next"][:number] = np.where(is_last, NO_NODE, np.arange(1, number + 1))
-        is_first = np.ones(number, np.bool_)
-        is_first[1:] = is_last[:-1]
-        first: Vector = np.full(size + SETTINGS.spare_counts, NO_NODE, np.int32)
-        first[rows[is_first]] = np.flatnonzero(is_first)
-        vectors._take(first, nodes, vectors.log)
-        vectors.place.nodes_used = number
-        return vectors
-
     def reserve(self, rows: int, steps: int) -> None:
         """Makes room for rows and for steps of counts."""
         place, first = self.place, self.first
@@ -218,11 +197,13 @@ class Vectors:
             first = longer(first, max(rows, 2 * len(first)), NO_NODE)
         self._take(first, with_room(self.nodes, place.nodes_used + steps), with_room(self.log, place.logged + steps))
 
-    def change(self, rows: Vector, level: int, step: int) -> None:
-        """Adds a step to the counts of rows at a level."""
+    def change(self, rows: Vector, level: int, steps: Vector | int) -> None:
+        """Adds steps to the counts of rows at a level."""
         if len(rows):
             self.reserve(int(rows.max()) + 1, len(rows))
-            change_rows(self.address, np.ascontiguousarray(rows, np.int32), level, step)
+            every = np.empty(len(rows), np.int32)
+            every[:] = steps
+            change_rows(self.address, np.ascontiguousarray(rows, np.int32), level, every)
 
     def lowest(self, rows: Vector) -> tuple[Vector, Vector]:
         """The first level of rows, with its count."""
