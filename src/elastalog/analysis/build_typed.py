@@ -356,10 +356,8 @@ class TypedBuilder:
             if type(argument) is Constant and isinstance(given := argument.value, str):
                 is_date = call.functor in DATED
                 if not (moment_of(given) if is_date else is_number(given, call.functor)):
-                    kind, text = "date" if is_date else "number", show_value(given[:60])
-                    self.reports.findings.warning(
-                        f"E0621.constant_{kind}", argument.span, text=text, functor=call.functor
-                    )
+                    key, text = "E0621.constant_date" if is_date else "E0621.constant_number", show_value(given[:60])
+                    self.reports.findings.warning(key, argument.span, text=text, functor=call.functor)
         apply = Apply(applied_name(call.functor, result), tuple(arguments), base_of(result), call.span)
         if isinstance(result, StructuredType):
             self.constructed[id(apply)] = apply, result

@@ -101,9 +101,9 @@ class InvalidTexts:
         first = next((fact for fact in lost[told[0]].values() if isinstance(fact, Fact)), None)
         attributes = () if first is None else program.relations[first.relation].attributes
         column = None if first is None else attributes[first.values.index(told[0])].name
-        keys = ("one", "several") if wanted == DATE else ("number", "numbers")
+        keys = ("E0621.one", "E0621.several") if wanted == DATE else ("E0621.number", "E0621.numbers")
         return finding(
-            f"E0621.{keys[len(told) > 1]}",
+            keys[len(told) > 1],
             severity="warning",
             number=number,
             first=show_value(told[0][:60]),

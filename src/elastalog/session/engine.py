@@ -116,8 +116,8 @@ class Engine:
         past, now = self._history.past, self._materialisation.epoch
         number = epoch_to_undo(epoch)
         if not (oldest := past.oldest) < number <= now:
-            key = "none" if oldest == now else "undo_one" if oldest + 1 == now else "undo"
-            raise error(f"E1004.{key}", epoch=number, oldest=oldest + 1, now=now)
+            key = "E1004.none" if oldest == now else "E1004.undo_one" if oldest + 1 == now else "E1004.undo"
+            raise error(key, epoch=number, oldest=oldest + 1, now=now)
         update = update or self._session.update()
         update.comes_from(f"undo of epoch {number}")
         for of, rules in past.rules(number - 1):
