@@ -88,7 +88,7 @@ class Replay:
         self._left = threads**-SETTINGS.thread_gain
         self._model = CostModel(AUTO)
         self._model.recall(first)
-        for known in self._model._strata.values():
+        for known in self._model._known.values():
             known.bootstrap = known.bootstrap and self._shared(known.bootstrap)
         self._epochs = zip(updates, anew, strict=True)
 

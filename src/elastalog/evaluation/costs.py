@@ -121,7 +121,9 @@ class CostModel:
     """What is known of the strata, and the choices that follow from it."""
 
     budget: Budget
-    _strata: dict[int, Experience] = field(default_factory=dict)
+    _experience: dict[int, Experience] = field(default_factory=dict)
+    _counted: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    """Of strata that were evaluated and not asked about since: what was counted."""
     _in_vain: set[int] = field(default_factory=set)
     """The few strata some updates of which were in vain."""
     small_updates: int = 0
@@ -131,14 +133,28 @@ class CostModel:
 
     def known(self, stratum: LogicalStratum) -> Experience:
         """What is known of a stratum."""
-        found = self._strata.get(stratum.number)
-        return self._strata.setdefault(stratum.number, Experience()) if found is None else found
+        found = self._known.get(stratum.number)
+        return self._known.setdefault(stratum.number, Experience()) if found is None else found
+
+    @property
+    def _known(self) -> dict[int, Experience]:
+        """What is known, by the numbers of strata."""
+        known = self._experience
+        while self._counted:
+            number, counted = self._counted.popitem()
+            known.setdefault(number, Experience()).bootstrap = Bootstrap.counted(*counted)
+        return known
 
     # --- learning ---
 
     def bootstrapped(self, stratum: LogicalStratum, latest: Bootstrap) -> None:
         """Remembers what a bootstrap took."""
         self.known(stratum).bootstrap = latest
+
+    def evaluated(self, stratum: LogicalStratum, *counted: int) -> None:
+        """Remembers what was counted of a bootstrap (see `Bootstrap.counted`). Many a session is never updated, so that
+        nothing is made of it now."""
+        self._counted[stratum.number] = counted
 
     def updated(
         self,
@@ -167,7 +183,7 @@ class CostModel:
             stratum = done[0][place]
             if not stratum.clauses:
                 continue
-            known = self._strata.get(stratum.number) or self.known(stratum)
+            known = self._known.get(stratum.number) or self.known(stratum)
             # Most tell nothing but what those of their size take.
             if effort < LEAST_TO_WEIGH:
                 observe(known.sizes, changes, is_loss, effort)
@@ -208,7 +224,7 @@ class CostModel:
         small = self._small
         small.done, small.derivations = done, SETTINGS.least_budget
         if self._in_vain or small.asked:
-            small.asked = [number for number in self._in_vain if self._strata[number].may_skip]
+            small.asked = [number for number in self._in_vain if self._known[number].may_skip]
         return small
 
     def forecast(self, stratum: LogicalStratum, features: Features) -> Forecast:
@@ -248,7 +264,7 @@ class CostModel:
         hold."""
         forecast = self.forecast(stratum, features)
         if forecast.how is How.RECOMPUTE:
-            self._strata[stratum.number].credit -= 1
+            self._known[stratum.number].credit -= 1
         return forecast
 
     # --- keeping ---
@@ -257,38 +273,38 @@ class CostModel:
         """What is known of some strata, or of all, by number: a JSON value that a store can keep."""
         return {
             str(number): known.as_json()
-            for number in (self._strata if strata is None else strata)
-            if (known := self._strata.get(number)) is not None
+            for number in (self._known if strata is None else strata)
+            if (known := self._known.get(number)) is not None
         }
 
     def recall(self, learnt: Mapping[str, Any]) -> None:
         """Remembers what a store has kept."""
         for number, kept in learnt.items():
-            known = self._strata[int(number)] = Experience.of_json(kept)
+            known = self._known[int(number)] = Experience.of_json(kept)
             if known.may_skip:
                 self._in_vain.add(int(number))
 
     def copy(self) -> CostModel:
         """What is known now, to come back to."""
-        return CostModel(
-            self.budget, {number: known.copy() for number, known in self._strata.items()}, {*self._in_vain}
-        )
+        known = {number: known.copy() for number, known in self._known.items()}
+        return CostModel(self.budget, known, _in_vain={*self._in_vain})
 
     def become(self, other: CostModel) -> None:
         """Knows what another model knows, and nothing else."""
         copied = other.copy()
-        self._strata, self._in_vain = copied._strata, copied._in_vain
+        self._counted.clear()
+        self._experience, self._in_vain = copied._experience, copied._in_vain
 
     def renumber(self, numbers: Mapping[int, int]) -> None:
         """Strata have other numbers now; those that have none are forgotten."""
-        self._strata = {numbers[number]: known for number, known in self._strata.items() if number in numbers}
+        self._experience = {numbers[number]: known for number, known in self._known.items() if number in numbers}
         self._in_vain = {numbers[number] for number in self._in_vain if number in numbers}
 
     def forget_rates(self, before: CostModel, numbers: Mapping[int, int]) -> None:
         """Forgets what was learnt about updates since `before`, whose strata had other `numbers`: a rule that came or
         went says nothing about facts."""
-        earlier = {numbers[number]: known for number, known in before._strata.items() if number in numbers}
-        for number, known in self._strata.items():
+        earlier = {numbers[number]: known for number, known in before._known.items() if number in numbers}
+        for number, known in self._known.items():
             known.forget_updates(earlier.get(number, Experience()))
             if known.may_skip:
                 self._in_vain.add(number)

@@ -42,17 +42,17 @@ class Elastic(Strategy):
         self._write = partial(_written_down, self.costs)
 
     def bootstrap(self, backend: Backend) -> Work:
-        watch = self.watch
+        watch, stored, evaluated = self.watch, backend.stored, self.costs.evaluated
         rows, rounds, spared = self._counted()
 
         def remember(stratum: LogicalStratum, derivations: int) -> None:
             nonlocal rows, rounds, spared
             if not stratum.clauses and not stratum.is_folded:
                 return  # there is no choice, and nothing was counted
-            inputs = sum(map(backend.stored, stratum.reads))
-            counted = watch.rows - rows, watch.rounds - rounds, watch.spared - spared
-            self.costs.bootstrapped(stratum, Bootstrap.counted(inputs, derivations, *counted))
-            rows, rounds, spared = watch.rows, watch.rounds, watch.spared
+            now, ended, helped = watch.rows, watch.rounds, watch.spared
+            counted = now - rows, ended - rounds, helped - spared
+            evaluated(stratum, sum(map(stored, stratum.reads)), derivations, *counted)
+            rows, rounds, spared = now, ended, helped
 
         return evaluate_all(backend, remember)
 
