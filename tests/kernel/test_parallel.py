@@ -300,7 +300,7 @@ def test_what_threads_spare_an_update_says_nothing_of_what_a_derivation_costs() 
                 before = watch.effort
                 db.apply(deleted=some)
                 efforts.append(watch.effort - before)
-                known = [known for known in strategy.costs._strata.values() if known.weighed]
+                known = [known for known in strategy.costs._known.values() if known.weighed]
                 weights.append(max(one.weight for one in known))
     assert efforts[1] < 0.8 * efforts[0]
     assert weights[0] / 2 < weights[1] < 2 * weights[0]

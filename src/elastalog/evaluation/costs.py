@@ -179,11 +179,12 @@ class CostModel:
         number = self.small_updates
         sample = 1 if number < SETTINGS.many_small_updates else SETTINGS.small_update_sample
         self.next_to_learn = number - number % sample + sample
+        every = self._known
         for place, changes, derivations, rows, effort, touched in costs_of(done):
             stratum = done[0][place]
             if not stratum.clauses:
                 continue
-            known = self._known.get(stratum.number) or self.known(stratum)
+            known = every.get(stratum.number) or self.known(stratum)
             # Most tell nothing but what those of their size take.
             if effort < LEAST_TO_WEIGH:
                 observe(known.sizes, changes, is_loss, effort)
