@@ -79,6 +79,7 @@ ELSEWHERE: Mapping[str, str] = {
     **dict.fromkeys(
         (
             "few_elements",
+            "first_share",
             "bracket_derivations",
             "graph_derivations",
             "graph_trials",

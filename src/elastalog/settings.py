@@ -112,6 +112,9 @@ class Settings:
     # Searches for what to change
     few_elements: int = 5_000
     """Elements of an update, or explicit facts, up to which all that varies is found before anything is tried."""
+    first_share: float = 0.1
+    """The part of the time that a search from an unwanted fact has, where explicit facts are that few, before all of
+    them are searched."""
     few_debugged_facts: int = 2_048
     """Facts of a relation up to which a derivation graph has all of their derivations, asked for at once."""
     bracket_derivations: int = 20_000_000

@@ -78,7 +78,7 @@ def test_texts_that_are_not_numbers_are_told_with_their_number() -> None:
         db = elastalog.open(program, facts)
     assert [str(one.message).splitlines()[0] for one in warned] == [
         (
-            'warning[E0621]: 2 texts are not numbers as their conversions take them ("1.000.50", …): '
+            'warning[E0621]: 2 texts cannot be read as numbers ("1.000.50", …): '
             "rules for `amount` derive nothing from such rows"
         )
     ]
@@ -86,10 +86,28 @@ def test_texts_that_are_not_numbers_are_told_with_their_number() -> None:
     assert sorted(db["whole"]) == [(2, 7)]
     assert not told(lambda: db.apply({"paid": [(5, "8,25")]}))
     found = told(lambda: db.query('paid(_, T), to_number(T) > 7, !match(".*,.*", T)'))
-    assert found == [
-        'warning[E0621]: 1 text is not a number as its conversion takes it ("none"): the query leaves out such rows'
+    assert found == ['warning[E0621]: 1 text cannot be read as a number ("none"): the query leaves out such rows']
+    assert (
+        'E0621]: "x" cannot be read as a number: `to_number` has no value'
+        in told(lambda: db.query('paid(to_number("x"), _)'))[0]
+    )
+
+
+def test_texts_that_are_no_dates_and_others_that_are_no_numbers_are_both_told() -> None:
+    program = """
+    .decl sent(on: symbol, euro: symbol)
+    .decl y(y: number, euro: number)
+    y(year(d), to_number(e)) :- sent(d, e).
+    .decl n(euro: number)
+    n(to_number(e)) :- sent(_, e).
+    """
+    found = told(lambda: elastalog.open(program, {"sent": [("2026-02-30", "7"), ("2026-02-28", "none")]}))
+    assert [one.partition(":")[0] for one in found] == [
+        "warning[E0621]",
+        "warning[E0621]",
     ]
-    assert 'E0621]: "x" is not a number as `to_number` takes it' in told(lambda: db.query('paid(to_number("x"), _)'))[0]
+    assert "not a valid date" in found[0]
+    assert "cannot be read as a number" in found[1]
 
 
 def test_a_query_tells_of_invalid_dates_as_often_as_it_is_asked() -> None:

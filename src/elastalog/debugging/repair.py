@@ -190,7 +190,7 @@ def repair(
         return among(candidates, seconds_allowed)
     if ground.size > SETTINGS.few_elements:
         return asked(seconds_allowed)
-    best = asked(seconds_allowed / 10)
+    best = asked(SETTINGS.first_share * seconds_allowed)
     for attempt in (lambda left: among({**ground.changes(), **candidates}, left / 2), asked):
         left = end - time.monotonic()
         if best.is_proven or left <= 0:

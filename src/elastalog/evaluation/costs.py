@@ -141,8 +141,9 @@ class CostModel:
         """What is known, by the numbers of strata."""
         known = self._experience
         while self._counted:
-            number, counted = self._counted.popitem()
+            number, counted = next(iter(self._counted.items()))
             known.setdefault(number, Experience()).bootstrap = Bootstrap.counted(*counted)
+            del self._counted[number]  # last: Ctrl-C may come before
         return known
 
     # --- learning ---

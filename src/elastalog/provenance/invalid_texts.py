@@ -7,7 +7,7 @@ import re
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import product
-from typing import Final
+from typing import Any, Final
 
 from elastalog.analysis.functor_values import DATE, INVALID_TEXTS, MOST_INVALID, NUMBER, is_other_date, moment_of
 from elastalog.analysis.functors import CONVERTING, DATED
@@ -44,7 +44,7 @@ class InvalidTexts:
         self, program: CheckedProgram, backend: Backend, dictionary: Dictionary, query: str | None = None
     ) -> Diagnostic | None:
         """Warns, once, of a date just met that a rule compares, and whose form does not sort by time. `query` as for
-        `lost`."""
+        `_lost`."""
         texts = [] if self._has_compared else sorted(filter(is_other_date, INVALID_TEXTS))
         reading = Reading(backend, dictionary)
         places = dict.fromkeys(place for rule in program.rules if texts for place in _compared_columns(rule))
@@ -63,8 +63,16 @@ class InvalidTexts:
                 return finding("E0621.compared", severity="warning", **told)
         return None
 
-    def lost(
-        self, program: CheckedProgram, backend: Backend, dictionary: Dictionary, query: str | None = None
+    def lost_dates(self, *asked: Any) -> Diagnostic | None:
+        """See `_lost`."""
+        return self._lost(DATE, *asked)
+
+    def lost_numbers(self, *asked: Any) -> Diagnostic | None:
+        """See `_lost`."""
+        return self._lost(NUMBER, *asked)
+
+    def _lost(
+        self, wanted: str, program: CheckedProgram, backend: Backend, dictionary: Dictionary, query: str | None
     ) -> Diagnostic | None:
         """Warns of texts that functions of dates, or conversions, just met and that keep a rule from deriving
         something: once for each text, when it first matters. A function may be computed before a goal that excludes its
@@ -74,9 +82,8 @@ class InvalidTexts:
         began = time.monotonic()
         is_again = began > self._again
         known = self._told if is_again else self._judged
-        met = {text: wanted for text, wanted in INVALID_TEXTS.items() if text not in known}
-        wanted = DATE if DATE in met.values() else NUMBER  # those of the other kind are met again
-        texts, functors = sorted(text for text in met if met[text] == wanted), _TAKING[wanted]
+        texts = sorted(text for text, kind in INVALID_TEXTS.items() if kind == wanted and text not in known)
+        functors = _TAKING[wanted]
         reading = Reading(backend, dictionary)
 
         def look_up(relation: str, known: Sequence[Value | None]) -> Iterator[tuple[Value, ...]]:
@@ -86,7 +93,8 @@ class InvalidTexts:
         rules = [rule for rule in written if _has_functors((rule.head, *rule.body), functors)] if texts else []
         losses = [(t, r.head.relation, _loss(r, t, functors, look_up, reading.ordinal)) for t in texts for r in rules]
         lost = {text: {name: loss for of, name, loss in losses if of == text and loss} for text in texts}
-        INVALID_TEXTS.clear()  # asking meets them again
+        for text in [text for text, kind in INVALID_TEXTS.items() if kind == wanted]:  # asking meets them again
+            del INVALID_TEXTS[text]
         if not self._judged.isdisjoint(texts):
             ended = time.monotonic()
             self._again = ended + _SPARED * (ended - began)

@@ -106,8 +106,8 @@ class Materialisation:
             log.warning("still at work after %d seconds; should it not end: %s", SETTINGS.long_work, told)
 
     def tell_invalid_texts(self, query: Query | None = None) -> None:
-        """Warns of texts that are not dates, where rules, or those of a query, derive nothing for that reason, or
-        compare them."""
+        """Warns of texts that are not dates or numbers, where rules, or those of a query, derive nothing for that
+        reason, or compare them."""
         from elastalog.provenance.invalid_texts import InvalidTexts
 
         if query is None:
@@ -115,7 +115,7 @@ class Materialisation:
             program, name = self.program.checked, None
         else:
             known, program, name = InvalidTexts(), query.program, query.name
-        for ask in (known.compared, known.lost):
+        for ask in (known.compared, known.lost_dates, known.lost_numbers):
             if (found := ask(program, self.backend, self.dictionary, name)) is not None:
                 warn_of(found)
 

@@ -51,8 +51,8 @@ class Format:
     says_no_header: bool = field(default=False, compare=False)
     """Whether the directive has `headers=false`: then the first line is not suspected of being a header."""
     may_be_csv: bool = field(default=False, compare=False)
-    """Whether quotes around a field are suspected of being none of its text: the file is called so, or has commas or
-    semicolons between fields, and the directive does not have `rfc4180=false`."""
+    """Whether quotes around a field probably do not belong to its text: the file is called so, or has commas or
+    semicolons between fields, and the directive does not mention `rfc4180`."""
 
     @staticmethod
     def of(parameters: Mapping[str, str], name: str) -> Format:
@@ -333,7 +333,7 @@ def doubt_about(data: bytes, schema: Schema, form: Format) -> str | None:
 
 
 def quoted_field(data: bytes, form: Format) -> str | None:
-    """A field that stands between quotes which are read as a part of it, and are probably none."""
+    """A field that stands between quotes which are read as a part of it, and probably do not belong to it."""
     if form.is_rfc4180 or b'"' not in data:
         return None
     if form.may_be_csv:
@@ -365,8 +365,8 @@ def look_at(data: bytes, schema: Schema, file: str, form: Format) -> None:
         return
     quoted, meant = quoted_field(data, form), form
     if quoted is not None:
-        is_by_name = form.delimiter == "\t" and b"\t" not in data
-        meant = replace(form, is_rfc4180=True, delimiter="," if is_by_name else form.delimiter)
+        has_no_tabs = form.delimiter == "\t" and b"\t" not in data
+        meant = replace(form, is_rfc4180=True, delimiter="," if has_no_tabs else form.delimiter)
     kept = replace(meant, has_header=False)
     if key == "E0527.position":
         meant = replace(meant, columns=tuple(range(schema.arity)))
