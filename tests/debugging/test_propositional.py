@@ -96,7 +96,8 @@ def test_many_seeded(way: str, negation: bool, first: int, number: int) -> None:
 
 BOUNDS = {
     "few_elements": (0,), "first_share": (0.0, 1.0), "bracket_derivations": (0, 1), "graph_derivations": (0, 2),
-    "graph_trials": (0,), "choices_before_graph": (1, 2), "stated_derivations": (0,), "conditions_at_once": (1,), "few_switched_facts": (0,),
+    "graph_trials": (0,), "choices_before_graph": (1, 2), "stated_derivations": (0,),
+    "conditions_at_once": (1,), "few_switched_facts": (0,),
     "members_proved": (0,), "trial_derivations": (0, 3), "first_trial_derivations": (0, 1), "dear_switches": (0, 1),
     "state_seconds": (0.0,), "state_share": (0.0,), "state_seconds_a_fact": (0.0, 1.0), "reserved_share": (1.0,),
 }  # fmt: skip
