@@ -117,6 +117,13 @@ def test_log(store: Path) -> None:
     assert "path: update" in run("log", store, "-v").stdout
 
 
+def test_a_change_in_the_place_of_its_file_is_told_how_it_is_given(store: Path) -> None:
+    result = run("apply", store, "+edge(1, 9).")
+    told = " ".join(result.stderr.split())
+    assert result.exit_code == 2
+    assert "this is a change, and no file: echo '+edge(1, 9).' | elastalog apply STORE -" in told
+
+
 def test_the_log_names_no_internal_relation(tmp_path: Path) -> None:
     program = tmp_path / "p.dl"
     program.write_text(".decl e(x: number)\n.input e\n.decl n(x: number)\n.output n\nn(c) :- c = count : { e(_) }.\n")

@@ -183,8 +183,15 @@ def test_bad_tables_of_changes(tmp_path, name, content, code, message, place):
 )
 def test_a_file_of_changes_that_is_called_otherwise_is_told_how(tmp_path, name, advice):
     (tmp_path / name).write_text("op,x,y\n")
-    with refused("E0521", help=advice):
+    with refused("E0521", help=f"{advice}, with a column `op` that holds `+` or `-`"):
         read_diff(tmp_path / name, SCHEMAS)
+
+
+@pytest.mark.parametrize("mark", ["# monday", "% monday", "-- monday", "; monday"])
+def test_a_comment_as_other_languages_write_it_is_told_the_mark(tmp_path, mark):
+    (tmp_path / "a.diff").write_text(mark)
+    with refused("E0520", help="write `//` before a comment"):
+        read_diff(tmp_path / "a.diff", SCHEMAS)
 
 
 @pytest.mark.parametrize("mark", ",;|\t")

@@ -174,6 +174,31 @@ def test_facts_of_proofs_are_rows_of_their_relation() -> None:
         assert set(db["said"]) == {("said", "x")}
 
 
+def test_a_relation_is_compared_with_sets_and_with_others() -> None:
+    with elastalog.open(".decl e, f(x: number)", {"e": [(1,), (2,)], "f": [(2,), (3,)]}) as db:
+        e, f = db["e"], db["f"]
+        assert e == {(1,), (2,)} == e
+        assert e == db["e"]
+        assert e != f
+        assert e != [(1,), (2,)]
+        assert e - f == {(1,)}
+        assert {(1,), (9,)} - e == {(9,)}
+        assert e & f == {(2,)}
+        assert e | f == {(1,), (2,), (3,)}
+        assert len({e, e}) == 1
+        db.apply(deleted={"e": [(1,)]})
+        assert e == {(2,)}
+
+
+@pytest.mark.parametrize("place", [0, slice(2), (1, 2)])
+def test_facts_have_no_places(place: object) -> None:
+    with elastalog.open(".decl e(x: number, y: number)", {"e": [(1, 2)]}) as db:
+        with pytest.raises(TypeError, match=r"sort\(\)\.head\(3\)"):
+            db["e"][place]
+        with pytest.raises(AttributeError, match="that is a column"):
+            db["e"]["x"]
+
+
 @pytest.mark.parametrize("name", ["columns", "to_list", "to_dicts", "to_csv"])
 def test_a_relation_says_what_to_write_for_a_member_of_data_frames(name):
     with elastalog.open(LATE) as db, pytest.raises(AttributeError, match=f"no attribute {name!r}: .*`.*relation"):

@@ -286,6 +286,9 @@ def test_what_is_probably_not_meant_is_warned_of(tmp_path: Path) -> None:
         assert told(lambda: db.query("a(Ada)")) == [text.replace("`ada`", "`Ada`")]
         assert told(lambda: db.why_not("b(ADA)")) == [text.replace("`ada`", "`ADA`")]
         assert not told(lambda: db.query("a(X), c(Name)"))
+        db.apply({"a": [("X",), ("y",)]})
+        assert not told(lambda: db.query("a(X)"))
+        assert told(lambda: db.query("a(y)")) == [text.replace("`ada`", "`y`")]
         assert not told(lambda: db.query('a("ada"), a(Eda), a(who)'))
     (grows,) = told(lambda: elastalog.open(".decl n(x: number)\nn(x + 1) :- n(x).\n"))
     assert grows == "warning[E0414]: relation `n` may grow without end"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -118,9 +118,18 @@ class UpdateOptions:
     functors: str | None = FUNCTORS
 
 
+class Changes(click.Path):
+    """The path of a file of changes; a change itself is told how it is given."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if str(value)[:1] == "+" and "(" in value and not Path(value).exists():
+            self.fail(f"this is a change, and no file: echo '{value}' | elastalog apply STORE -", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 @click.command()
 @store_argument
-@click.argument("updates", type=click.Path(exists=True, allow_dash=True), nargs=-1, required=True, metavar="UPDATE...")
+@click.argument("updates", type=Changes(exists=True, allow_dash=True), nargs=-1, required=True, metavar="UPDATE...")
 @options_of(UpdateOptions, "wanted")
 @library_options
 @report_options

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import reprlib
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cache, cached_property
 from itertools import chain, repeat
 from keyword import iskeyword
@@ -177,6 +177,30 @@ class Relation(Renamed):
             return contains(found or [0])
         words = self._fetch().words
         return bool(len(words)) and (not found or bool((words == found).all(axis=1).any()))
+
+    def __eq__(self, other: object) -> bool:
+        return set(self) == set(other) if isinstance(other, Relation | Set) else NotImplemented
+
+    __hash__ = object.__hash__  # it is live: what it holds may change
+
+    def __sub__(self, other: Iterable[Any]) -> set[tuple[Value, ...]]:
+        return set(self).difference(other)
+
+    def __rsub__(self, other: Iterable[Any]) -> set[Any]:
+        return set(other).difference(self)
+
+    def __and__(self, other: Iterable[Any]) -> set[tuple[Value, ...]]:
+        return set(self).intersection(other)
+
+    def __or__(self, other: Iterable[Any]) -> set[tuple[Value, ...]]:
+        return set(self).union(other)
+
+    def __getitem__(self, place: object) -> Never:
+        if isinstance(place, str):
+            getattr(self, place)  # a column, which there is a hint for
+        values = ", ".join(["…", *["_"] * (self.schema.arity - 1)])
+        advice = f"`relation.sort().head(3)` is a list of the first three; `db.query('{self.name}({values})')` looks up"
+        raise wrong_kind(f"what stands in `{self.name}` is asked for by a query", place, advice)
 
     def to_arrow(self, annotations: bool = False, types: Mapping[str, Any] | None = None) -> pa.Table:
         """An Arrow table. With `annotations`, columns `@level` and `@count` follow, if the strategy keeps them.

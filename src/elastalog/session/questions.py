@@ -54,8 +54,11 @@ _MOST_PATTERNS = 256
 
 
 def _warn_of_names(names: Iterable[str], dictionary: Dictionary) -> None:
-    """Warns of variables that may be meant as texts, because a text of that name exists, ignoring case."""
+    """Warns of variables that may be meant as texts, because a text of that name exists, ignoring case. A single
+    capital letter is a variable to everybody."""
     for name in names:
+        if len(name) == 1 and name.isupper():
+            continue
         cases = (name,) if len(name) == 1 else dict.fromkeys((name, name.capitalize(), name.lower(), name.upper()))
         text = next((one for one in cases if dictionary.find_value(Base.SYMBOL, one) is not None), None)
         if text is not None:

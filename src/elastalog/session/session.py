@@ -339,7 +339,8 @@ class Session(Renamed):
 
     def history(self, fact: Written) -> tuple[Turn, ...]:
         """The epochs in which a fact appeared, disappeared or changed its level, oldest first, as far back as the store
-        goes. A pattern stands for the only fact that matches it now."""
+        goes: none for a fact that has been there since its first epoch, or never was. A pattern stands for the only
+        fact that matches it now."""
         with self._materialisation.lock:
             return self._history.history(self._reader.only(fact, "E0608.never"))
 

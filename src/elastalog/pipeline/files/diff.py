@@ -152,6 +152,7 @@ def _read_tabular(path: Path, data: bytes, form: Format, schemas: Mapping[str, S
         near = nearest(relation, schemas)
         listed = "" if near else f" ({', '.join(schemas) or 'the program declares none'})"
         advice = f"call the file after its relation{listed}, as `{near or next(iter(schemas), 'edge')}{_suffix(path)}`"
+        advice += ", with a column `op` that holds `+` or `-`"
         raise ElastalogError([Diagnostic(faults.UNKNOWN, f"no relation `{relation}`", help=advice, location=str(path))])
     schema = schemas[relation]
     if form.kind is Kind.PARQUET:
@@ -333,7 +334,8 @@ def change(line: str, schemas: Mapping[str, Schema]) -> tuple[str, str, list[Any
     if _RULE.match(line):
         raise BadLineError("no rule stands behind `rule:`")
     if start is None:
-        raise BadLineError("a change begins with `+` or `-`, a relation and `(`")
+        advice = "write `//` before a comment" if line.lstrip().startswith(("#", "%", ";", "--")) else None
+        raise BadLineError("a change begins with `+` or `-`, a relation and `(`", advice=advice)
     sign, relation = start[1], start[2]
     if relation not in schemas:
         raise unknown_relation(relation, schemas)
