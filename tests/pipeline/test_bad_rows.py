@@ -52,6 +52,8 @@ LEFT_OUT = (
     "or let bad rows pass: `--bad-rows skip` leaves them out, `quarantine` sets them aside (in Python `bad_rows=`)"
 )
 QUOTES = 'if a text holds `,`, write it between quotes, `"a, b"`'
+TITLE = "if these are the names of the columns: delete what stands above them, which is skipped as the header"
+COMMENT = "if it is a comment, delete the line: fact files have none"
 ALIKE = "give every row as many values as the relation has columns"
 
 
@@ -76,6 +78,13 @@ ALIKE = "give every row as many values as the relation has columns"
             "if the file begins with the names of its columns: `.input pair(headers=true)`",
         ),
         (b"1\t2\n\n", {}, f"delete the line; {LEFT_OUT}"),
+        # A title above the names of the columns, and above other rows.
+        (b"# may\ny\tx\n1\t2\n", {"headers": "true"}, TITLE),
+        (b"# may\nx\ty\n1\t2\n3\t4\n", {"headers": "true"}, TITLE),
+        (b"x\ty\n# may\n1\t2\n", {"headers": "true"}, f"{COMMENT}; {LEFT_OUT}"),
+        (b"x\ty\n// may\n1\t2\t3\n", {"headers": "true"}, f"{COMMENT}; {LEFT_OUT}"),
+        # The mark that parts most rows.
+        (b"for may\n1;2\n3;4\n", {}, 'say how the file is written: `.input pair(delimiter=";")`'),
     ],
 )
 def test_the_help_says_what_the_text_is_likely_to_need(tmp_path, data, parameters, advice):

@@ -145,6 +145,23 @@ def test_a_header_without_the_names_of_the_columns_is_taken_by_position_and_told
     assert '`.input calls(filename="calls.csv", rfc4180=true, headers=true, columns="0:1")`' in str(one.message)
 
 
+@pytest.mark.parametrize("title", ["Export 2026", "Export 2026,", "a,b,c", "", "# made by hand"])
+def test_a_title_above_the_names_of_the_columns_is_told_of(tmp_path: Path, title: str) -> None:
+    (tmp_path / "calls.csv").write_text(f"{title}\ncaller,callee\nann,bob\n")
+    with pytest.warns(UserWarning, match="stand in the second line") as told:
+        db = elastalog.open(CALLS + '(filename="calls.csv", rfc4180=true, headers=true)', facts=tmp_path)
+    assert ("caller", "callee") in db["calls"]
+    assert "delete the first line, or the second is taken for a fact" in str(told[0].message)
+
+
+@pytest.mark.parametrize(("header", "number"), [("caller;callee", "1 field"), ("a,b,c", "3 fields")])
+def test_a_header_with_another_number_of_fields_is_told_of(tmp_path: Path, header: str, number: str) -> None:
+    (tmp_path / "calls.csv").write_text(f"{header}\nann,bob\n")
+    with pytest.warns(UserWarning, match=f"is skipped as the header of `calls`: {number} for 2 columns"):
+        db = elastalog.open(CALLS + '(filename="calls.csv", rfc4180=true, headers=true)', facts=tmp_path)
+    assert list(db["calls"]) == [("ann", "bob")]
+
+
 @pytest.mark.parametrize(("attributes", "first"), [("day: symbol, n: symbol", "day\tn"), ("d: symbol", "d")])
 def test_names_of_one_letter_are_told_of_if_they_are_exactly_those(tmp_path: Path, attributes: str, first: str) -> None:
     (tmp_path / "t.facts").write_text(f"{first}\n")

@@ -258,3 +258,12 @@ def test_a_header_that_the_program_says_is_there_is_no_fact_of_a_path(tmp_path: 
     file.write_text(f"Version{mark}package\n1.0{mark}app\n")
     with elastalog.open(program, facts={"p": file}) as db:
         assert list(db["p"]) == [("app", "1.0")]
+
+
+def test_a_title_does_not_hide_what_parts_the_fields(tmp_path: Path) -> None:
+    (tmp_path / "e.csv").write_text("Export 2026\nx;y\na;b\n")
+    with pytest.raises(ElastalogError) as error:
+        elastalog.open(".decl e(x: symbol, y: symbol)\n", {"e": tmp_path / "e.csv"})
+    (found,) = error.value.diagnostics
+    assert (found.message, found.location) == ("bad row for `e`: 1 field for 2 columns", f"{tmp_path / 'e.csv'}:1")
+    assert "how the file is written" not in (found.help or "")

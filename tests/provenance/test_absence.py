@@ -656,3 +656,36 @@ def test_a_negation_with_computed_values_names_a_fact_in_its_way() -> None:
     with elastalog.open(program, {"a": [(1,)], "b": [(0, 1), (2, 5), (7, 7)]}) as db:
         assert "└─ X !b(2, _)\n      └─ b(2, 5)" in str(db.why_not("c(1)", depth=2))
         assert [*map(str, db.suggest(missing=["c(1)"]).delete)] == ["b(2, 5)"]
+
+
+ROUND = """.decl e(x: symbol, y: symbol)
+.decl bad, waived, start, hit(x: symbol)
+start(x) :- bad(x), !waived(x).
+hit(x) :- e(x, y), hit(y).
+hit(x) :- start(x).
+"""
+
+
+@pytest.mark.parametrize("size", [2, 5])
+def test_a_cycle_does_not_hide_the_reason(size: int) -> None:
+    """What needs a fact asked about above can never lead to it."""
+    edges = [(str(i), str((i + 1) % size)) for i in range(size)]
+    last = str(size - 1)
+    with elastalog.open(ROUND, {"e": edges, "bad": [(last,)], "waived": [(last,)]}) as db:
+        told = str(db.why_not('hit("0")', depth=size + 2))
+        assert f'X start("{last}")  (R1)' in told
+        assert f'X !waived("{last}")' in told
+
+
+def test_what_fails_although_all_data_are_there_comes_first() -> None:
+    program = """.decl package(name: symbol, version: number)
+    .decl advisory(name: symbol, fixed: number)
+    .decl older(v: number, w: number)
+    older(v, w) :- package(_, v), advisory(_, w), v < w.
+    .decl vulnerable(name: symbol)
+    vulnerable(p) :- advisory(p, f), package(p, v), older(v, f).
+    """
+    packages = [("log", 9), *((name, version) for version, name in enumerate("abcdefgh"))]
+    with elastalog.open(program, {"package": packages, "advisory": [("log", 9)]}) as db:
+        first = db.why_not('vulnerable("log")').instantiations[0]
+        assert [literal.text for literal in first.failing] == ["older(9, 9)"]

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import ClassVar, Literal, Protocol
 
 from elastalog.analysis.pattern import Free, Pattern
-from elastalog.analysis.program import Atom, Expression, Rule, Value, Variable, Wildcard
+from elastalog.analysis.program import Atom, Expression, Rule, Value, Variable, Wildcard, names_of
 from elastalog.diagnostics.arguments import require_whole, stays_here
 from elastalog.diagnostics.diagnostic import error
 from elastalog.late import dataclass
@@ -114,6 +114,14 @@ class Instantiation:
         return sum(literal.kind == "atom" and literal.status == "holds" for literal in self.literals)
 
     @property
+    def related(self) -> int:
+        """How many of these say something about what it would derive."""
+        asked = set(names_of(*self.rule.head.arguments))
+        body = zip(self.rule.body, self.literals, strict=False)
+        there = (atom for atom, one in body if isinstance(atom, Atom) and one.status == "holds")
+        return sum(not asked.isdisjoint(names_of(*atom.arguments)) for atom in there)
+
+    @property
     def implausible(self) -> int:
         """The number of negative values that come from equations."""
         return self.drawbacks[2]
@@ -133,9 +141,10 @@ class Instantiation:
 
     @property
     def rank(self) -> tuple[object, ...]:
-        """Nearest first: fewest failing literals, fewest drawbacks, most facts present, fewest free variables."""
-        texts = tuple(literal.text for literal in self.literals)
-        return len(self.failing), self.drawbacks, -self.present, len(self.free), self.rule.number, texts
+        """Nearest first: fewest failing literals, fewest drawbacks, most facts present and most of them related, fewest
+        free variables."""
+        texts, number = tuple(literal.text for literal in self.literals), self.rule.number
+        return len(self.failing), self.drawbacks, -self.present, -self.related, len(self.free), number, texts
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -278,6 +278,10 @@ class Explanations:
             atoms = (literal.fact for literal in each.failing if literal.kind == "atom")
             return any(fact is None or fact.relation in self._reading.derived for fact in atoms)
 
+        def is_circular(each: Instantiation, fact: Fact | None) -> bool:
+            """Whether it lacks the fact that it is to derive, or one above, so that it can never be the reason."""
+            return any(literal.fact is not None and literal.fact in {fact, *above} for literal in each.failing)
+
         def explained(literal: LiteralStatus, written: Literal | None, each: Instantiation) -> LiteralStatus:
             atom = written.atom if isinstance(written, Negation) else written
             is_derived = isinstance(atom, Atom) and atom.relation in self._reading.derived
@@ -298,13 +302,17 @@ class Explanations:
             if not isinstance(written, Atom) and literal.fact is not None:
                 return replace(literal, because=self.proof(literal.fact, depth - 1))
             if literal.fact is not None:
-                below: Absence = self.absence(literal.fact, 1)
+                below: Absence = self.absence(literal.fact)
             else:
                 assert isinstance(written, Atom)
-                below = self.pattern(each.pattern(written), literal.text, 1)
-            nearest = sorted(below.instantiations, key=lambda one: (one.drawbacks[:2], goes_on(one)))[:1]
-            more = len({each.rule.number for each in below.instantiations}) - len(nearest)
-            below = replace(below, instantiations=tuple(nearest), more_rules=more)
+                below = self.pattern(each.pattern(written), literal.text)
+            best: dict[int, Instantiation] = {}
+            for one in sorted(below.instantiations, key=lambda one: (is_circular(one, literal.fact), one.rank)):
+                best.setdefault(one.rule.number, one)
+            chosen = sorted(
+                best.values(), key=lambda one: (is_circular(one, literal.fact), one.drawbacks[:2], goes_on(one))
+            )[:1]
+            below = replace(below, instantiations=tuple(chosen), more_rules=len(best) - len(chosen))
             below = self._to_depth(below, depth - 1, above)
             further.extend([below.further] * bool(below.further))
             return replace(literal, because=below) if below.instantiations else literal

@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from elastalog.analysis.program import Base, Value
 from elastalog.diagnostics.diagnostic import ElastalogError, error, finding, warn_of
+from elastalog.diagnostics.messages import counted
 from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import is_packed
 from elastalog.relations import faults
@@ -320,8 +321,10 @@ def doubt_about(data: bytes, schema: Schema, form: Format) -> str | None:
     if form.has_header:
         if is_like_a_fact(schema, first):
             return "E0527.fact"
-        if len(first) == schema.arity and not goes_by_name(schema.names, bare(first)):
-            return "E0527.position"
+        if not goes_by_name(schema.names, bare(first)):
+            below = bare(first_record(data.partition(b"\n")[2], form))
+            title = reads_as_header(schema, below) and "E0527.title"
+            return title or ("E0527.position" if len(first) == schema.arity else "E0527.skipped")
     elif not form.says_no_header and is_like_a_header(schema, first):
         return "E0527"
     if quoted_field(data, form) is not None:
@@ -358,7 +361,7 @@ def look_at(data: bytes, schema: Schema, file: str, form: Format) -> None:
     """Warns if the first line is probably not what it is read as."""
     if form.has_header and not data:
         warn_of_empty(schema, file)
-    if form.columns or not schema.arity:
+    if form.columns or not schema.arity or not data:
         return
     data = data.removeprefix(BYTE_ORDER_MARK)
     if (key := doubt_about(data, schema, form)) is None:
@@ -379,6 +382,7 @@ def look_at(data: bytes, schema: Schema, file: str, form: Format) -> None:
             key, severity="warning", location=file, schema=schema.name, parameters=meant.parameters, pairs=pairs,
             quoted=quoted, as_text=f"{form.parameters}, rfc4180=false",
             names=", ".join(f"`{given}`" for given in names), kept=f"{kept.parameters}, headers=false",
+            fields=counted(len(names), "field"), columns=counted(schema.arity, "column"), mark=form.delimiter,
         )
     )  # fmt: skip
 

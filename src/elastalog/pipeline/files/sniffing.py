@@ -20,9 +20,10 @@ from elastalog.pipeline.files.format import (
     first_record,
     has_numbers,
     reads_as_header,
+    records_of,
 )
 from elastalog.pipeline.files.text import read_text
-from elastalog.relations.faults import for_separators
+from elastalog.relations.faults import Fault, for_separators
 from elastalog.relations.schema import Schema, goes_by_name
 
 ENOUGH = LOOKED_AT + 4
@@ -40,8 +41,8 @@ class Reading:
 
 def sniffed(schema: Schema, data: bytes, file: str, said: Mapping[str, str] | None = None) -> Format:
     """How a file is written: as the parameters of the relation's directive say, if that makes facts of all its first
-    lines, and the first is not mistaken for a header or a fact. If no way does: with the delimiter that suits the first
-    line best. Raises ElastalogError if there are several ways, and they make different facts."""
+    lines, and the first is not mistaken for a header or a fact. If no way does: with the delimiter that suits its lines
+    best. Raises ElastalogError if there are several ways, and they make different facts."""
     start = Format.of({}, file)
     if start.kind is not Kind.TEXT or not schema.arity or not data.strip():
         return start
@@ -67,11 +68,14 @@ def sniffed(schema: Schema, data: bytes, file: str, said: Mapping[str, str] | No
 
 def _likeliest(schema: Schema, sample: bytes, file: str) -> Format:
     """How a file is probably meant that cannot be read as a whole: its bad rows are told as in this form."""
-    form, first = _by_name(file), first_record(sample, _by_name(file))
-    for other in _forms(sample, file):
-        fields = first_record(sample, other)
-        if abs(len(fields) - schema.arity) < abs(len(first) - schema.arity):
-            form, first = other, fields
+
+    def misfit(form: Format) -> tuple[int, int]:
+        lines = (fields for _, _, fields in records_of(sample, form) if not isinstance(fields, Fault))
+        lengths = [len(fields) for fields in lines]
+        return -lengths.count(schema.arity), min((abs(one - schema.arity) for one in lengths[:1]), default=0)
+
+    form = min((_by_name(file), *_forms(sample, file)), key=misfit)
+    first = first_record(sample, form)
     # Names of another kind stand above numbers.
     second = first_record(sample.partition(b"\n")[2], form)
     is_headed = reads_as_header(schema, first) or (not has_numbers(first) and has_numbers(second))

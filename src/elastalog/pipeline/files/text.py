@@ -277,12 +277,13 @@ def _read_exactly(
         count += 1
         for column, value in zip(columns, row, strict=True):
             column.append(value)
+    mark = _mark_meant(schema, given)
     for place, (one, texts) in enumerate(zip(bad, given, strict=True)):
-        # Where most rows are facts the file is written as is said: only the first line may be meant otherwise.
-        is_alone = count >= len(bad) and not (one.line == 1 and reads_as_header(schema, texts))
+        # Where most rows are facts the file is written as is said: only the first lines may be meant otherwise.
+        is_alone = count >= len(bad) and not (one.line <= 1 + form.has_header and reads_as_header(schema, texts))
         fault = one.fault
         if fault.code == faults.ARITY and schema.arity:
-            fault = _wrong_number(schema, fault, texts, form, is_alone)
+            fault = _wrong_number(schema, fault, texts, form, mark, is_alone)
         elif fault.code == faults.TYPE and not fault.advice and not is_alone:
             fault = replace(fault, advice=_likely_need(schema, texts, parsers, form))
         bad[place] = replace(one, fault=fault)
@@ -342,6 +343,8 @@ def _likely_need(schema: Schema, fields: list[str], parsers: list[Callable[[str]
 
 
 def _header_is_meant(schema: Schema, form: Format) -> str:
+    if form.has_header:
+        return "if these are the names of the columns: delete what stands above them, which is skipped as the header"
     meant = replace(form, has_header=True).parameters
     return f"if the file begins with the names of its columns: `.input {schema.name}({meant})`"
 
@@ -376,12 +379,27 @@ def _quotes_are_meant(schema: Schema, form: Format) -> str:
     )
 
 
-def _wrong_number(schema: Schema, fault: Fault, fields: list[str], form: Format, is_alone: bool) -> Fault:
-    """The fault of a row with too many or too few fields, with advice. `is_alone`: most other rows are facts, so it is
-    this row that has to change."""
+def _mark_meant(schema: Schema, given: Sequence[list[str]]) -> str | None:
+    """The commonest reason of bad rows: commas or blanks where a tab, or what the program says, should be. None if most
+    of them have several fields."""
+    whole = [fields[0] for fields in given if len(fields) == 1]
+    if 2 * len(whole) <= len(given):
+        return None
+    fitting = {mark: sum(text.count(mark) == schema.arity - 1 for text in whole) for mark in ",\t;| "}
+    marks = [mark for mark in fitting if mark in whole[0] or fitting[mark] > 0]
+    return max(marks, key=fitting.__getitem__, default=None)
+
+
+def _wrong_number(
+    schema: Schema, fault: Fault, fields: list[str], form: Format, mark: str | None, is_alone: bool
+) -> Fault:
+    """The fault of a row with too many or too few fields, with advice. `mark`: what most bad rows have in the place of
+    the delimiter. `is_alone`: most other rows are facts, so it is this row that has to change."""
     if fields == [""]:
         return replace(fault, reason="a blank line is no row", advice=f"delete the line; {_LEFT_OUT}")
-    if not form.has_header and not is_alone and reads_as_header(schema, fields):
+    if fields and fields[0].lstrip().startswith(("#", "//")):
+        return replace(fault, advice=f"if it is a comment, delete the line: fact files have none; {_LEFT_OUT}")
+    if not is_alone and reads_as_header(schema, fields):
         return replace(fault, advice=_header_is_meant(schema, form))
     if len(fields) > schema.arity and not form.columns:
         advice = _quotes_are_meant(schema, form) or fault.help
@@ -391,12 +409,10 @@ def _wrong_number(schema: Schema, fault: Fault, fields: list[str], form: Format,
         return replace(fault, advice=f"{advice}; {_LEFT_OUT if is_alone else others}")
     if is_alone:
         return replace(fault, advice=f"{fault.help}; {_LEFT_OUT}")
-    # The commonest reason of all: commas or blanks where a tab, or what the program says, should be.
-    found = next((mark for mark in "\t,; " if mark in fields[0]), None) if len(fields) == 1 else None
-    if found is None:
+    if mark is None or len(fields) != 1:
         return fault
     why = f" (it holds no {'tab' if form.delimiter == chr(9) else repr(form.delimiter)})"
-    is_headed = form.has_header or reads_as_header(schema, fields[0].split(found))
-    meant = replace(form, delimiter=found, is_rfc4180=found == ",", has_header=is_headed).parameters
+    is_headed = form.has_header or reads_as_header(schema, fields[0].split(mark))
+    meant = replace(form, delimiter=mark, is_rfc4180=mark == ",", has_header=is_headed).parameters
     advice = f"say how the file is written: `.input {schema.name}({meant})`"
     return Fault(fault.code, fault.reason + why, advice)
