@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Coroutine
 from typing import Any, Final, TypeAlias
 
@@ -104,10 +105,13 @@ class ExactRoute(APIRoute):
 
         async def exact(request: Request) -> Response:
             here = [name for name in known if name not in request.path_params]
-            for name in request.query_params:
+            for name, number in Counter(name for name, _ in request.query_params.multi_items()).items():
                 if name not in here:
                     listed = ", ".join(f"`{one}`" for one in here)
                     raise error("E0926.parameter", name=name, near=did_you_mean(name, here), known=listed or None)
+                if number > 1:
+                    several = "commas part several conditions of `where`" if name == "where" else None
+                    raise error("E0926.repeated", name=name, number=number, several=several)
             with collecting_warnings() as found:
                 response = await answer(_ExactRequest(request.scope, request.receive))
             if found:
