@@ -238,6 +238,10 @@ def test_queries(program: str) -> None:
     assert script(program, text).stdout.splitlines() == ["X = 2", "true", "false", "no answers", "true", "no answers"]
 
 
+def test_a_pattern_is_dumped_as_it_is_queried(program: str) -> None:
+    assert script(program, "dump path(1, X)").stdout == script(program, "query path(1, X)").stdout == "X = 2\n"
+
+
 def test_values_are_shown_as_the_language_writes_them(program: str) -> None:
     result = script(
         program, r'insert name(-1, "a\"b\\c\n\x1b"); delete name(0, "zero"); commit; dump name; query name(X, T)'

@@ -117,6 +117,14 @@ def test_log(store: Path) -> None:
     assert "path: update" in run("log", store, "-v").stdout
 
 
+def test_a_preview_names_what_has_no_effect(store: Path) -> None:
+    told = run("apply", store, "-", "--preview", text="+edge(3, 4).\n-edge(8, 8).\n-path(2, 4).\n+edge(4, 5).\n").stderr
+    assert (
+        "would change 4 facts, 3 without effect"
+        " (edge(3, 4) there already; edge(8, 8) not there; path(2, 4) only derived)" in told
+    )
+
+
 def test_a_change_in_the_place_of_its_file_is_told_how_it_is_given(store: Path) -> None:
     result = run("apply", store, "+edge(1, 9).")
     told = " ".join(result.stderr.split())

@@ -1028,3 +1028,19 @@ def test_quotes_that_would_be_part_of_texts_are_told_of(tmp_path: Path) -> None:
     (tmp_path / "calls.facts").write_text('"1"\t"2"\n')
     with refused("E0502", match='`"1"` is not a number', told="add `rfc4180=true`"):
         elastalog.open(program.replace("symbol", "number"), tmp_path)
+
+
+@pytest.mark.parametrize("strategy", ["elastic", "dred", "recompute"])
+def test_a_preview_counts_what_has_no_effect(strategy: str) -> None:
+    """As the update itself, with other relations of the program, and one that is still to come."""
+    with elastalog.open(PROGRAM, EDGES, strategy=strategy) as db:
+        for inserted, deleted, ignored in (
+            ({"edge": [(1, 2), (8, 9)]}, {"edge": [(7, 7)]}, 2),
+            ({"edge": [(6, 7)]}, {}, 0),
+            ({}, {"path": [(1, 3)]}, 1),
+        ):
+            found = db.preview(inserted, deleted)
+            assert found.ignored == ignored == db.apply(inserted, deleted).ignored
+        found = db.preview({"new": [(1,)], "edge": [(1, 2)]}, added=".decl new(x: number)\nnew(5).")
+        assert found.ignored == 1
+        assert repr(found).startswith("2 changes, 1 without effect")

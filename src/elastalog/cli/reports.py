@@ -23,7 +23,7 @@ from elastalog.provenance.fact import Fact
 if TYPE_CHECKING:
     from elastalog.analysis.program import CheckedProgram
     from elastalog.backends.watch import Progress
-    from elastalog.evaluation.changes import RelationChanges, Update
+    from elastalog.evaluation.changes import Changes, RelationChanges, Update
     from elastalog.evaluation.epochs import EpochRecord
     from elastalog.relations.facts import Relation
     from elastalog.session import Session
@@ -60,8 +60,8 @@ _LOOKED_AT = 1000
 """With more facts without effect than this, none is named."""
 
 
-def without_effect(session: Session, wanted: Update, record: EpochRecord) -> str:
-    """How many facts of an update changed nothing, which, and why; empty if there are none."""
+def without_effect(session: Session, wanted: Update, record: EpochRecord | Changes) -> str:
+    """How many facts of an update changed nothing, or would in a preview, which, and why; empty if there are none."""
     if not record.ignored:
         return ""
     from elastalog.relations.facts import Relation
@@ -70,16 +70,22 @@ def without_effect(session: Session, wanted: Update, record: EpochRecord) -> str
     if record.is_repeated or wanted.size > _LOOKED_AT:
         return told
 
-    def named(side: Mapping[str, Any]) -> dict[str, bool]:
+    def named(side: Mapping[str, Any], among: Callable[[str], Relation] = session.__getitem__) -> dict[str, bool]:
         """The inserted or deleted facts of an update, and whether each holds now."""
         return {
-            str(Fact(name, values)): values in session[name]
+            str(Fact(name, values)): values in relation
             for name, words in side.items()
-            for values in Relation.of(session.schemas[name], session[name].dictionary, words)
+            if name in session.schemas  # a preview may be of one that is still to come
+            for relation in (among(name),)
+            for values in Relation.of(relation.schema, relation.dictionary, words)
         }
 
-    done = record.update
-    came, went = ({}, {}) if done is None else (named(done.inserted), named(done.deleted))
+    done = getattr(record, "update", None)
+    if done is None:  # all is as it was before
+        came = {fact for fact, is_given in named(wanted.inserted, session.explicit).items() if not is_given}
+        went = {fact for fact, is_given in named(wanted.deleted, session.explicit).items() if is_given}
+    else:
+        came, went = set(named(done.inserted)), set(named(done.deleted))
     inserted, reasons = named(wanted.inserted), dict[str, list[str]]()
     for fact in inserted.keys() - came:
         reasons.setdefault("there already", []).append(fact)

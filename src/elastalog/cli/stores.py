@@ -167,12 +167,15 @@ def _commit(
     """Commits or previews an update, and reports it under a name."""
     from elastalog.pipeline.files.policy import warn_of_lost
 
+    update = pending.as_update()
     if preview:
         warn_of_lost(pending.reports)
         changes = session.preview(pending)
-        console.say(f"{name}: would change {counted(changes.impact, 'fact')}")
+        told = f"would change {counted(changes.impact, 'fact')}"
+        idle = without_effect(session, update, changes)
+        console.say(f"{name}: {told}{idle and f', {idle}'}")
     else:
-        update, changes, stats = pending.as_update(), pending.commit(), pending.stats
+        changes, stats = pending.commit(), pending.stats
         told = f"{counted(changes.impact, 'change')}, {stats.seconds:.3f} s"
         if stats.is_repeated:
             told = "was applied before"

@@ -71,7 +71,7 @@ class Decoder:
             if _is_cut(sides):
                 cut.add(name)
         changes = ReportedChanges(words, Decodings(self.schemas, self.dictionary), told["impact"], frozenset(cut))
-        changes.is_repeated = told.get("is_repeated", False)
+        changes.is_repeated, changes.ignored = told.get("is_repeated", False), told.get("ignored", 0)
         return changes
 
     def differences(self, told: Mapping[str, Any]) -> Differences:

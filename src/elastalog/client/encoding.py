@@ -51,7 +51,7 @@ def changes_as_json(changes: Changes, most: int, only: Collection[str] | None = 
             changed = changes[name]
             relations[name] = sides_as_json(changed, left, left - len(changed.inserted))
             left -= len(changed.inserted) + len(changed.deleted)
-    return {"impact": changes.impact, "relations": relations, "is_cut": left < 0}
+    return {"impact": changes.impact, "ignored": changes.ignored, "relations": relations, "is_cut": left < 0}
 
 
 def sides_as_json(changed: RelationChanges, inserted: int, deleted: int) -> dict[str, Any]:
@@ -86,7 +86,7 @@ def undo_as_json(found: Suggestion) -> dict[str, Any]:
     return {**sides, "added_rules": added, "removed_rules": list(found.rules_to_remove), "after": found.epochs[1]}
 
 
-_OF_RECORD = ("epoch", "is_repeated", "is_unchanged", "inserted", "deleted", "ignored", "seconds")
+_OF_RECORD = ("epoch", "is_repeated", "is_unchanged", "inserted", "deleted", "seconds")
 _OF_STRATA = ("stratum", "relations", "how", "why", "derivations", "seconds")
 
 

@@ -163,11 +163,7 @@ class Epochs:
             if may_be_idle and not (is_plain and type(strategy) is Elastic) and not any(changes.explicit()):
                 return self._without_effect(update, began)
             work = strategy.update(backend) if is_plain else self._evaluate(rewriting)
-            deleted, inserted = changes.explicit()
-            if not is_plain:
-                guards = () if rewriting is None else (*rewriting.deleted, *rewriting.inserted)
-                own = {*backend.program.needed, *guards}
-                deleted, inserted = _without(deleted, own), _without(inserted, own)
+            deleted, inserted = changes.explicit() if is_plain else self._explicit(rewriting)
             if may_be_idle and not deleted and not inserted:
                 return self._without_effect(update, began)
             went = sum(map(len, deleted.values())) if deleted else 0
@@ -235,13 +231,21 @@ class Epochs:
             found.append(touched)
         return found
 
-    def preview(self, update: Update) -> ChangedWords:
-        """What an update would change. Nothing is changed."""
+    def _explicit(self, rewriting: Rewriting | None) -> tuple[dict[str, Matrix], dict[str, Matrix]]:
+        """The explicit facts that the update under way deletes and inserts, of relations that users know."""
+        guards = () if rewriting is None else (*rewriting.deleted, *rewriting.inserted)
+        own = {*self.backend.program.needed, *guards}
+        deleted, inserted = self.backend.changes.explicit()
+        return _without(deleted, own), _without(inserted, own)
+
+    def preview(self, update: Update) -> tuple[ChangedWords, int]:
+        """What an update would change, and how many of its facts would change nothing. Nothing is changed."""
         if not self.backend.is_complete:
             raise ElastalogError([finding("E0615")])
         with self._tentatively(update) as rewriting:
             self._evaluate(rewriting)
-            return self.backend.changes.facts()
+            effective = sum(len(words) for side in self._explicit(rewriting) for words in side.values())
+            return self.backend.changes.facts(), update.size - effective
 
     @contextmanager
     def _tentatively(self, update: Update) -> Iterator[Rewriting | None]:

@@ -129,8 +129,9 @@ class Updates:
             self.history.batches.refuse_other(wanted.source, wanted.batch, update.digest)
             now.watch.check()
             with Within(now.watch, None, on_long=now.tell_of_growth):
-                found = now.epochs.preview(wanted)
+                found, ignored = now.epochs.preview(wanted)
             changes = self._changes(found, update.schemas)
+            changes.ignored = ignored
             self._tell_of_derived(wanted, changes)
             self._tell_of_conclusions(wanted)
             return changes

@@ -18,7 +18,7 @@ MOST_NESTED = 100
 
 _T = TypeVar("_T")
 _OPERATOR_HABITS = {"&": "band", "|": "bor", "<<": "bshl", ">>": "bshr", "&&": "land", "||": "lor", "mod": "%"}
-_CUT = "a relation is a set: order and cut where its facts are read, as `db.query(…).sort().head(3)`"
+_CUT = "a relation is a set: order and cut where its facts are read, in Python as `db.query(…).sort().head(3)`"
 _CASES = "every literal is a condition, without a word before it; for `else` write a second rule, with the opposite"
 WORD_HABITS = {
     "order": _CUT,

@@ -37,8 +37,8 @@ _RELATION_CHANGES: Any = _model(
     inserted=_ROWS, inserted_count=int, deleted=_ROWS, deleted_count=int,
 )  # fmt: skip
 _RULE_CHANGES: Any = _model("RuleChanges", "Rules added and removed.", added=list[str], removed=list[str])
-_CHANGES: Final = {"impact": int, "relations": dict[str, _RELATION_CHANGES], "is_cut": bool}
-"""Changes. `is_cut`: not every fact is listed."""
+_CHANGES: Final = {"impact": int, "ignored": int, "relations": dict[str, _RELATION_CHANGES], "is_cut": bool}
+"""Changes. `ignored`: facts of the update without effect. `is_cut`: not every fact is listed."""
 _STRATUM: Any = _model(
     "Stratum", "What was done to a stratum.", stratum=int, relations=list[str], how=str, why=str, derivations=int,
     seconds=float,
@@ -69,7 +69,7 @@ COMMIT: Any = _model(
     "Commit", "The result of an update. `is_repeated`: its key was known, so nothing was done; `is_unchanged`: "
     "there was nothing to do. `reports`: of invalid rows, where they may be skipped (`bad_rows`, or `--bad-rows`).",
     **_CHANGES, warnings=_WARNINGS, epoch=int, is_repeated=bool, is_unchanged=bool, inserted=int, deleted=int,
-    ignored=int, seconds=float, strata=list[_STRATUM], rules=_RULE_CHANGES, reports=list[_REPORT],
+    seconds=float, strata=list[_STRATUM], rules=_RULE_CHANGES, reports=list[_REPORT],
 )  # fmt: skip
 PROBLEM_MODEL: Any = _model(
     "Problem", "Why there is no answer: the diagnostics, in the form of `--format json`.", type=str, title=str,

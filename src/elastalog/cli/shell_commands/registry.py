@@ -35,6 +35,9 @@ def _query(state: ShellState, arguments: Piece) -> None:
 
 
 def _dump(state: ShellState, arguments: Piece) -> None:
+    if "(" in arguments.text:
+        _query(state, arguments)
+        return
     with arguments.placing():
         names = [state.session[arguments.text].name] if arguments.text else list(state.session)
     for name in names:

@@ -167,9 +167,11 @@ def _apply(state: ShellState, arguments: Piece) -> None:
 def _preview(state: ShellState, arguments: Piece) -> None:
     if arguments.text not in ("", "all"):
         raise arguments.error("E0652", "`preview` takes `all` or nothing", advice="write `preview`")
-    changes = state.session.preview(state.update())
+    update = state.update()
+    changes = state.session.preview(update)
+    idle = without_effect(state.session, update.as_update(), changes)
     state.say_all(change_lines(changes, None if arguments.text else "preview all"))
-    state.say(f"it would change {counted(changes.impact, 'fact')}")
+    state.say(f"it would change {counted(changes.impact, 'fact')}{idle and f', {idle}'}")
 
 
 def _summary(record: EpochRecord, idle: str, state: ShellState) -> str:
