@@ -355,9 +355,9 @@ def upgrade(
 ) -> None:
     """Change the program of a store.
 
-    The difference between the program of the store and PROGRAM (rules, declarations, facts in the text) is applied as
-    one update: what depends on it is brought up to date, the rest stays. Relations that PROGRAM does not declare are
-    kept; one that it declares with other attributes is an error.
+    The difference between the program of the store and PROGRAM (rules, declarations, directives such as `.output`,
+    facts in the text) is applied as one update: what depends on it is brought up to date, the rest stays. Relations
+    that PROGRAM does not declare are kept; one that it declares with other attributes is an error.
 
     \b
     Examples:
@@ -371,7 +371,7 @@ def upgrade(
         with writing(store, console, functors) as session:
             found = difference(session.program, loaded)
             before, changes = session.epoch, session.upgrade(loaded, preview=preview)
-            for sign, texts in (("-", found.removed), ("+", (*found.declarations, *found.rules, *found.facts))):
+            for sign, texts in (("-", found.gone), ("+", found.added)):
                 for text in texts:
                     console.say(f"{sign}rule: {text}")
             told = f"changes {counted(changes.impact, 'fact')}" if session.epoch > before else "changes nothing"

@@ -99,7 +99,8 @@ class Debugger:
     def _with_rules(self, epochs: tuple[int, int] | None) -> Iterator[Debugger]:
         """A debugger to which the rules that came and went since the first of two epochs are elements."""
         first, _ = _pair(epochs, self._epochs.number)
-        changes = self._history.rules(first) if self._rules is None else []
+        changed = self._history.rules(first) if self._rules is None else []
+        changes = [(epoch, rules.alone) for epoch, rules in changed if rules.alone]
         if not changes:
             yield self
             return

@@ -214,10 +214,20 @@ class Update:
 
 @dataclass(frozen=True, slots=True)
 class RuleTexts:
-    """The rules that an epoch removed and added, printed."""
+    """The rules and directives that an epoch removed and added, printed."""
 
     removed: tuple[str, ...] = ()
     added: tuple[str, ...] = ()
+
+    @staticmethod
+    def of(change: RuleChange) -> RuleTexts:
+        told, untold = change.directives
+        return RuleTexts((*change.removed, *untold), (*change.added, *told))
+
+    @property
+    def alone(self) -> RuleTexts:
+        """Without the directives."""
+        return RuleTexts(*(tuple([t for t in side if not t.startswith(".")]) for side in (self.removed, self.added)))
 
     def __bool__(self) -> bool:
         return bool(self.removed or self.added)

@@ -176,7 +176,7 @@ class Epochs:
             record = EpochRecord(
                 self.number + 1, went, came, ignored, facts, work, time.perf_counter() - began,
                 update.source, update.batch, False, False, took_effect,
-                NO_RULES if change is None else RuleTexts(change.removed, change.added),
+                NO_RULES if change is None else RuleTexts.of(change),
                 time.time(), facts.impact if type(facts) is ListedChanges else impact_of(facts),
             )  # fmt: skip
             shifts = backend.capabilities.shifts if rewriting is None else None

@@ -175,13 +175,13 @@ def is_made_for(known: str | None, program: Program) -> bool:
 
 
 def _differ(stored: Program, given: Program) -> bool:
-    """Whether programs mean different things. Rules that were changed since the store was made stand elsewhere in its
-    text than in one that was edited."""
+    """Whether programs mean different things, whatever they read and write. Rules that were changed since the store was
+    made stand elsewhere in its text than in one that was edited."""
     try:
         found = difference(stored, given)
     except ElastalogError:
         return True
-    return bool(found.added or found.removed)
+    return bool(found.declarations or found.rules or found.facts or found.removed)
 
 
 def restore(state: StoredState, epochs: Epochs, dictionary: Dictionary | None = None) -> bool:

@@ -14,6 +14,7 @@ from elastalog.program.rule_change import (
     RuleEdits,
     change_rules,
     difference,
+    directive_texts,
     removable_rules,
     rule_clauses,
     rule_texts,
@@ -24,6 +25,6 @@ from elastalog.program.single_rules import judged_in, shown_rule
 
 __all__ = [
     "LARGEST_FILE", "Program", "ProgramDifference", "RuleChange", "RuleEdits", "as_program", "change_rules",
-    "declarations_in", "difference", "judged_in", "read_program_text", "removable_rules", "rule_clauses", "rule_texts",
-    "shown_rule", "single_rule", "with_arithmetic", "with_rules",
+    "declarations_in", "difference", "directive_texts", "judged_in", "read_program_text", "removable_rules",
+    "rule_clauses", "rule_texts", "shown_rule", "single_rule", "with_arithmetic", "with_rules",
 ]  # fmt: skip

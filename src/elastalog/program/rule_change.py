@@ -3,14 +3,16 @@ difference between two programs as such a change."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from elastalog.analysis.declare_relations import EVERY
 from elastalog.analysis.program import Fact, Value
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached, error, finding
 from elastalog.diagnostics.nearest import nearest
-from elastalog.diagnostics.source import Source
+from elastalog.diagnostics.source import Source, Span
 from elastalog.late import dataclass
 from elastalog.program.program import Program, is_closure, with_closures
 from elastalog.program.single_rules import (
@@ -23,18 +25,20 @@ from elastalog.program.single_rules import (
     single_rules,
     span_of,
 )
+from elastalog.syntax.keywords import IO_QUALIFIERS
 from elastalog.syntax.parser import parse
 from elastalog.syntax.printer import print_item
 from elastalog.syntax.tree import Clause, Directive, Pragma, RelationDeclaration, Subsumption, Tree
 
 _CHANGED = " (rules changed)"
 REMOVED = "<removed rule>"
+_DIRECTIVE = re.compile(rf"\s*\.({'|'.join(IO_QUALIFIERS)})\b")
 
 
 @dataclass(frozen=True, slots=True)
 class RuleEdits:
-    """A requested change: program texts to add, and rules to remove by number or by text. `made_for`: the new program
-    text, if it is an upgrade."""
+    """A requested change: program texts to add, rules to remove by number or by text, and directives to remove by text.
+    `made_for`: the new program text, if it is an upgrade."""
 
     added: tuple[str, ...] = ()
     removed: tuple[int | str, ...] = ()
@@ -47,8 +51,8 @@ class RuleChange:
 
     `added`, `removed`: the rules, printed one by one; a rule that was there already is not among them. `facts`: those
     written in the added text. `union` has the rules of `after`, under the same numbers, and behind them those removed;
-    `number_of` says which number in it a rule of `before` has. `text`: what was added, for errors in it; `made_for` as
-    in `RuleEdits`."""
+    `number_of` says which number in it a rule of `before` has. `text`: what was added, for errors in it; `directives`:
+    those added, and those removed; `made_for` as in `RuleEdits`."""
 
     before: Program
     after: Program
@@ -58,14 +62,15 @@ class RuleChange:
     facts: tuple[Fact, ...]
     number_of: Mapping[int, int]
     text: AddedText
+    directives: tuple[tuple[str, ...], tuple[str, ...]]
     made_for: str | None = None
 
     @property
     def is_effective(self) -> bool:
-        """Whether it changes anything: rules, the set of relations, or the program that a store was made for."""
-        return bool(self.added or self.removed or self.made_for) or len(self.after.tree.items) != len(
-            self.before.tree.items
-        )
+        """Whether it changes anything: rules, the set of relations, directives, or the program that a store was made
+        for."""
+        sizes = {len(program.tree.items) for program in (self.before, self.after)}
+        return bool(self.added or self.removed or any(self.directives) or self.made_for or len(sizes) > 1)
 
     @property
     def kept(self) -> int:
@@ -98,6 +103,15 @@ def removable_rules(program: Program) -> dict[int, Clause]:
     return {n: replace(rule.alone, plan=None) for n, rule in numbered if not is_closure(rule.clause, program.tree)}
 
 
+def directive_texts(tree: Tree) -> dict[str, Directive]:
+    """The directives of a tree that say what is read and written, by their printed texts."""
+    return {print_item(item): item for item in _directives_of(tree)}
+
+
+def _directives_of(tree: Tree) -> list[Directive]:
+    return [item for item in tree.items if isinstance(item, Directive) and item.kind in IO_QUALIFIERS]
+
+
 def _rules_of(program: Program) -> list[SingleRule]:
     items = program.tree.items
     return single_rules(items, program.tree.source, judged_in(items))
@@ -119,7 +133,11 @@ def change_rules(program: Program, edits: RuleEdits) -> RuleChange:
     judged_after = judged | judged_in(coming.items)
     coming_rules = single_rules(coming.items, coming.source, judged_after)
     wanted = {rule.shown for rule in coming_rules}
-    gone = [n for n in _numbers(edits.removed, rules, judged) if rules[n - 1].shown not in wanted]
+    told, coming_told = directive_texts(written), directive_texts(coming)
+    named = [one for one in edits.removed if isinstance(one, str) and _DIRECTIVE.match(one)]
+    untold = _directives_in(named, told).difference(coming_told)
+    gone = _numbers([one for one in edits.removed if one not in named], rules, judged)
+    gone = [n for n in gone if rules[n - 1].shown not in wanted]
     for n in gone:  # the rules that `eqrel` stands for go only with that word
         if is_closure(rules[n - 1].clause, written):
             raise error("E0616.closure", text=rules[n - 1].shown)
@@ -131,10 +149,14 @@ def change_rules(program: Program, edits: RuleEdits) -> RuleChange:
             fresh.append(rule)
 
     cut = [*(rules[n - 1] for n in gone), *_settled(written, rules, judged_after)]
-    kept_text = _without(text_before, rules, cut)
+    places, beside = _places(written, untold)
+    kept_text = _without(text_before, rules, cut, places)
     if kept_text and not kept_text.endswith("\n"):
         kept_text += "\n"
-    appended = _blanked(added_text, coming_rules, {id(rule) for rule in fresh}) if added_text.strip() else ""
+    kept_text += "".join(f"{text}\n" for text in beside)
+    appended = ""
+    if added_text.strip():
+        appended = _blanked(added_text, coming_rules, {id(rule) for rule in fresh}, *_places(coming, told))
     text = AddedText(added_text, len(kept_text))
     after = _after(program, kept_text + appended, text)
     removed = tuple(rules[n - 1].text for n in gone)
@@ -144,7 +166,8 @@ def change_rules(program: Program, edits: RuleEdits) -> RuleChange:
     order.update((number, len(kept) + len(fresh) + place) for place, number in enumerate(gone, 1))
     facts = tuple(fact for fact in after.checked.facts if fact.span.start >= len(kept_text))
     added = rule_texts(after)[len(kept) :]
-    return RuleChange(program, after, union, added, removed, facts, order, text, edits.made_for)
+    directives = tuple(each for each in coming_told if each not in told), tuple(each for each in told if each in untold)
+    return RuleChange(program, after, union, added, removed, facts, order, text, directives, edits.made_for)
 
 
 def with_rules(program: Program, texts: Sequence[str]) -> Program:
@@ -216,42 +239,66 @@ def _numbers(removed: Iterable[int | str], rules: Sequence[SingleRule], judged: 
     return sorted(found)
 
 
+def _directives_in(texts: Iterable[str], told: Collection[str]) -> set[str]:
+    """The directives in texts, printed; they must be among those `told`."""
+    found = {print_item(item) for text in texts for item in _parsed(text, REMOVED).items}
+    for text in sorted(found.difference(told)):
+        raise _no_rule(text, list(told))
+    return found
+
+
 # --- texts ---------------------------------------------------------------------------------------------------------
 
 
-def _without(text: str, rules: Sequence[SingleRule], cut: Sequence[SingleRule]) -> str:
-    """A program text without some rules. If a clause stands for several rules, the remaining ones are printed in its
-    place."""
+def _places(tree: Tree, unwanted: Collection[str]) -> tuple[list[Span], list[str]]:
+    """The places of directives, and the texts of others that are written in the same place: `.output a, b`."""
+    written: dict[int, list[Directive]] = {}
+    for item in _directives_of(tree):
+        written.setdefault(item.span.start, []).append(item)
+    found = [own for own in written.values() if any(print_item(item) in unwanted for item in own)]
+    beside = [text for own in found for text in map(print_item, own) if text not in unwanted]
+    return [Span(own[0].span.start, own[-1].span.end) for own in found], beside
+
+
+def _without(text: str, rules: Sequence[SingleRule], cut: Sequence[SingleRule], places: Sequence[Span]) -> str:
+    """A program text without some rules, and what stands in some places. If a clause stands for several rules, the
+    remaining ones are printed in its place."""
     pieces: list[str] = []
     done = 0
     gone = set(map(id, cut))
+    rests = dict.fromkeys(places, "")
     for clause, own in _by_clause({id(rule): rule for rule in (*rules, *cut)}.values()):
         if any(id(rule) in gone for rule in own):
-            start, end = span_of(clause)
-            rest = "\n".join((*facts_beside(clause, own), *(rule.text for rule in own if id(rule) not in gone)))
-            pieces.append(text[done:start] + rest)
-            done = end
-            if not rest and pieces[-1].rpartition("\n")[2].strip() == "":
-                # Nothing else stands before it in the line: if nothing stands behind it either, the line goes.
-                line_end = text.find("\n", end)
-                line_end = len(text) if line_end < 0 else line_end + 1
-                if not text[end:line_end].strip():
-                    before, newline, _ = pieces[-1].rpartition("\n")
-                    pieces[-1] = before + newline
-                    done = line_end
+            kept = (*facts_beside(clause, own), *(rule.text for rule in own if id(rule) not in gone))
+            rests[span_of(clause)] = "\n".join(kept)
+    for (start, end), rest in sorted(rests.items()):
+        pieces.append(text[done:start] + rest)
+        done = end
+        if not rest and pieces[-1].rpartition("\n")[2].strip() == "":
+            # Nothing else stands before it in the line: if nothing stands behind it either, the line goes.
+            line_end = text.find("\n", end)
+            line_end = len(text) if line_end < 0 else line_end + 1
+            if not text[end:line_end].strip():
+                before, newline, _ = pieces[-1].rpartition("\n")
+                pieces[-1] = before + newline
+                done = line_end
     return "".join((*pieces, text[done:]))
 
 
-def _blanked(text: str, rules: Sequence[SingleRule], fresh: set[int]) -> str:
-    """An added text in which rules that need not be added are replaced by blanks, so that places in it stay the same.
-    If a clause stands for several rules, the remaining ones are printed at the end."""
-    behind: list[str] = []
+def _blanked(
+    text: str, rules: Sequence[SingleRule], fresh: set[int], places: Sequence[Span], beside: Sequence[str]
+) -> str:
+    """An added text in which rules that need not be added, and what stands in some places, are replaced by blanks, so
+    that places in it stay the same. If a clause stands for several rules, the remaining ones are printed at the end,
+    behind what stood `beside`."""
+    behind, blank = [*beside], [*places]
     for clause, own in _by_clause(rules):
         if any(id(rule) not in fresh for rule in own):
-            start, end = span_of(clause)
-            text = text[:start] + "".join(c if c == "\n" else " " for c in text[start:end]) + text[end:]
+            blank.append(span_of(clause))
             behind += facts_beside(clause, own)
             behind += [rule.text for rule in own if id(rule) in fresh]
+    for start, end in blank:
+        text = text[:start] + "".join(c if c == "\n" else " " for c in text[start:end]) + text[end:]
     return "\n".join((text.rstrip(), *behind)) + "\n"
 
 
@@ -319,22 +366,31 @@ Facts = dict[str, list[tuple[Value, ...]]]
 
 @dataclass(frozen=True, slots=True)
 class ProgramDifference:
-    """`declarations`, `rules` and `facts` to add, as texts; rules to remove; facts that only the earlier text has."""
+    """`declarations`, `directives`, `rules` and `facts` to add, as texts; directives and rules to remove; facts that
+    only the earlier text has."""
 
     declarations: tuple[str, ...]
+    directives: tuple[str, ...]
     rules: tuple[str, ...]
     facts: tuple[str, ...]
+    removed_directives: tuple[str, ...]
     removed: tuple[str, ...]
     deleted: Facts
 
     @property
-    def added(self) -> str:
-        """All that is to be added, as program text."""
-        return "\n".join((*self.declarations, *self.rules, *self.facts))
+    def added(self) -> tuple[str, ...]:
+        """All that is to be added, as program texts."""
+        return *self.declarations, *self.directives, *self.rules, *self.facts
+
+    @property
+    def gone(self) -> tuple[str, ...]:
+        """All that is to be removed, as program texts."""
+        return *self.removed_directives, *self.removed
 
 
 def difference(before: Program, after: Program) -> ProgramDifference:
-    """What leads from one program to another. Raises ElastalogError when a relation is declared in another way."""
+    """What leads from one program to another, of which relations that the other does not declare keep their
+    directives. Raises ElastalogError when a relation is declared in another way."""
     old, new = before.checked.relations, after.checked.relations
     changed = [
         n for n, r in new.items() if n in old and (r.attributes, r.choices) != (old[n].attributes, old[n].choices)
@@ -357,6 +413,7 @@ def difference(before: Program, after: Program) -> ProgramDifference:
         and not (isinstance(item, RelationDeclaration) and item.name in old)
         and print_item(item) not in written
     )
+    old_told, new_told = directive_texts(before.tree), directive_texts(after.tree)
     facts = (item for item in after.tree.items if isinstance(item, Clause) and not item.body)
     old_facts, new_facts = (
         {(fact.relation, fact.values) for fact in program.checked.facts} for program in (before, after)
@@ -366,8 +423,10 @@ def difference(before: Program, after: Program) -> ProgramDifference:
         deleted.setdefault(relation, []).append(values)
     return ProgramDifference(
         declarations,
+        tuple(text for text in new_told if text not in old_told),
         tuple((new_rules - old_rules).elements()),
         tuple(text for text in map(print_item, facts) if text not in written),
+        tuple(text for text, of in old_told.items() if text not in new_told and of.relation in {EVERY, *new}),
         tuple((old_rules - new_rules).elements()),
         deleted,
     )

@@ -206,11 +206,12 @@ class History:
             found = differences.difference(store, first, last, now.schemas, now.dictionary)
         rules = self.changed_rules(first, last)
         found.added_rules, found.removed_rules = rules.added, rules.removed
-        found.added_declarations = self.added_declarations(first, last)
+        declared = self.added_declarations(first, last)
+        found.added_declarations = tuple(text for text in declared if text not in rules.added)
         return found
 
     def changed_rules(self, first: int, last: int) -> RuleTexts:
-        """The net rules removed and added by the epochs after one up to another, or the inverse."""
+        """The net rules and directives removed and added by the epochs after one up to another, or the inverse."""
         require_epochs(first, last)
         entries = self.log()
         for epoch in (first, last):

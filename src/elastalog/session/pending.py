@@ -23,7 +23,7 @@ from elastalog.evaluation.epochs import EpochRecord
 from elastalog.evaluation.pending import DraftUpdate, once_committed
 from elastalog.pipeline.files.policy import FAIL, MODES, BadChanges, BadRow, Mode, Report
 from elastalog.pipeline.spark.for_sessions import is_spark_rows, sources
-from elastalog.program import Program, RuleChange, RuleEdits, change_rules, difference, rule_texts
+from elastalog.program import Program, RuleChange, RuleEdits, change_rules, difference, directive_texts, rule_texts
 from elastalog.relations.facts import Relation
 from elastalog.relations.schema import Schema, schema_named, schemas_of
 
@@ -135,7 +135,8 @@ class PendingUpdate(DraftUpdate):
 
     def take_back(self, rules: RuleTexts) -> None:
         """What an epoch did to rules the other way round. A rule that is gone is as good as taken back."""
-        asked, there = (*self._asked, ("undo", repr(rules))), rule_texts(self._now.program)
+        asked, now = (*self._asked, ("undo", repr(rules))), self._now.program
+        there = {*rule_texts(now), *directive_texts(now.tree)}
         self.remove_rules([rule for rule in rules.added if rule in there])
         self.add_rules(rules.removed)
         self._asked = asked  # whatever is there by now
@@ -146,13 +147,13 @@ class PendingUpdate(DraftUpdate):
             self._facts.source = self._facts.source or origin
 
     def become(self, program: Program) -> None:
-        """Another program: the difference of the two, in rules, declarations and facts of the text. Without any, it is
-        an epoch where a store has to learn that it is of this program now."""
+        """Another program: the difference of the two, in rules, declarations, directives and facts of the text. Without
+        any, it is an epoch where a store has to learn that it is of this program now."""
         self.stands_for = "program", program.tree.source.text
         found = difference(self._now.program, program)
-        if found.removed or found.added or not self._updates.history.is_made_for(program):
+        if found.gone or found.added or not self._updates.history.is_made_for(program):
             self._edits = replace(self._edits, made_for=program.tree.source.text)
-            self.remove_rules(found.removed)
+            self.remove_rules(found.gone)
             self.add_rules(found.added)
         for name, rows in found.deleted.items():
             self.delete(name, rows)

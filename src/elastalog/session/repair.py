@@ -120,7 +120,7 @@ class RepairSearch:
         first, last = found.epochs
         if not found.rules_to_remove or last > first + 1:
             return found
-        gone = map(shown_rule, self.history.changed_rules(first, last).removed)
+        gone = map(shown_rule, self.history.changed_rules(first, last).alone.removed)
         return replace(found, replaced=tuple(rule for rule in gone if rule not in found.rules_to_add))
 
     # --- of equally small repairs the one that changes least -------------------------------------------------------

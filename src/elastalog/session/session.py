@@ -420,8 +420,8 @@ class Session(Renamed):
         batch: str | int | None = None,
     ) -> Changes:
         """Replaces the program with another (a path, a text, or a `Program`): the difference of the two, in rules,
-        declarations and facts of the text, is one update. Relations that the new program does not declare stay. With
-        `preview`, only returns what that would change."""
+        declarations, directives and facts of the text, is one update. Relations that the new program does not declare
+        stay. With `preview`, only returns what that would change."""
         after = as_program(program)
         with self._lock:
             update = PendingUpdate(self._updates, *((None, None) if preview else (source, batch)))
