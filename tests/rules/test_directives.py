@@ -116,3 +116,12 @@ def test_debugging_is_about_rules_alone() -> None:
 def test_what_cannot_be_removed(text: str) -> None:
     with elastalog.open(".decl p, q(x: number)\n.output q\n.limitsize q(n=1)\n", {}) as db, refused("E0616"):
         db.change_rules(removed=text)
+
+
+def test_a_limit_comes_only_with_its_relation() -> None:
+    """What there is already may be more than it allows."""
+    with elastalog.open(".decl p(x: number)", {"p": [(1,), (2,)]}) as db:
+        with refused("E0616", message="`.limitsize` cannot be added to `p`, which has its facts already"):
+            db.change_rules(added=".limitsize p(n=1)")
+        assert db.change_rules(added=".decl q(x: number)\n.limitsize q(n=5)\nq(x) :- p(x).").impact == 2
+        assert db.verify()

@@ -141,6 +141,9 @@ def change_rules(program: Program, edits: RuleEdits) -> RuleChange:
     for n in gone:  # the rules that `eqrel` stands for go only with that word
         if is_closure(rules[n - 1].clause, written):
             raise error("E0616.closure", text=rules[n - 1].shown)
+    for item in coming.items:
+        if isinstance(item, Directive) and item.kind == "limitsize" and item.relation in program.checked.relations:
+            raise error("E0616.limit", relation=item.relation)
     present = {rule.shown for rule in rules}
     fresh: list[SingleRule] = []
     for rule in coming_rules:
