@@ -112,8 +112,8 @@ class Settings:
     # Searches for what to change
     few_elements: int = 5_000
     """Elements of an update, or explicit facts, up to which all that varies is found before anything is tried."""
-    first_share: float = 0.1
-    """The part of the time that a search from an unwanted fact has, where explicit facts are that few, before all of
+    first_share: float = 0.25
+    """The most time, as a part, of a search from an unwanted fact, where explicit facts are that few, before all of
     them are searched."""
     few_debugged_facts: int = 2_048
     """Facts of a relation up to which a derivation graph has all of their derivations, asked for at once."""
@@ -124,7 +124,8 @@ class Settings:
     graph_trials: int = 4
     """States that could be tried in the time that a derivation graph may take."""
     choices_before_graph: int = 8
-    """Choices that are tried before a derivation graph is built, or stated in the 0/1 program."""
+    """Choices that are tried before a derivation graph is built, or stated in the 0/1 program, and before all of few
+    explicit facts are searched."""
     stated_derivations: int = 100_000
     """Derivations that are stated at once; of a larger graph only the proofs that matter are, as they are met."""
     conditions_at_once: int = 60
@@ -169,7 +170,7 @@ class Settings:
     likeliest_candidates: int = 8
     """Candidates that are tried before all of them: with others rules may not terminate."""
     repairs_compared: int = 10
-    """Repairs of one size whose side effects are compared."""
+    """The most repairs of one size that are looked for, so that their side effects are compared."""
     search_seconds: float = 2.0
     """The least time for a search among candidates that the user did not give, for comparing side effects, and for each
     state in which it is asked why not."""

@@ -19,6 +19,7 @@ from click.testing import Result
 import elastalog
 from elastalog import ElastalogError
 from elastalog.analysis.pattern import parse_pattern
+from elastalog.debugging.search import Search
 from elastalog.session import candidates
 from elastalog.settings import SETTINGS
 from tests.commands import run
@@ -443,7 +444,62 @@ def test_fewer_side_effects_count_more_than_being_likely(monkeypatch: pytest.Mon
         found = db.suggest(missing=['may("eve", "delete")'])
         assert [fact.relation for fact in found.insert] == ["role_of"]
         assert found.side_effects.number == 0
-        assert re.search(r"\(the fewest of \d+ repairs of this size\): none$", str(found))
+        assert re.search(r"\(the fewest of \d+ repairs compared\): none$", str(found))
+
+
+def test_the_same_question_has_the_same_answer_on_a_slow_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = PROGRAM.replace("edge(3, 4).", ".decl cyclic(a: number)\ncyclic(x) :- path(x, x).")
+    edges = [(i, (i + 1) % 30) for i in range(30)] + [(i, 100 * i + k) for i in range(1, 30) for k in range(i)]
+
+    def answer() -> str:
+        with elastalog.open(program, {"edge": edges}) as db:
+            found = db.suggest(unwanted=["cyclic(_)"])
+        assert found.side_effects.compared <= SETTINGS.repairs_compared < 30
+        assert f"(the fewest of {found.side_effects.compared} repairs compared)" in str(found)
+        return str(found)
+
+    said, best = answer(), Search._best
+    monkeypatch.setattr(Search, "_best", lambda self: (time.sleep(0.02), best(self))[1])
+    assert answer() == said
+
+
+ALLOWING = """
+.decl member(who: symbol, grp: symbol)
+.decl rule(grp: symbol, action: symbol, resource: symbol, from: number, to: number, kind: symbol)
+.decl inside(resource: symbol, folder: symbol)
+.decl deny(who: symbol, action: symbol, resource: symbol)
+.decl under(resource: symbol, folder: symbol)
+under(r, f) :- inside(r, f).
+under(r, f) :- under(r, m), inside(m, f).
+.decl applies(who: symbol, action: symbol, resource: symbol, kind: symbol)
+applies(p, a, x, k) :- member(p, g), rule(g, a, x, from, to, k), from < to.
+applies(p, a, x, k) :- member(p, g), rule(g, a, f, from, to, k), under(x, f), from < to.
+.decl denied(who: symbol, action: symbol, resource: symbol)
+denied(p, a, x) :- deny(p, a, x).
+denied(p, a, x) :- deny(p, a, f), under(x, f).
+denied(p, a, x) :- applies(p, a, x, "deny").
+.decl may(who: symbol, action: symbol, resource: symbol)
+may(p, a, x) :- applies(p, a, x, "allow"), !denied(p, a, x).
+"""
+ALLOWANCES = {
+    "member": [("eve", "dev"), ("bob", "ops"), ("dan", "hr"), ("leo", "leads")],
+    "rule": [
+        ("dev", "write", "src", 0, 100, "allow"), ("dev", "read", "src", 0, 50, "allow"),
+        ("ops", "write", "conf", 10, 90, "allow"), ("hr", "read", "docs", 0, 100, "allow"),
+        ("dev", "read", "docs", 0, 100, "allow"), ("dev", "read", "keys", 0, 100, "deny"),
+    ],
+    "inside": [(f"{i}.py", "src") for i in range(10)] + [(f"{i}.txt", "docs") for i in range(10)] + [("src", "repo")],
+    "deny": [("bob", "read", "docs")],
+}  # fmt: skip
+
+
+def test_few_choices_are_tried_before_few_facts_are_searched() -> None:
+    kept, news = ["member(_, _)", "rule(_, _, _, _, _, _)", "inside(_, _)"], list[str]()
+    with elastalog.open(ALLOWING, ALLOWANCES) as db:
+        asked = {"unwanted": ['may("eve", _, _)'], "candidates": ['deny("eve", _, _)'], "rejected": kept}
+        found = db.suggest(**asked, on_progress=news.append)
+    assert (len(found.insert), found.minimum) == (3, True)
+    assert len(news) < 3 * SETTINGS.choices_before_graph
 
 
 RECIPE = """

@@ -165,7 +165,7 @@ class SideEffects(NamedTuple):
         return self.came + self.went
 
     def __str__(self) -> str:
-        fewest = f" (the fewest of {self.compared} repairs of this size)" if self.compared > 1 else ""
+        fewest = f" (the fewest of {self.compared} repairs compared)" if self.compared > 1 else ""
         heading = f"side effects{' in the output' * self.is_output}{fewest}:"
         numbers = ((self.came, "appear"), (self.went, "disappear"))
         said = [f"{counted(number, 'fact')} {verb}{'s' * (number == 1)}" for number, verb in numbers if number]

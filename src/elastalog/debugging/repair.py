@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 
 import numpy as np
@@ -22,7 +22,7 @@ from elastalog.debugging.investigation import Case, Investigation
 from elastalog.debugging.oracles import OthersFit
 from elastalog.debugging.problem import Problem, Switches, seconds_a_trial
 from elastalog.debugging.sandbox import Goals, Seconds, Switch, WordSet
-from elastalog.debugging.search import NO_SOLUTION, News, Outcome, Search, WantsModel
+from elastalog.debugging.search import NO_SOLUTION, TIME_OVER, News, Outcome, Search, WantsModel
 from elastalog.diagnostics.diagnostic import LimitReached
 from elastalog.evaluation.epochs import can_limit
 from elastalog.provenance.reading import WordFact
@@ -174,23 +174,26 @@ def repair(
 ) -> Outcome:
     """A smallest set of changes of one epoch. `candidates`: the facts that may be inserted, or deleted, by whether each
     is there. Without unwanted facts nothing else changes; otherwise any explicit fact may be deleted that is not kept.
-    If the explicit facts are few, and a short search from the question proves no minimum, all of them are searched:
-    where there are very many proofs, that is sooner done."""
+    If the explicit facts are few, and a few choices from the question prove no minimum, all of them are searched: where
+    there are very many proofs, that is sooner done."""
     end = time.monotonic() + seconds_allowed
 
     def among(changes: Mapping[WordFact, bool], seconds: float) -> Outcome:
         """Mends by changes of which all are known beforehand."""
         return search_update(Investigation(case, changes), plan, max(seconds, 0.1), news)
 
-    def asked(seconds: float) -> Outcome:
+    def asked(seconds: float, may_want_model: bool = False) -> Outcome:
         """Mends by what proofs of the unwanted facts lead to."""
-        return Search(_problem(case, ground, plan, candidates, seconds), news).outcome()
+        problem = _problem(case, ground, plan, candidates, seconds)
+        return Search(problem, news, may_want_model=may_want_model).outcome()
 
     if not plan.goals.absent:
         return among(candidates, seconds_allowed)
     if ground.size > SETTINGS.few_elements:
         return asked(seconds_allowed)
-    best = asked(SETTINGS.first_share * seconds_allowed)
+    best = Outcome(replace(NO_SOLUTION, why_not_proven=TIME_OVER), Seconds())
+    with suppress(WantsModel):
+        best = asked(SETTINGS.first_share * seconds_allowed, may_want_model=True)
     for attempt in (lambda left: among({**ground.changes(), **candidates}, left / 2), asked):
         left = end - time.monotonic()
         if best.is_proven or left <= 0:

@@ -39,13 +39,13 @@ A_LITTLE = 1e-4
 
 News = Callable[[str], None]
 
-_TIME_OVER = "time ran out"
+TIME_OVER = "time ran out"
 _OTHER_FACTS = "other facts that rules negate may do with fewer"
 _LEFT_OUT = "states that took too long were left out"
 _NO_SOLVER = "highspy is not installed"
 
 WHAT_MAY_HELP = {
-    _TIME_OVER: "allow more time",
+    TIME_OVER: "allow more time",
     _OTHER_FACTS: "say which facts may change: as `candidates`",
     _LEFT_OUT: "bound the rules that may grow without end (`elastalog check` lists them)",
     _NO_SOLVER: "install highspy, or allow more time",
@@ -127,7 +127,7 @@ class Search:
         case, goals, facts = self.problem.case, self.problem.goals, self._switches.known
         left_out = None
         if self._sandbox.has_given_up:
-            left_out = _TIME_OVER if self.problem.would_try_longer else _LEFT_OUT
+            left_out = TIME_OVER if self.problem.would_try_longer else _LEFT_OUT
         if found.flipped is None:
             return Outcome(replace(found, why_not_proven=found.why_not_proven or left_out), seconds)
         if left_out and self._weight(found.flipped) > self._least_weight + TOLERANCE:
@@ -148,7 +148,7 @@ class Search:
             try:
                 return self._smallest()
             except OutOfTime as over:
-                self._bound, why = max(self._bound, over.bound), _TIME_OVER
+                self._bound, why = max(self._bound, over.bound), TIME_OVER
         return self._any(why)
 
     def _smallest(self) -> Found:
@@ -168,7 +168,7 @@ class Search:
                 best = self._solve(with_others=True) if self._others() else choice
                 least = math.inf if best is None else best.bound
                 if least >= choice.bound - TOLERANCE:
-                    return Found(choice.flipped, choice.bound, None if choice.is_best else _TIME_OVER)
+                    return Found(choice.flipped, choice.bound, None if choice.is_best else TIME_OVER)
                 if self._switches.close(self._others()):
                     continue
                 return Found(choice.flipped, least, _OTHER_FACTS)

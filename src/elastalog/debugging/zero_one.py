@@ -17,6 +17,7 @@ import numpy as np
 
 from elastalog.backends.protocol import Vector
 from elastalog.debugging.graph import Model
+from elastalog.diagnostics.quota import time_left
 from elastalog.provenance.reading import WordFact
 
 TOLERANCE = 1e-6
@@ -59,7 +60,7 @@ def solve(
     """The best choice, with one 0/1 variable for each switch, 1 when it is flipped; None if there is none. With a
     `model`, the derivations of its graph are stated as well, and that the facts in `absent` must not hold. Raises
     OutOfTime when no choice at all is found in time."""
-    left = deadline - time.monotonic()
+    left = time_left(deadline - time.monotonic())
     if left <= 0:
         raise OutOfTime(0.0)
     if model is None:

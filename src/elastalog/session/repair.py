@@ -112,7 +112,7 @@ class RepairSearch:
             if told is failed:
                 raise
             raise told from None
-        comparing = Clock(min(max(SETTINGS.search_seconds, clock.spent), clock.left))
+        comparing = Clock(min(max(2 * SETTINGS.search_seconds, clock.spent), clock.left))
         return self._with_replaced(self._with_fewest_side_effects(found, comparing))
 
     def _with_replaced(self, found: Suggestion) -> Suggestion:
@@ -133,19 +133,23 @@ class RepairSearch:
         compared = {frozenset(found.elements)}
         preferring = None if asked.weights or not offered else replace(asked, weights=dict.fromkeys(offered, PREFERRED))
         avoided: deque[Element | None] = deque([*[None] * bool(preferring), *found.elements])
-        while avoided and len(compared) < SETTINGS.repairs_compared and any(self._drawbacks(best) or ()) and clock.left:
+        for _ in range(1, SETTINGS.repairs_compared):  # so that it seldom depends on the time what is found
+            if not (avoided and any(self._drawbacks(best) or ()) and clock.left):
+                break
             element = avoided.popleft()
             wanted = preferring if element is None else replace(asked, rejected=[*rejected, element])
             assert wanted is not None
             try:
-                other = self._with_side_effects(replace(wanted, time_limit=clock.left, on_progress=None))
+                with self.now.within(clock.left, None):  # not a limit of the question: what is tried depends on that
+                    other = self._with_side_effects(replace(wanted, on_progress=None))
             except ElastalogError:
                 self.now.watch.check()  # raises if it is a limit of the user
                 continue
             if not _is_as_small(other, found, bool(asked.weights)):
                 continue
             rejected = list(wanted.rejected)
-            compared.add(frozenset(other.elements))
+            if other.side_effects is not None:
+                compared.add(frozenset(other.elements))
             avoided += [element for element in other.elements if element not in avoided]
             best = min(best, other, key=lambda one: self._drawbacks(one) or (math.inf,))
         if best.side_effects is None:
@@ -271,12 +275,20 @@ class RepairSearch:
         if ours.plain and not asked.weights:
             yield Attempt(ours.plain, SETTINGS.search_seconds if is_free else clock.allowed / 4)
         if is_free:
-            trials = SETTINGS.search_trials * (ours.related.seconds or SETTINGS.state_seconds)
-            clock = Clock(min(max(SETTINGS.search_seconds, trials), TIME_LIMIT))
+            clock = Clock(self._usual_seconds)
         every, related = [*dict.fromkeys([*ours.related.candidates, *ours.lately])], len(ours.related.candidates)
         likeliest = related if asked.weights else min(SETTINGS.likeliest_candidates, related)
         for number in (numbers := sorted({likeliest, related, len(every)})):
+            if not asked.weights and number < numbers[-1] and {*every[:number]} == {*ours.plain}:
+                continue  # has been tried
             yield Attempt(every[:number], clock.left if number == numbers[-1] else clock.allowed / 4)
+
+    @property
+    def _usual_seconds(self) -> float:
+        """What a search among many candidates may take, unless the user says otherwise."""
+        seconds = self._candidates.related.seconds if self._missing else 0.0
+        trials = SETTINGS.search_trials * (seconds or SETTINGS.state_seconds)
+        return min(max(SETTINGS.search_seconds, trials), TIME_LIMIT)
 
     def _among(self, candidates: Sequence[Element], asked: Inquiry) -> Suggestion:
         self._tried = candidates
