@@ -502,6 +502,19 @@ def test_few_choices_are_tried_before_few_facts_are_searched() -> None:
     assert len(news) < 3 * SETTINGS.choices_before_graph
 
 
+def test_a_search_among_what_a_pattern_stands_for_says_what_helps(impatient: None) -> None:
+    """Where rules also take away, one change after the other tells little of the rest."""
+    program = ALLOWING + 'may(p, a, x) :- denied(p, a, x), applies(p, a, x, "allow"), member(p, "leads").'
+    with elastalog.open(program, ALLOWANCES) as db:
+        began = time.monotonic()
+        with refused("E1006", told="values in place of some `_`"):
+            db.suggest(missing=['may("dan", "write", "0.py")'], candidates=["rule(_, _, _, _, _, _)", "-deny(_, _, _)"])
+        assert time.monotonic() - began < 20
+        assert db.suggest(
+            missing=['may("dan", "write", "0.py")'], candidates=['rule("hr", "write", "0.py", _, _, "allow")']
+        ).minimum
+
+
 RECIPE = """
 .decl person(name: symbol)
 .decl member(who: symbol, group: symbol)

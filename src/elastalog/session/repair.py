@@ -236,6 +236,8 @@ class RepairSearch:
                     raise
         asked = replace(asked, missing=self._missing)
         is_free = self.given is None and self._missing
+        if self._filled_in and asked.time_limit is None:
+            asked = replace(asked, time_limit=self._usual_seconds)
         found = self._best_attempt(asked) if is_free else self._among(self._offered, asked)
         least = min([1.0, *(asked.weights or {}).values()])  # of a change that is not a candidate
         if found.minimum and found.bound > least and self._asks_why_not:
@@ -373,6 +375,9 @@ class RepairSearch:
         """The error when why-not finds no facts to insert or delete, or the given candidates do not suffice, from that
         of the last attempt: with what was tried, what is lacking and what may help."""
         codes, is_free = {found.code for found in failed.diagnostics}, self.given is None
+        if "E1006" in codes and self._tried is not None and self._filled_in:
+            told, number = failed.diagnostics[0], sum(len(found.facts) for found in self._filled_in.values())
+            return error("E1006.filled", why=told.notes[0], number=number, more=told.help)
         is_proven = "E0712" in codes
         if self._tried is None or not (is_proven or (is_free and self._missing and codes & {"E1006", "E0713"})):
             return failed
