@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,14 @@ def test_apply_undoes_what_was_suggested(program: Path) -> None:
         "epoch 4: 2 inserted, 0 deleted",
         "X = 3",
     ]
+
+
+def test_all_side_effects_are_shown_by_what_the_answer_says_can_be_typed(program: Path) -> None:
+    more = "insert " + ", ".join(f"edge({i}, {i + 1})" for i in range(10, 16))
+    asked = [more, "commit", "suggest facts +path(10, 16)"]
+    found = re.search("to see them all: `(.*)`, then `(preview all)`", shell(program, *asked).stdout)
+    assert found is not None
+    assert "-path(10, 16)" in shell(program, *asked, *found.groups()).stdout.split(found[0])[1]
 
 
 def test_reject_suggests_again_or_says_that_nothing_is_left(program: Path) -> None:

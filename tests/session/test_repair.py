@@ -154,7 +154,9 @@ def test_a_suggestion_of_insertions_is_applied() -> None:
             "change 2 explicit facts (verified, minimum):", ["  delete closed(5)", "  insert edge(3, 5)"]
         )  # fmt: skip
         assert effects.startswith("side effects: ")
-        assert advice.startswith("to see them all: `db.preview(inserted=…, deleted=…)` in Python")
+        assert advice.startswith(
+            "to see them all: `db.preview(inserted=suggestion.insert, deleted=suggestion.delete)` in Python"
+        )
         found.apply()
         assert (1, 6) in db["path"]
         assert (db.epoch, len(db["closed"])) == (2, 0)
@@ -436,6 +438,18 @@ def test_a_text_of_a_column_that_goes_with_it_is_likely() -> None:
         found = db.suggest(missing=['may("eve", "delete")'])
         assert list(map(str, found.insert)) == ['role_of("eve", "admin")']
         assert found.side_effects.number == 0
+
+
+def test_the_facts_of_a_suggestion_are_previewed_and_applied_as_they_are() -> None:
+    with guarded() as db:
+        found = db.suggest(missing=["path(1, 6)"], candidates=["edge(3, 5)", "-closed(5)"])
+        changes = db.preview(inserted=found.insert, deleted=found.delete)
+        assert (1, 6) in changes["path"].inserted
+        assert (5,) in changes["closed"].deleted
+        assert db.preview(deleted=()).impact == 0
+        assert set(db.apply(found.insert, found.delete)["path"].inserted) == set(changes["path"].inserted)
+        with refused("E0617"):
+            db.preview(deleted=["closed(5)"])
 
 
 def test_fewer_side_effects_count_more_than_being_likely(monkeypatch: pytest.MonkeyPatch) -> None:

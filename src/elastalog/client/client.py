@@ -168,8 +168,8 @@ class Client(Renamed):
     @takes_key
     def apply(
         self,
-        inserted: Mapping[str, Any] | str | os.PathLike[str] | None = None,
-        deleted: Mapping[str, Any] | None = None,
+        inserted: Mapping[str, Any] | Sequence[Fact] | str | os.PathLike[str] | None = None,
+        deleted: Mapping[str, Any] | Sequence[Fact] | None = None,
         *,
         undo: Epoch | None = None,
         source: str | None = None,
@@ -219,8 +219,8 @@ class Client(Renamed):
 
     def preview(
         self,
-        inserted: Mapping[str, Any] | None = None,
-        deleted: Mapping[str, Any] | None = None,
+        inserted: Mapping[str, Any] | Sequence[Fact] | None = None,
+        deleted: Mapping[str, Any] | Sequence[Fact] | None = None,
         *,
         undo: Epoch | None = None,
         added: str | Iterable[str] = "",
@@ -235,8 +235,8 @@ class Client(Renamed):
 
     def forecast(
         self,
-        inserted: Mapping[str, Any] | None = None,
-        deleted: Mapping[str, Any] | None = None,
+        inserted: Mapping[str, Any] | Sequence[Fact] | None = None,
+        deleted: Mapping[str, Any] | Sequence[Fact] | None = None,
         *,
         added: str | Iterable[str] = "",
         removed: int | str | Iterable[int | str] = (),

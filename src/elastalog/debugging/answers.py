@@ -176,6 +176,10 @@ class SideEffects(NamedTuple):
 
 
 _FEW = 4
+TO_SEE_ALL = "to see them all: "
+_PREVIEWED = (
+    ("inserted", "insert"), ("deleted", "delete"), ("added", "rules_to_add"), ("removed", "rules_to_remove"),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -233,10 +237,8 @@ class Suggestion(Answer):
         if self.side_effects is not None:
             said = f"{said}\n{self.side_effects}"
             if self.side_effects.number > _FEW:
-                done: dict[str, Any] = {"inserted": self.insert, "deleted": self.delete}
-                done |= {"added": self.rules_to_add, "removed": self.rules_to_remove}
-                given = ", ".join(f"{kind}=…" for kind, some in done.items() if some)
-                said = f"{said}\nto see them all: `db.preview({given})` in Python, `apply --preview` as a command"
+                given = ", ".join(f"{kind}=suggestion.{name}" for kind, name in _PREVIEWED if getattr(self, name))
+                said = f"{said}\n{TO_SEE_ALL}`db.preview({given})` in Python, `apply --preview` as a command"
         if self.replaced:
             epoch, rules = self.epochs[1], "".join(f"\n  add rule {rule}" for rule in self.replaced)
             how = f"`undo {epoch}`, in Python `db.apply(undo={epoch})`"

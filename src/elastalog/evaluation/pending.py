@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypeVar
 
@@ -83,10 +83,18 @@ class DraftUpdate(ABC):
             raise error("E0620", told=_ENDS[self._end])
 
 
-def fill(update: DraftUpdate, inserted: Mapping[str, Any] | None, deleted: Mapping[str, Any] | None) -> None:
-    """Puts facts into an update. Raises WrongArgument unless they are given by relation."""
+Given: TypeAlias = "Mapping[str, Any] | Sequence[Any] | None"
+"""Rows by relation, or facts as a suggestion holds them."""
+
+
+def fill(update: DraftUpdate, inserted: Given, deleted: Given) -> None:
+    """Puts facts into an update. Raises WrongArgument unless they are given by relation, or know it."""
+    given: Any
     for side, given, take in (("deleted", deleted, update.delete), ("inserted", inserted, update.insert)):
-        if given is not None:
+        if isinstance(given, list | tuple) and all(hasattr(fact, "relation") for fact in given):
+            for fact in given:
+                take(fact.relation, [fact.values])
+        elif given is not None:
             advice = 'give a mapping, such as `{"edge": [(1, 2)]}`'
             told: object = given
             if isinstance(told, str | list | tuple) and "(" in str(told):  # patterns

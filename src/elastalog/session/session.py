@@ -375,8 +375,8 @@ class Session(Renamed):
 
     def apply(
         self,
-        inserted: Mapping[str, Rows] | str | os.PathLike[str] | None = None,
-        deleted: Mapping[str, Rows] | None = None,
+        inserted: Mapping[str, Rows] | Sequence[Fact] | str | os.PathLike[str] | None = None,
+        deleted: Mapping[str, Rows] | Sequence[Fact] | None = None,
         *,
         undo: Epoch | None = None,
         source: str | None = None,
@@ -430,8 +430,8 @@ class Session(Renamed):
 
     def preview(
         self,
-        inserted: Mapping[str, Rows] | PendingUpdate | None = None,
-        deleted: Mapping[str, Rows] | None = None,
+        inserted: Mapping[str, Rows] | Sequence[Fact] | PendingUpdate | None = None,
+        deleted: Mapping[str, Rows] | Sequence[Fact] | None = None,
         *,
         undo: Epoch | None = None,
         added: str | Iterable[str] = "",
@@ -446,8 +446,8 @@ class Session(Renamed):
 
     def forecast(
         self,
-        inserted: Mapping[str, Rows] | PendingUpdate | None = None,
-        deleted: Mapping[str, Rows] | None = None,
+        inserted: Mapping[str, Rows] | Sequence[Fact] | PendingUpdate | None = None,
+        deleted: Mapping[str, Rows] | Sequence[Fact] | None = None,
         *,
         added: str | Iterable[str] = "",
         removed: int | str | Iterable[int | str] = (),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import methodcaller
 from typing import TypeVar
 
@@ -68,8 +68,8 @@ class Updates:
 
     def apply(
         self,
-        inserted: Mapping[str, Rows] | str | os.PathLike[str] | None,
-        deleted: Mapping[str, Rows] | None,
+        inserted: Mapping[str, Rows] | Sequence[Fact] | str | os.PathLike[str] | None,
+        deleted: Mapping[str, Rows] | Sequence[Fact] | None,
         source: str | None,
         batch: str | int | None,
         bad_rows: Mode | None,
@@ -99,8 +99,8 @@ class Updates:
 
     def pending(
         self,
-        inserted: Mapping[str, Rows] | PendingUpdate | None,
-        deleted: Mapping[str, Rows] | None,
+        inserted: Mapping[str, Rows] | Sequence[Fact] | PendingUpdate | None,
+        deleted: Mapping[str, Rows] | Sequence[Fact] | None,
         added: str | Iterable[str],
         removed: int | str | Iterable[int | str],
     ) -> PendingUpdate:

@@ -263,8 +263,14 @@ def _reject(state: ShellState, arguments: Piece) -> None:
 
 
 def _show_answer(state: ShellState, answer: Answer) -> None:
+    from elastalog.debugging.answers import TO_SEE_ALL
+
     state.debugging.proofs = answer.proofs
-    state.say_all(str(answer).split("\n"))
+    facts = ", ".join(f"{one.undoing} {one.fact}" for one in answer.elements if not one.is_rule)
+    rules = (f"{one.undoing.replace(' ', '')} {one.fact}" for one in answer.elements if one.is_rule)
+    typed = ", ".join(f"`{one}`" for one in (facts, *rules) if one)
+    hint = f"{TO_SEE_ALL}{typed}, then `preview all`; `commit` or `rollback` ends it"
+    state.say_all(hint if line.startswith(TO_SEE_ALL) else line for line in str(answer).split("\n"))
 
 
 def _proofs(state: ShellState, arguments: Piece) -> None:
