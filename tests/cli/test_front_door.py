@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -179,3 +180,16 @@ def test_a_package_that_is_missing_says_how_to_install_it(monkeypatch: pytest.Mo
             with pytest.raises(ImportError, match="pip install pandas") as error:
                 ask()
             assert isinstance(error.value, elastalog.ElastalogError)
+
+
+def test_warnings_of_data_are_silenced_by_the_command_alone(tmp_path: Path) -> None:
+    """Not by what Python programs of the same shell are told."""
+    (tmp_path / "r.dl").write_text('.decl r(a: symbol)\n.input r(filename="r.csv", rfc4180=true, headers=true)\n')
+    (tmp_path / "r.csv").write_text("a title\na\nx\n")
+    command = [sys.executable, "-m", "elastalog", "run", "r.dl", "-D", "out"]
+    environment = {**os.environ, "PYTHONWARNINGS": "ignore"}
+    for quiet in ((), ("-q",)):
+        done = subprocess.run(
+            [*command, *quiet], capture_output=True, text=True, check=True, cwd=tmp_path, env=environment
+        )
+        assert ("warning[E0527]" in done.stderr) == (not quiet)

@@ -238,6 +238,11 @@ def test_queries(program: str) -> None:
     assert script(program, text).stdout.splitlines() == ["X = 2", "true", "false", "no answers", "true", "no answers"]
 
 
+def test_relations_are_listed_as_they_are_declared(tmp_path: Path) -> None:
+    (tmp_path / "b.dl").write_text(".decl b(x: symbol, k: min number)\n")
+    assert script(str(tmp_path / "b.dl"), "relations").stdout == "b(x: symbol, k: min number): 0 facts\n"
+
+
 def test_a_pattern_is_dumped_as_it_is_queried(program: str) -> None:
     assert script(program, "dump path(1, X)").stdout == script(program, "query path(1, X)").stdout == "X = 2\n"
 

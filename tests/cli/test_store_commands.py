@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
+import subprocess
+import sys
 from datetime import timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -123,6 +128,26 @@ def test_a_preview_names_what_has_no_effect(store: Path) -> None:
         "would change 4 facts, 3 without effect"
         " (edge(3, 4) there already; edge(8, 8) not there; path(2, 4) only derived)" in told
     )
+
+
+def test_what_a_repair_would_change_is_shown_as_its_hint_says(tmp_path: Path) -> None:
+    """Through a shell: facts have quotes."""
+    (tmp_path / "reach.dl").write_text(PROGRAM.replace("number", "symbol"))
+    (tmp_path / "edge.facts").write_text("".join(f"{a}\t{b}\n" for a, b in pairwise(["a", "O'Neil", *"bcdef"])))
+    run("init", tmp_path / "it's", tmp_path / "reach.dl", "-F", tmp_path)
+    asked = ("debug", tmp_path / "it's", "--unwanted", 'path("a", "f")', "--reject", 'edge("b", _)')
+    told = run(*asked)
+    (hint,) = re.findall("to see them all: `(.*)`", told.stdout)
+    here = hint.replace("elastalog", f"{sys.executable} -m elastalog", 1)
+    shown = subprocess.run(["sh", "-c", here], capture_output=True, text=True, check=True).stdout
+    (rejecting,) = re.findall("note: `--reject (.*)` looks for another", told.stderr)
+    again = run(*asked, "--reject", *shlex.split(rejecting), "--apply")
+    (hint,) = re.findall("to see them all: `elastalog (.*)`", again.stdout)
+    done = run(*shlex.split(hint)).stdout
+    assert shown.splitlines()[0] != done.splitlines()[0]  # another repair
+    for lines in (shown, done):
+        assert lines.startswith("-edge(")
+        assert '-path("a", "f").' in lines
 
 
 def test_a_change_in_the_place_of_its_file_is_told_how_it_is_given(store: Path) -> None:

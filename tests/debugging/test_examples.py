@@ -62,7 +62,7 @@ def test_the_example_of_the_thesis(thesis: Session) -> None:
         '  delete load("userSession", "admin", "session")\n'
         'side effects in the output: 5 facts disappear: -vpt("upgradedSession", "L2"), -vpt("userSession", "L2"),'
         ' -alias("sec", "upgradedSession"), -alias("sec", "userSession"), …\n'
-        "to see them all: `db.preview(deleted=suggestion.delete)` in Python, `apply --preview` as a command"
+        "to see them all: `db.preview(deleted=suggestion.delete)`"
     )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -360,3 +361,13 @@ def test_a_number_with_separators_is_no_name_of_a_column(tmp_path):
     program = ".decl road(from: symbol, to: symbol, km: number)"
     with pytest.raises(ElastalogError, match=r"E0502.*`1_000` is not a number"):
         elastalog.open(program, {"road": path})
+
+
+def test_a_blank_before_a_quote_is_told_of(tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_text('x, y\n1, "b, c"\n')
+    program = '.decl r(x: number, y: symbol)\n.input r(filename="r.csv", rfc4180=true, headers=true)\n'
+    with pytest.raises(ElastalogError, match="a blank stands before some") as error:
+        elastalog.open(program, tmp_path)
+    directive = error.value.diagnostics[0].help.split("`")[1]
+    program = f"{program.splitlines()[0]}\n{directive}\n"
+    assert list(elastalog.open(program, tmp_path)["r"]) == [(1, "b, c")]

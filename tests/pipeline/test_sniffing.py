@@ -48,7 +48,7 @@ def test_how_a_file_is_written_is_found_and_said(
     ("text", "told"),
     [
         ("Ulm, Bonn, 3\nBonn, Köln, 1\n", "all 2 values of column `needs` of `dep` begin with a blank"),
-        ("Ulm,Bonn, 3\nBonn, Köln,1\n", "1 of the 2 values of column `needs` of `dep` begin with a blank"),
+        ("Ulm,Bonn, 3\nBonn, Köln,1\n", "1 of the 2 values of column `needs` of `dep` begins with a blank"),
         ("times, package, needs\n3,Ulm,Bonn\n1,Bonn, Köln\n", "1 of the 2 values of column `needs` of `dep` begin"),
     ],
 )

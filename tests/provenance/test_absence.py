@@ -689,3 +689,21 @@ def test_what_fails_although_all_data_are_there_comes_first() -> None:
     with elastalog.open(program, {"package": packages, "advisory": [("log", 9)]}) as db:
         first = db.why_not('vulnerable("log")').instantiations[0]
         assert [literal.text for literal in first.failing] == ["older(9, 9)"]
+
+
+def test_derivations_that_lack_other_facts_take_turns_and_what_is_left_out_is_counted() -> None:
+    program = """.decl vulnerable(p: symbol, cve: symbol)
+    .decl depends(p: symbol, d: symbol)
+    .decl exposed(p: symbol, by: symbol, cve: symbol)
+    exposed(p, d, c) :- depends(p, d), vulnerable(d, c).
+    """
+    needed = [("app", name) for name in ("fmt", "http", "json", "log", "tls", "web")]
+    with elastalog.open(program, {"depends": needed, "vulnerable": [("yaml", "CVE-4")]}) as db:
+        found = db.why_not('exposed("app", D, "CVE-4")')
+        lacking = [literal.text for one in found.instantiations for literal in one.failing]
+        assert lacking[:3] == ['vulnerable("fmt", "CVE-4")', 'depends("app", "yaml")', 'vulnerable("http", "CVE-4")']
+        assert (len(found.instantiations), found.more) == (5, 2)
+        assert "2 more derivations are not shown: ask with a greater `limit`" in str(found)
+        whole = db.why_not('exposed("app", D, "CVE-4")', limit=9)
+        assert (len(whole.instantiations), whole.more) == (7, 0)
+        assert "not shown" not in str(whole)

@@ -296,3 +296,21 @@ def test_a_premise_without_proofs_is_found_out_once() -> None:
         (proof,) = db.proofs("goal(30)")
         assert proof.height == 1
         assert len(list(db.proofs("many(30)", limit=5))) == 5
+
+
+def test_a_proof_without_best_values_says_nothing_of_them() -> None:
+    program = """.decl road(a: symbol, b: symbol, km: number)
+    .decl reach(a: symbol, b: symbol)
+    reach(a, b) :- road(a, b, _).
+    reach(a, c) :- reach(a, b), road(b, c, _).
+    .decl far(b: symbol, km: min number)
+    far(b, k) :- road("A", b, k).
+    far(c, k + m) :- far(b, k), road(b, c, m).
+    .decl near(b: symbol)
+    near(b) :- reach("A", b), far(b, k), k < 9.
+    """
+    with elastalog.open(program, {"road": [("A", "B", 1), ("B", "A", 2)]}) as db:
+        assert "`min`" not in str(db.explain('reach("A", "A")'))
+        assert "each recursive part as low as possible" in str(db.explain('reach("A", "A")'))
+        for fact in ('far("A", 3)', 'near("A")'):
+            assert "apart from those of `min` and `max` columns" in str(db.explain(fact))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import gc
 import sys
+import warnings
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any, Final
@@ -146,6 +147,7 @@ def main() -> Any:
     # at the exit, took a fifth of the time of a small program.
     gc.set_threshold(250_000, 20, 20)
     atexit.register(gc.freeze)
+    warnings.filterwarnings("default", category=UserWarning)  # `-q` silences them, and no variable of Python's
     run: Callable[..., Any] = cli.main
     try:
         return run(prog_name="elastalog")

@@ -410,9 +410,9 @@ def debug(program: str, options: SessionOptions, asked: Search, at: int | str | 
             answer = repair = session.suggest(
                 asked.unwanted, asked.missing, asked.reject, weights, over=asked.over, candidates=candidates, **settings
             )
-        click.echo(_shown(answer, console, asked.proofs))
+        click.echo(_shown(answer, console, asked.proofs, program, session.epoch if asked.applies else None))
         if not asked.localise and not asked.applies and answer.elements:
-            console.say(f"note: `--reject '{answer.elements[0].fact}'` looks for another repair")
+            console.say(f"note: `--reject {shlex.quote(str(answer.elements[0].fact))}` looks for another repair")
         if asked.applies:
             changes = repair.apply()
             console.say(f"epoch {session.epoch}: {counted(changes.impact, 'change')}")
@@ -452,10 +452,24 @@ def after_a_moment(say: Callable[[str], None]) -> Callable[[str], None]:
     return lambda message: say(message) if time.monotonic() - begun > 1 else None
 
 
-def _shown(answer: Answer, console: Console, proofs: bool) -> str:
+def _shown(answer: Answer, console: Console, proofs: bool, program: str, before: int | None) -> str:
+    """An answer as text. `program`: what was asked; `before`: the epoch before the answer is applied, if it is."""
     if console.form == "json":
         return answer.to_json()
-    parts = [str(answer)]
+    from elastalog.debugging.answers import TO_SEE_ALL
+
+    hint = None
+    if before is not None:
+        hint = f"{TO_SEE_ALL}`elastalog diff {shlex.quote(program)} {before}`"
+    elif is_store(program):
+        signs = ("-" if one.undoing.startswith(("delete", "remove")) else "+" for one in answer.elements)
+        changes = (f"{s}{'rule: ' * e.is_rule}{e.fact}" for s, e in zip(signs, answer.elements, strict=True))
+        typed = " ".join(shlex.quote(change if change.endswith(".") else f"{change}.") for change in changes)
+        hint = (
+            f"{TO_SEE_ALL}`printf '%s\\n' {typed} | elastalog apply {shlex.quote(program)} - --preview --show-changes`"
+        )
+    lines = (hint if line.startswith(TO_SEE_ALL) else line for line in str(answer).split("\n"))
+    parts = ["\n".join(line for line in lines if line is not None)]
     if proofs:
         parts += [str(proof) for proof in answer.proofs]
     return "\n\n".join(parts)

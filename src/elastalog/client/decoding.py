@@ -135,7 +135,7 @@ class Decoder:
         found = tuple(self._instantiation(one, subject, source) for one in told["instantiations"])
         impossible = tuple((self._rules[one["rule"]], one["reason"]) for one in told["impossible"])
         rest: dict[str, Any] = {"notes": tuple(told.get("notes", ())), "further": told.get("further", "")}
-        rest["more_rules"] = told.get("more_rules", 0)
+        rest |= {name: told.get(name, 0) for name in ("more", "more_rules")}
         if "present" in told:
             fact = told["fact"]
             open_fact = Fact(fact["relation"], tuple(NIL if value is None else value for value in fact["values"]))

@@ -238,7 +238,7 @@ class Suggestion(Answer):
             said = f"{said}\n{self.side_effects}"
             if self.side_effects.number > _FEW:
                 given = ", ".join(f"{kind}=suggestion.{name}" for kind, name in _PREVIEWED if getattr(self, name))
-                said = f"{said}\n{TO_SEE_ALL}`db.preview({given})` in Python, `apply --preview` as a command"
+                said = f"{said}\n{TO_SEE_ALL}`db.preview({given})`"
         if self.replaced:
             epoch, rules = self.epochs[1], "".join(f"\n  add rule {rule}" for rule in self.replaced)
             how = f"`undo {epoch}`, in Python `db.apply(undo={epoch})`"

@@ -170,7 +170,7 @@ class Debugger:
             raise not_repaired(*sides, tuple(map(self._reading.fact, kept)), outcome.found.why_not_proven)
         changed, kept_elements = (
             [Element("+" if elements.came(fact) else "-", self._reading.fact(fact)) for fact in facts]
-            for facts in (outcome.flipped, kept)
+            for facts in (sorted(outcome.flipped, key=lambda fact: (fact[0], self._reading.sort_key(fact))), kept)
         )
         size = self._ground.size if sides[0] else len(candidates)
         told = _told(changed, outcome, sides, (0, epoch), size)

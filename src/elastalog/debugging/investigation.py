@@ -77,16 +77,20 @@ class AnySteps(TrialSteps):
 
 @dataclass(eq=False)
 class Investigation:
-    """`changes`: the explicit facts that changed, and whether each came. `elements`: the same facts in the order in
-    which they are shown. `previous`: a trial that leads to the earlier epoch, if there is one already."""
+    """`changes`: the explicit facts that changed, and whether each came. `elements`: the same facts in order, unless
+    they are `ranked`: of choices that are as good, that with the first ones is taken. `previous`: a trial that leads to
+    the earlier epoch, if there is one already."""
 
     case: Case
     changes: Mapping[WordFact, bool]
     _previous: Trial | None = None
+    ranked: bool = False
 
     def __post_init__(self) -> None:
         self._epochs, order = self.case.epochs, self.case.reading.sort_key
-        self.elements = tuple(sorted(self.changes, key=lambda fact: (fact[0], order(fact))))
+        self.elements = tuple(self.changes)
+        if not self.ranked:
+            self.elements = tuple(sorted(self.changes, key=lambda fact: (fact[0], order(fact))))
         self._switches: dict[bool, tuple[Switch, ...]] = {}
         self._parts: list[tuple[frozenset[int], CollectedDerivations]] = []
         self._too_large: list[frozenset[int]] = []

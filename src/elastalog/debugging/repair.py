@@ -180,7 +180,8 @@ def repair(
 
     def among(changes: Mapping[WordFact, bool], seconds: float) -> Outcome:
         """Mends by changes of which all are known beforehand."""
-        return search_update(Investigation(case, changes), plan, max(seconds, 0.1), news)
+        investigation = Investigation(case, changes, ranked=changes is candidates)
+        return search_update(investigation, plan, max(seconds, 0.1), news)
 
     def asked(seconds: float, may_want_model: bool = False) -> Outcome:
         """Mends by what proofs of the unwanted facts lead to."""

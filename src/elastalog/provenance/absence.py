@@ -165,6 +165,8 @@ class Absence(Rendered):
     further: str = ""
     more_rules: int = 0
     """Rules that might give the fact, too, whose instantiations are left out: of a reason below another."""
+    more: int = 0
+    """Further instantiations that were found, and are left out."""
 
     __reduce__ = stays_here("why a fact is absent", "hand on its text, or what `to_json` makes")
 

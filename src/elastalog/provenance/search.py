@@ -16,7 +16,17 @@ from elastalog.diagnostics.diagnostic import InternalError, LimitReached, findin
 from elastalog.planning.logical import Clause
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.metrics import HEIGHT
-from elastalog.provenance.proof import AggregatePremise, Condition, Member, Premise, Proof, ProofSource, height_over
+from elastalog.provenance.proof import (
+    BY_RANKS,
+    LEAST_BY_STRATUM,
+    AggregatePremise,
+    Condition,
+    Member,
+    Premise,
+    Proof,
+    ProofSource,
+    height_over,
+)
 from elastalog.provenance.ranks import Neighbourhood
 from elastalog.provenance.reading import AggregateUse, Item, Reading, WordFact
 from elastalog.provenance.steps import EXPLICIT, MOST_MEMBERS, AnnotatedSteps, Step, Steps
@@ -219,8 +229,12 @@ class Assembly:
         shown = self._reading.fact(fact)
         chosen = self._chosen_among(shown) if step.rule is not None else None
         is_given = step.is_explicit and fact[0] in self._reading.derived
-        by = self._superseded_by(fact)
-        return Proof(shown, step.rule, children, True, height, self._claim, self._source, by, chosen, is_given)
+        by, claim = self._superseded_by(fact), self._claim
+        if claim == BY_RANKS and fact[0] not in self._reading.ranked:
+            below = (child for child in children if not isinstance(child, Condition))
+            if all(isinstance(child, Proof) and child.claim != BY_RANKS for child in below):
+                claim = LEAST_BY_STRATUM
+        return Proof(shown, step.rule, children, True, height, claim, self._source, by, chosen, is_given)
 
     def _superseded_by(self, fact: WordFact) -> Fact | None:
         other = self._steps.superseded.by(fact)

@@ -342,32 +342,33 @@ class WhyNot:
         """Why a fact is absent. A rule may derive it after all where there is no fixpoint (E0615), or where the fact
         `competes` with others and one of these has won."""
         pattern = Pattern(fact.relation, fact.values)
-        shown, impossible, is_whole = self._nearest(pattern, least=1 if is_fixpoint and not competes else 0)
+        shown, impossible, is_whole, more = self._nearest(pattern, least=1 if is_fixpoint and not competes else 0)
         if not competes and any(not found.failing for found in shown):
             raise error("E0615.absent", fact=fact)
-        return Absence(fact, shown, impossible, is_whole, self.source)
+        return Absence(fact, shown, impossible, is_whole, self.source, more=more)
 
     def pattern(self, pattern: Pattern, written: str, present: int) -> PatternAbsence:
         """Why no further fact fits a pattern. `present`: how many hold."""
         fact = Fact(pattern.relation, tuple(NIL if isinstance(term, Free) else term for term in pattern.terms))
-        found = self._nearest(pattern, least=1)
+        shown, impossible, is_whole, more = self._nearest(pattern, least=1)
         others = (atom.relation for rule in self.rules for atom in nodes_of(Atom, rule.body))
         read = tuple(name for name in dict.fromkeys(others) if name != pattern.relation)
-        return PatternAbsence(fact, *found, self.source, pattern=written, present=present, read=read)
+        return PatternAbsence(
+            fact, shown, impossible, is_whole, self.source, more=more, pattern=written, present=present, read=read
+        )
 
     def _nearest(
         self, pattern: Pattern, least: int
-    ) -> tuple[tuple[Instantiation, ...], tuple[tuple[Rule, str], ...], bool]:
+    ) -> tuple[tuple[Instantiation, ...], tuple[tuple[Rule, str], ...], bool, int]:
         """The instantiations that would derive a fact that fits and does not hold: one for each such fact first, and
-        the best of every rule in any case. With the reasons why other rules cannot, and whether nothing nearer exists.
-        """
+        the best of every rule in any case. With the reasons why other rules cannot, whether nothing nearer exists, and
+        how many are not shown."""
         searches, impossible = self.searched(pattern, least)
-        found = sorted((one for search in searches for one in search.found.values()), key=lambda one: one.rank)
-        ordered = [*_distinct(found)]
+        ordered = [*_distinct(_by_turns(one for search in searches for one in search.found.values()))]
         best = [min(s.found.values(), key=lambda one: one.rank) for s in searches if s.found]
         others = [one for one in ordered if one not in best][: max(0, self.limit - len(best))]
         shown = tuple(one for one in ordered if one in best or one in others)
-        return shown, impossible, not any(search.is_cut for search in searches)
+        return shown, impossible, not any(search.is_cut for search in searches), len(ordered) - len(shown)
 
     def searched(self, pattern: Pattern, least: int) -> tuple[list[Search], tuple[tuple[Rule, str], ...]]:
         """The searches for the rules that may derive what fits a pattern, and why the others cannot."""
@@ -485,6 +486,18 @@ def _computed(head: Atom, pattern: Pattern) -> Iterator[Comparison]:
         if isinstance(term, Free) and isinstance(argument, Apply):
             value = Variable(f"_@head{place}", argument.base, argument.span)
             yield Comparison("=", argument.base, value, argument, argument.span)
+
+
+def _by_turns(found: Iterable[Instantiation]) -> list[Instantiation]:
+    """The nearest first; those that are as near, but lack other literals, take turns."""
+    met, turns = Counter[tuple[object, ...]](), dict[int, tuple[object, ...]]()
+    ranked = sorted(found, key=lambda one: one.rank)
+    for one in ranked:
+        *near, _ = one.rank
+        shape = *near, *(literal.status for literal in one.literals)
+        turns[id(one)] = *near, met[shape]
+        met[shape] += 1
+    return sorted(ranked, key=lambda one: turns[id(one)])
 
 
 def _distinct(found: Sequence[Instantiation]) -> Iterator[Instantiation]:

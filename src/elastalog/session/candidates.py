@@ -6,7 +6,7 @@ where candidates found so far are made, because only there rules lack further fa
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -289,10 +289,24 @@ class Candidates:
     @cached_property
     def plain(self) -> list[Element]:
         """Those of the present state that resemble its facts."""
-        return list(islice(filter(self._is_plain, self._nearest.changes), SETTINGS.likeliest_candidates))
+        return self.likeliest_first(filter(self._is_plain, self._nearest.changes))[: SETTINGS.likeliest_candidates]
+
+    def likeliest_first(self, found: Iterable[Element]) -> list[Element]:
+        """What resembles present facts before the rest, and what says most of what is missing before the rest of it."""
+        return sorted(found, key=lambda one: (not self._is_plain(one), self._distance(one)))
 
     def _is_plain(self, one: Element) -> bool:
         return one.sign == "-" or (isinstance(one.fact, Fact) and self.likely.is_one(one.fact))
+
+    @cached_property
+    def _named(self) -> Counter[Value]:
+        """The values that missing facts have; what they are about, their first one, counts twice."""
+        return Counter(value for fact in self.missing for value in (*fact.values[:1], *{*fact.values}))
+
+    def _distance(self, one: Element) -> int:
+        """The less, the more a fact says of what is missing: `member("dan", "dev")` of `may("dan", "push")`, and not
+        `grants("qa", "push")`, which is about all of a group."""
+        return -sum(self._named[value] for value in {*one.fact.values}) if isinstance(one.fact, Fact) else 0
 
     @cached_property
     def related(self) -> Related:
@@ -316,7 +330,7 @@ class Candidates:
                 if not deleted:  # else what is there would be said not to be
                     openings.update(dict.fromkeys(there.openings))
         again = [one for one in self.lately if one in found][: SETTINGS.likeliest_candidates // 2]
-        rest = sorted(found, key=lambda one: not self._is_plain(one))
+        rest = self.likeliest_first(found)
         named = {value for fact in self.missing for value in fact.values}
 
         def rank(one: Opening) -> tuple[int, int]:

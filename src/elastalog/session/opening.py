@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Sized
@@ -178,8 +179,11 @@ def open(  # noqa: A001  # its public name
 
 
 def _read(program: str | os.PathLike[str]) -> Program:
-    """A program, with warnings of rules that may grow without end."""
+    """A program, with warnings of names that may be meant as texts, and of rules that may grow without end."""
     found = as_program(program)
+    for warning in found.warnings:
+        if warning.code == "E0324" and re.match(r'write `"\w\w', warning.help or ""):
+            warn_of(warning)
     if any(stratum.is_recursive for stratum in found.checked.strata):
         from elastalog.analysis.growth import warnings_of_growth
 

@@ -127,12 +127,13 @@ class RepairSearch:
 
     def _with_fewest_side_effects(self, found: Suggestion, clock: Clock) -> Suggestion:
         """Compares repairs of the same size: first one with the most candidates that the user offered or that were
-        deleted lately, then others that avoid an element of those found."""
+        deleted lately, then others that insert nothing into a relation, or avoid an element of those found."""
         asked, offered = self.asked, self._offered_facts if found.over == "facts" else frozenset()
         best, rejected = found, list(asked.rejected)
         compared = {frozenset(found.elements)}
         preferring = None if asked.weights or not offered else replace(asked, weights=dict.fromkeys(offered, PREFERRED))
-        avoided: deque[Element | None] = deque([*[None] * bool(preferring), *found.elements])
+        others = {one.relation: f"{one.relation}({', '.join('_' * len(one.values))})" for one in found.insert}
+        avoided: deque[Element | str | None] = deque([*[None] * bool(preferring), *others.values(), *found.elements])
         for _ in range(1, SETTINGS.repairs_compared):  # so that it seldom depends on the time what is found
             if not (avoided and any(self._drawbacks(best) or ()) and clock.left):
                 break
@@ -147,7 +148,7 @@ class RepairSearch:
                 continue
             if not _is_as_small(other, found, bool(asked.weights)):
                 continue
-            rejected = list(wanted.rejected)
+            rejected = rejected if isinstance(element, str) else list(wanted.rejected)
             if other.side_effects is not None:
                 compared.add(frozenset(other.elements))
             avoided += [element for element in other.elements if element not in avoided]
@@ -355,7 +356,7 @@ class RepairSearch:
             if one.sign == "+" and isinstance(one.fact, Fact) and _is_among(one.fact, self._given.patterns.values())
         ]
         filled = (Element("+", fact) for found in self._filled_in.values() for fact in found.facts)
-        return [*dict.fromkeys([*self._given.candidates, *fits, *filled])]
+        return [*dict.fromkeys([*self._given.candidates, *ours.likeliest_first([*fits, *filled])])]
 
     @cached_property
     def _offered_facts(self) -> frozenset[Fact | str]:

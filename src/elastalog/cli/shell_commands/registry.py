@@ -15,6 +15,7 @@ from elastalog.cli.shell_commands.why import DEBUGGING, EXPLAINING
 from elastalog.diagnostics.messages import counted
 from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.planning.logical import shown_names
+from elastalog.syntax.tree import written_type
 
 
 def _query(state: ShellState, arguments: Piece) -> None:
@@ -48,7 +49,9 @@ def _relations(state: ShellState, arguments: Piece) -> None:
     with arguments.placing():
         names = [state.session[arguments.text].name] if arguments.text else list(state.session)
     for name in names:
-        state.say(f"{state.session.schemas[name]}: {counted(len(state.session[name]), 'fact')}")
+        declared = state.session.program.checked.relations[name].attributes
+        attributes = ", ".join(f"{one.name}: {written_type(one)}" for one in declared)
+        state.say(f"{name}({attributes}): {counted(len(state.session[name]), 'fact')}")
 
 
 _READING: Final = (

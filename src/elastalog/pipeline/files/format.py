@@ -411,14 +411,15 @@ def warn_of_blanks(schema: Schema, data: bytes, table: pa.Table, file: str, form
     for column in schema.columns:
         begin = compute.starts_with(table.column(column.name), " ") if column.base is Base.SYMBOL else None
         if begin is not None and (number := compute.sum(begin).as_py()):
-            values = (
-                f"{number:,} of the {table.num_rows:,} values" if number < table.num_rows else f"all {number:,} values"
-            )
+            begins = "begins" if number == 1 else "begin"
+            every = "the only value" if number == 1 else f"all {number:,} values"
+            values = f"{number:,} of the {table.num_rows:,} values" if number < table.num_rows else every
             row = table.filter(begin).slice(0, 1).to_pylist()[0]
             warn_of(
                 finding(
-                    "E0537", severity="warning", location=file, values=values, column=column.name, schema=schema.name,
-                    fact=f"{schema.name}{tuple(row.values())!r}", parameters=meant, delimiter=form.delimiter,
+                    "E0537", severity="warning", location=file, values=values, begin=begins, column=column.name,
+                    schema=schema.name, fact=f"{schema.name}{tuple(row.values())!r}", parameters=meant,
+                    delimiter=form.delimiter,
                 )
             )  # fmt: skip
             return

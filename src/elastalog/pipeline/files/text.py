@@ -399,6 +399,10 @@ def _wrong_number(
         return replace(fault, reason="a blank line is no row", advice=f"delete the line; {_LEFT_OUT}")
     if fields and fields[0].lstrip().startswith(("#", "//")):
         return replace(fault, advice=f"if it is a comment, delete the line: fact files have none; {_LEFT_OUT}")
+    if form.is_rfc4180 and any(field.startswith(' "') for field in fields):
+        meant = replace(form, delimiter=f"{form.delimiter} ").parameters
+        told = "quotes count at the beginning of a field, and a blank stands before some"
+        return replace(fault, advice=f"{told}: take it out, or, if one is everywhere: `.input {schema.name}({meant})`")
     if not is_alone and reads_as_header(schema, fields):
         return replace(fault, advice=_header_is_meant(schema, form))
     if len(fields) > schema.arity and not form.columns:

@@ -214,6 +214,7 @@ def _absence_json(absence: Absence) -> dict[str, Any]:
         "is_exhaustive": absence.is_exhaustive,
         **({"notes": list(absence.notes)} if absence.notes else {}),
         **({"further": absence.further} if absence.further else {}),
+        **({"more": absence.more} if absence.more else {}),
         **({"more_rules": absence.more_rules} if absence.more_rules else {}),
     }
 

@@ -69,6 +69,10 @@ def remarks(shown: Proof | Absence) -> Iterator[str]:
         return
     for rule, why in shown.impossible:
         yield f"(R{rule.number_in_relation}) cannot derive it: {why}"
+    if shown.more:
+        verb = "is" if shown.more == 1 else "are"
+        how = "ask with a greater `limit` (as an option: `--limit`)"
+        yield f"{counted(shown.more, 'more derivation')} {verb} not shown: {how}."
     if not shown.is_exhaustive:
         yield "The search was cut short: there may be nearer ones."
     if shown.further:
