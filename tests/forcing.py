@@ -84,6 +84,7 @@ ELSEWHERE: Mapping[str, str] = {
             "graph_derivations",
             "graph_trials",
             "choices_before_graph",
+            "choices_before_all",
             "stated_derivations",
             "conditions_at_once",
             "few_switched_facts",

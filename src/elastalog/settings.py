@@ -124,8 +124,9 @@ class Settings:
     graph_trials: int = 4
     """States that could be tried in the time that a derivation graph may take."""
     choices_before_graph: int = 8
-    """Choices that are tried before a derivation graph is built, or stated in the 0/1 program, and before all of few
-    explicit facts are searched."""
+    """Choices that are tried before a derivation graph is built, or stated in the 0/1 program."""
+    choices_before_all: int = 200
+    """Choices that are tried from an unwanted fact before all of few explicit facts are searched."""
     stated_derivations: int = 100_000
     """Derivations that are stated at once; of a larger graph only the proofs that matter are, as they are met."""
     conditions_at_once: int = 60

@@ -580,3 +580,21 @@ def test_undo_takes_back_rules_and_keeps_what_was_there_before(program: str) -> 
 def test_undo_without_an_update_is_an_error(program: str) -> None:
     assert "there is nothing to undo" in script(program, "undo").stderr
     assert "an update is already under way" in script(program, "insert edge(4, 5); undo").stderr
+
+
+def test_more_derivations_of_what_does_not_hold_are_shown_on_request(tmp_path: Path) -> None:
+    rows = "".join(f'e({n}, 0). f({n}, "no").\n' for n in range(1, 9))
+    declared = ".decl e(x: number, y: number)\n.decl f(x: number, y: symbol)\n.decl p(y: number)\n"
+    (tmp_path / "p.dl").write_text(f'{declared}p(y) :- e(x, y), f(x, "yes").\n{rows}')
+    few, many = (script(str(tmp_path / "p.dl"), f"{first}whynot p(0)").stdout for first in ("", "setlimit 20; "))
+    assert (few.count("(R1)"), many.count("(R1)")) == (5, 8)
+    assert "3 more derivations are not shown" in few
+    assert "in the shell: `setlimit`" in few
+    assert "not shown" not in many
+    assert "E0652" in script(str(tmp_path / "p.dl"), "setlimit no").stderr
+
+
+def test_a_rule_that_is_evaluated_in_several_ways_has_one_line_of_statistics(tmp_path: Path) -> None:
+    rule = "n(x, c) :- a(x), c = count : { a(_) }."
+    (tmp_path / "n.dl").write_text(f".decl a(x: number)\n.decl n(x: number, c: number)\n{rule}\na(1).\n")
+    assert script(str(tmp_path / "n.dl"), "stats").stdout.count(rule) == 1

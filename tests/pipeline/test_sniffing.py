@@ -119,7 +119,7 @@ def test_what_can_be_read_in_two_ways_is_an_error_that_shows_both(tmp_path: Path
     with refused("E0528") as error:
         elastalog.open(".decl e(x: symbol, y: symbol)\n", {"e": tmp_path / "e.csv"})
     (found,) = error.value.diagnostics
-    assert [note.partition("the first fact is ")[2] for note in found.notes] == ["e('a', 'b')", "e('x', 'y')"]
+    assert [note.rpartition(" is ")[2] for note in found.notes] == ["e('a', 'b')", "e('x', 'y')"]
     assert '`.input e(filename="e.csv", rfc4180=true, headers=true)`' in (found.help or "")
     (tmp_path / "t.txt").write_text("a,b\tc\n")
     with pytest.raises(ElastalogError, match="E0528"):

@@ -691,6 +691,19 @@ def test_what_fails_although_all_data_are_there_comes_first() -> None:
         assert [literal.text for literal in first.failing] == ["older(9, 9)"]
 
 
+def test_a_rule_that_cannot_derive_a_pattern_says_nothing_of_others() -> None:
+    program = """.decl dep, aff(x: symbol, y: symbol)
+    .decl ex(x: symbol, p: symbol, i: symbol)
+    ex(r, p, i) :- dep(r, p), aff(p, i).
+    ex(r, r, i) :- dep(r, _), aff(r, i).
+    """
+    with elastalog.open(program, {"dep": [("cli", "tls")], "aff": [("tls", "C1")]}) as db:
+        told = str(db.why_not('ex("cli", "tls", X)'))
+        assert "1 fact fits; no rule comes near to deriving another, which takes other facts of `dep` or `aff`" in told
+        assert "(R2) cannot derive it" in told
+        assert "no rule could derive another" in str(db.why_not('ex("cli", "tls", X)', rule=2))
+
+
 def test_derivations_that_lack_other_facts_take_turns_and_what_is_left_out_is_counted() -> None:
     program = """.decl vulnerable(p: symbol, cve: symbol)
     .decl depends(p: symbol, d: symbol)

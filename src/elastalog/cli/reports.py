@@ -98,12 +98,14 @@ def without_effect(session: Session, wanted: Update, record: EpochRecord | Chang
 
 def profile_lines(statistics: Statistics) -> Iterator[str]:
     """A table of the rules, the slowest first, and one of the relations."""
-    slowest = sorted(statistics.rules, key=lambda rule: -rule.seconds)
+    spent: dict[tuple[str, str], tuple[float, int]] = {}
+    for rule in statistics.rules:  # one may be evaluated in several ways
+        key = "" if rule.number is None else str(rule.number), MADE if rule.text[0] == HIDDEN else rule.text
+        seconds, derivations = spent.get(key, (0.0, 0))
+        spent[key] = seconds + rule.seconds, derivations + rule.derivations
     rules = [("seconds", "derivations", "rule", "")]
-    for rule in slowest:
-        number = "" if rule.number is None else str(rule.number)
-        text = MADE if rule.text[0] == HIDDEN else rule.text
-        rules.append((f"{rule.seconds:.3f}", f"{rule.derivations:,}", number, text))
+    for key, (seconds, derivations) in sorted(spent.items(), key=lambda one: -one[1][0]):
+        rules.append((f"{seconds:.3f}", f"{derivations:,}", *key))
     yield from aligned(rules, left=(3,))
     yield ""
     rows = [("facts", "bytes", "relation")]

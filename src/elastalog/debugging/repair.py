@@ -83,7 +83,8 @@ def search_update(known: Investigation, plan: Plan, seconds_allowed: float, news
                 in_full=plan.is_baseline,
             )
             try:
-                found = Search(problem, news, model, may_want_model=not is_modelled).outcome(plan.is_baseline)
+                patience = None if is_modelled else SETTINGS.choices_before_graph
+                found = Search(problem, news, model, patience).outcome(plan.is_baseline)
             except WantsModel:
                 is_modelled = True
                 continue
@@ -174,7 +175,7 @@ def repair(
 ) -> Outcome:
     """A smallest set of changes of one epoch. `candidates`: the facts that may be inserted, or deleted, by whether each
     is there. Without unwanted facts nothing else changes; otherwise any explicit fact may be deleted that is not kept.
-    If the explicit facts are few, and a few choices from the question prove no minimum, all of them are searched: where
+    If the explicit facts are few, and some choices from the question prove no minimum, all of them are searched: where
     there are very many proofs, that is sooner done."""
     end = time.monotonic() + seconds_allowed
 
@@ -183,10 +184,9 @@ def repair(
         investigation = Investigation(case, changes, ranked=changes is candidates)
         return search_update(investigation, plan, max(seconds, 0.1), news)
 
-    def asked(seconds: float, may_want_model: bool = False) -> Outcome:
+    def asked(seconds: float, patience: int | None = None) -> Outcome:
         """Mends by what proofs of the unwanted facts lead to."""
-        problem = _problem(case, ground, plan, candidates, seconds)
-        return Search(problem, news, may_want_model=may_want_model).outcome()
+        return Search(_problem(case, ground, plan, candidates, seconds), news, patience=patience).outcome()
 
     if not plan.goals.absent:
         return among(candidates, seconds_allowed)
@@ -194,7 +194,7 @@ def repair(
         return asked(seconds_allowed)
     best = Outcome(replace(NO_SOLUTION, why_not_proven=TIME_OVER), Seconds())
     with suppress(WantsModel):
-        best = asked(SETTINGS.first_share * seconds_allowed, may_want_model=True)
+        best = asked(SETTINGS.first_share * seconds_allowed, SETTINGS.choices_before_all)
     for attempt in (lambda left: among({**ground.changes(), **candidates}, left / 2), asked):
         left = end - time.monotonic()
         if best.is_proven or left <= 0:

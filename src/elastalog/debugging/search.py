@@ -88,13 +88,13 @@ class WantsModel(Exception):
 
 @dataclass
 class Search:
-    """Conditions come from the model, if there is one, otherwise from trials. `may_want_model`: none was looked for so
-    far; the search raises WantsModel where one may help."""
+    """Conditions come from the model, if there is one, otherwise from trials. `patience`: after so many
+    choices it raises WantsModel."""
 
     problem: Problem
     news: News
     model: Model | None = None
-    may_want_model: bool = False
+    patience: int | None = None
 
     def __post_init__(self) -> None:
         problem = self.problem
@@ -204,7 +204,7 @@ class Search:
         """One of the best choices under the known conditions, if possible without switches that are expensive to try;
         None if there is none. Raises OutOfTime."""
         self._choices += 1
-        if self._choices == SETTINGS.choices_before_graph and self.may_want_model:
+        if self._choices == self.patience:
             raise WantsModel
         choice = self._solve()
         if choice is None or choice.flipped.isdisjoint(self._dear):

@@ -225,9 +225,9 @@ class Absence(Rendered):
         return self.source.explain(chosen.fact) if is_present else self.source.explain_absence(chosen.fact)
 
     def __str__(self) -> str:
-        """Text; a tree if reasons of reasons are shown."""
+        """Text; a tree if reasons of reasons are shown, or the text is wide."""
         is_deep = any(literal.because for each in self.instantiations for literal in each.literals)
-        return self.to_tree() if is_deep else self.to_text()
+        return self.to_tree() if is_deep else self._made("text", "render_narrow")
 
     @property
     def title(self) -> str:
@@ -253,7 +253,7 @@ class PatternAbsence(Absence):
         fit = "no fact fits" if not self.present else "1 fact fits" if self.present == 1 else f"{self.present:,} fit"
         if self.instantiations:
             return f"{self.pattern}: {fit}; what comes nearest to deriving another:"
-        if self.impossible:
+        if self.impossible and not self.read:
             return f"{self.pattern}: {fit}; no rule could derive another:"
         needed = " or ".join(f"`{name}`" for name in self.read)
         when = f"takes other facts of {needed}" if needed else "holds only if it is given"

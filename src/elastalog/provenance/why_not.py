@@ -351,7 +351,9 @@ class WhyNot:
         """Why no further fact fits a pattern. `present`: how many hold."""
         fact = Fact(pattern.relation, tuple(NIL if isinstance(term, Free) else term for term in pattern.terms))
         shown, impossible, is_whole, more = self._nearest(pattern, least=1)
-        others = (atom.relation for rule in self.rules for atom in nodes_of(Atom, rule.body))
+        unfit = {rule.number for rule, _ in impossible}
+        fitting = (rule for rule in self.rules if rule.number not in unfit)
+        others = (atom.relation for rule in fitting for atom in nodes_of(Atom, rule.body))
         read = tuple(name for name in dict.fromkeys(others) if name != pattern.relation)
         return PatternAbsence(
             fact, shown, impossible, is_whole, self.source, more=more, pattern=written, present=present, read=read

@@ -155,8 +155,7 @@ def column_order(
         taken = {places[i] for i in range(schema.arity) if i not in open_columns}
         rest = (place for place in range(len(names)) if place not in taken)
         places = [places[i] if i not in open_columns else next(rest, None) for i in range(schema.arity)]
-        texts = [column.base is Base.SYMBOL for column in own.columns]
-        if warns and _are_chosen(names) and (sum(texts) > 1 or len(texts) - sum(texts) > 1):  # else none can be swapped
+        if warns and _are_chosen(names) and own.arity > 1:
             pairs = zip(places, schema.names, strict=True)
             taken_as = [(names[at], name) for at, name in pairs if at is not None and name not in apart]
             told, where = ", ".join(f"{shown(given)} as `{name}`" for given, name in taken_as), _whole(location)

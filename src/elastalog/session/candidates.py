@@ -292,8 +292,12 @@ class Candidates:
         return self.likeliest_first(filter(self._is_plain, self._nearest.changes))[: SETTINGS.likeliest_candidates]
 
     def likeliest_first(self, found: Iterable[Element]) -> list[Element]:
-        """What resembles present facts before the rest, and what says most of what is missing before the rest of it."""
-        return sorted(found, key=lambda one: (not self._is_plain(one), self._distance(one)))
+        """What resembles present facts before the rest; of it what says most of what is missing, with values that are
+        known in their columns."""
+        return sorted(found, key=lambda one: (not self._is_plain(one), self._distance(one), self._new_values(one)))
+
+    def _new_values(self, one: Element) -> int:
+        return self.likely.new_values(one.fact) if one.sign == "+" and isinstance(one.fact, Fact) else 0
 
     def _is_plain(self, one: Element) -> bool:
         return one.sign == "-" or (isinstance(one.fact, Fact) and self.likely.is_one(one.fact))

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -126,29 +126,37 @@ class RepairSearch:
     # --- of equally small repairs the one that changes least -------------------------------------------------------
 
     def _with_fewest_side_effects(self, found: Suggestion, clock: Clock) -> Suggestion:
-        """Compares repairs of the same size: first one with the most candidates that the user offered or that were
-        deleted lately, then others that insert nothing into a relation, or avoid an element of those found."""
+        """Compares repairs of the same size: one with the likeliest candidates, one with the most that the user offered
+        or that were deleted lately, then others that insert nothing into a relation, or avoid an element of those
+        found."""
         asked, offered = self.asked, self._offered_facts if found.over == "facts" else frozenset()
         best, rejected = found, list(asked.rejected)
         compared = {frozenset(found.elements)}
-        preferring = None if asked.weights or not offered else replace(asked, weights=dict.fromkeys(offered, PREFERRED))
+        searches: deque[Callable[[Inquiry], Suggestion]] = deque()
+        if self._missing and self._tried and not asked.weights:
+            searches.append(partial(self._likeliest_of, self._tried, len(found.elements)))
+        if offered and not asked.weights:
+            preferring = dict.fromkeys(offered, PREFERRED)
+            searches.append(lambda wanted: self._smallest(replace(wanted, weights=preferring)))
         others = {one.relation: f"{one.relation}({', '.join('_' * len(one.values))})" for one in found.insert}
-        avoided: deque[Element | str | None] = deque([*[None] * bool(preferring), *others.values(), *found.elements])
+        avoided: deque[Element | str] = deque([*others.values(), *found.elements])
         for _ in range(1, SETTINGS.repairs_compared):  # so that it seldom depends on the time what is found
-            if not (avoided and any(self._drawbacks(best) or ()) and clock.left):
+            if not ((searches or avoided) and any(self._drawbacks(best) or ()) and clock.left):
                 break
-            element = avoided.popleft()
-            wanted = preferring if element is None else replace(asked, rejected=[*rejected, element])
-            assert wanted is not None
+            if asked.on_progress is not None and len(compared) == 1:
+                asked.on_progress("found one; comparing others of its size")
+            element = None if searches else avoided.popleft()
+            search = searches.popleft() if searches else self._smallest
+            wanted = replace(asked, rejected=[*rejected, *([] if element is None else [element])], on_progress=None)
             try:
                 with self.now.within(clock.left, None):  # not a limit of the question: what is tried depends on that
-                    other = self._with_side_effects(replace(wanted, on_progress=None))
+                    other = self._with_side_effects(wanted, search)
             except ElastalogError:
                 self.now.watch.check()  # raises if it is a limit of the user
                 continue
             if not _is_as_small(other, found, bool(asked.weights)):
                 continue
-            rejected = rejected if isinstance(element, str) else list(wanted.rejected)
+            rejected += [element] * isinstance(element, Element)
             if other.side_effects is not None:
                 compared.add(frozenset(other.elements))
             avoided += [element for element in other.elements if element not in avoided]
@@ -161,6 +169,11 @@ class RepairSearch:
             **{name: getattr(found, name) for name in ("minimum", "bound", "why_not_proven", "rejected")},
             side_effects=best.side_effects._replace(compared=len(compared)),
         )
+
+    def _likeliest_of(self, tried: Sequence[Element], size: int, asked: Inquiry) -> Suggestion:
+        """Of repairs of a size, one with the candidates that come first."""
+        weights = {one: 1 - 0.1 / size * (len(tried) - i) / len(tried) for i, one in enumerate(tried)}
+        return self._among(tried, replace(asked, missing=self._missing, weights=weights))
 
     def _drawbacks(self, one: Suggestion) -> tuple[int, ...] | None:
         """What speaks against a repair, in order of importance: side effects, in the output if there is one; facts to
@@ -186,10 +199,10 @@ class RepairSearch:
             sum(map(self.likely.new_values, new)),
         )
 
-    def _with_side_effects(self, asked: Inquiry) -> Suggestion:
+    def _with_side_effects(self, asked: Inquiry, search: Callable[[Inquiry], Suggestion] | None = None) -> Suggestion:
         """A smallest repair, with its side effects unless these take longer to find than there is time."""
         clock = _clock(asked)
-        found = self._smallest(asked)
+        found = (search or self._smallest)(asked)
         if found.epochs[1] != self.now.epoch:
             return found
         update = PendingUpdate(self.updates)
@@ -354,6 +367,7 @@ class RepairSearch:
             one
             for one in known
             if one.sign == "+" and isinstance(one.fact, Fact) and _is_among(one.fact, self._given.patterns.values())
+            if not self.likely.is_below(one.fact)
         ]
         filled = (Element("+", fact) for found in self._filled_in.values() for fact in found.facts)
         return [*dict.fromkeys([*self._given.candidates, *ours.likeliest_first([*fits, *filled])])]

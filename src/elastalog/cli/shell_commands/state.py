@@ -229,6 +229,7 @@ class ExplanationSettings:
 
     depth: int = 4
     depth_of_absence: int = 1
+    limit: int = 5
     form: str = "auto"
     output: Path | None = None
     ends: tuple[Fact, ...] = ()

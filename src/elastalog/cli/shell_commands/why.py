@@ -55,7 +55,8 @@ def _subproof(state: ShellState, arguments: Piece) -> None:
 def _whynot(state: ShellState, arguments: Piece) -> None:
     require_some("whynot", arguments, "a fact", "write it as `whynot path(1, 4)`")
     with arguments.placing():
-        absence = state.session.why_not(arguments.text, depth=state.explanations.depth_of_absence)
+        shown = state.explanations
+        absence = state.session.why_not(arguments.text, shown.limit, depth=shown.depth_of_absence)
     _show(state, absence)
 
 
@@ -134,6 +135,12 @@ def _setdepth(state: ShellState, arguments: Piece) -> None:
     state.explanations.depth = state.explanations.depth_of_absence = int(arguments.text)
 
 
+def _setlimit(state: ShellState, arguments: Piece) -> None:
+    if not arguments.text.isdecimal() or int(arguments.text) < 1:
+        raise arguments.error("E0652", "`setlimit` needs a number of derivations", advice="write it as `setlimit 20`")
+    state.explanations.limit = int(arguments.text)
+
+
 def _format(state: ShellState, arguments: Piece) -> None:
     form = arguments.text.lower()
     if form not in FORMS:
@@ -182,6 +189,7 @@ EXPLAINING: Final = (
     Command("explainnegation R(1, 2)", "the same, for a rule and values that you choose", _explainnegation),
     Command("rule [R] N", "show a rule", _rule),
     Command("setdepth N", "show proofs, and why facts do not hold, to this depth", _setdepth),
+    Command("setlimit N", "show so many derivations of a fact that does not hold", _setlimit),
     Command("format FORM", f"how explanations are shown: {', '.join(FORMS)}", _format),
     Command("output [FILE]", "write explanations to a file, or to the terminal", _output, arguments="files"),
 )

@@ -419,7 +419,7 @@ def warn_of_blanks(schema: Schema, data: bytes, table: pa.Table, file: str, form
                 finding(
                     "E0537", severity="warning", location=file, values=values, begin=begins, column=column.name,
                     schema=schema.name, fact=f"{schema.name}{tuple(row.values())!r}", parameters=meant,
-                    delimiter=form.delimiter,
+                    delimiter=form.delimiter, sep="" if form.delimiter == "," else f"sep={form.delimiter!r}, ",
                 )
             )  # fmt: skip
             return

@@ -189,10 +189,12 @@ def _reading(schema: Schema, sample: bytes, form: Format) -> Reading | None:
 
 def _ambiguous(schema: Schema, file: str, found: list[Reading]) -> ElastalogError:
     other = next(one for one in found if one.facts != found[0].facts)
+    pairs = zip(found[0].facts, other.facts, strict=False)
+    fact, other_fact = next((pair for pair in pairs if pair[0] != pair[1]), (found[0].facts[-1], other.facts[-1]))
     headed = found[0] if found[0].form.has_header else other
     advised = replace(headed.form, others=(("filename", PurePath(file).name),))
     return error(
         "E0528", location=file, file=file, schema=schema.name, parameters=advised.parameters,
-        form=described(found[0].form), fact=f"{schema.name}{found[0].facts[0]!r}", other=described(other.form),
-        other_fact=f"{schema.name}{other.facts[0]!r}",
+        form=described(found[0].form), fact=f"{schema.name}{fact!r}", other=described(other.form),
+        other_fact=f"{schema.name}{other_fact!r}",
     )  # fmt: skip

@@ -227,7 +227,7 @@ def _described(node: Node) -> dict[str, Any]:
                 **fact_as_json(node.fact),
                 "rule": None if node.rule is None else node.rule.number,
                 "rule_in_relation": None if node.rule is None else node.rule.number_in_relation,
-                "explicit": node.is_explicit,
+                "explicit": node.is_explicit if node.is_expanded else None,
                 "expanded": node.is_expanded,
                 "height": node.height,
                 **({} if node.superseded_by is None else {"superseded_by": fact_as_json(node.superseded_by)}),

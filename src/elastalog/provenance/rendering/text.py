@@ -48,6 +48,12 @@ def render(shown: Proof | Absence) -> str:
     return "\n\n".join((*heading(shown), *drawn, *remarks(shown)))
 
 
+def render_narrow(absence: Absence) -> str:
+    """Why a fact is absent as text, or as a tree where a rule is wide."""
+    drawn = render(absence)
+    return render_tree(absence) if any(line[WIDTH:] for line in drawn.splitlines() if line[:1] == "-") else drawn
+
+
 def render_fitting(proof: Proof) -> str:
     """The proof as text if it is narrow enough and all members of its aggregates are shown, otherwise as a tree; then
     what is known of its height, and the rules that it uses."""
@@ -71,7 +77,7 @@ def remarks(shown: Proof | Absence) -> Iterator[str]:
         yield f"(R{rule.number_in_relation}) cannot derive it: {why}"
     if shown.more:
         verb = "is" if shown.more == 1 else "are"
-        how = "ask with a greater `limit` (as an option: `--limit`)"
+        how = "ask with a greater `limit` (as an option: `--limit`, in the shell: `setlimit`)"
         yield f"{counted(shown.more, 'more derivation')} {verb} not shown: {how}."
     if not shown.is_exhaustive:
         yield "The search was cut short: there may be nearer ones."
