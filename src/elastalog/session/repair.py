@@ -148,6 +148,8 @@ class RepairSearch:
             element = None if searches else avoided.popleft()
             search = searches.popleft() if searches else self._smallest
             wanted = replace(asked, rejected=[*rejected, *([] if element is None else [element])], on_progress=None)
+            if not self._missing:  # it need not be proven that there is none
+                wanted = replace(wanted, time_limit=min(asked.time_limit or math.inf, SETTINGS.search_seconds / 2))
             try:
                 with self.now.within(clock.left, None):  # not a limit of the question: what is tried depends on that
                     other = self._with_side_effects(wanted, search)
