@@ -144,6 +144,24 @@ def test_what_the_program_says_of_a_file_holds_for_a_path_unless_it_cannot_be_re
     assert set(elastalog.open(program, {"e": tmp_path / name})["e"]) == facts
 
 
+@pytest.mark.parametrize(
+    ("declared", "said", "text", "facts"),
+    [
+        ("a: symbol, b: number", "rfc4180=true, headers=true", "2024,2025\n3,4\n", {("3", 4)}),
+        ("a: symbol, b: symbol", "headers=true", "x1,y1\nx,y\n", {("x", "y")}),
+        ("a: symbol, b: number", "rfc4180=true, headers=true", "x,1\ny,2\n", {("y", 2)}),
+    ],
+)
+def test_a_header_that_the_program_speaks_of_is_one_also_by_path(
+    tmp_path: Path, declared: str, said: str, text: str, facts: set[tuple[object, ...]]
+) -> None:
+    """Even if its line could be a fact: a warning says so, as of a folder."""
+    (tmp_path / "e.csv").write_text(text)
+    program = f'.decl e({declared})\n.input e(filename="e.csv", {said})\n'
+    with pytest.warns(UserWarning, match="E0527"):
+        assert set(elastalog.open(program, {"e": tmp_path / "e.csv"})["e"]) == facts
+
+
 ORDER = ".decl order(id: number, customer: symbol, item: symbol, qty: number, due: symbol)\n"
 
 

@@ -351,7 +351,7 @@ def test_values_that_are_computed_are_those_that_would_be(db: Session) -> None:
 def test_what_only_is_given_says_so(db: Session) -> None:
     found = db.why_not("edge(5, X)")
     assert str(found) == (
-        "edge(5, X): no fact fits; no rule comes near to deriving another, which holds only if it is given"
+        "edge(5, X): no fact fits; no rule comes near to deriving one, which holds only if it is given"
     )
 
 

@@ -1053,3 +1053,12 @@ def test_a_bare_name_that_may_be_meant_as_a_text_is_told_of() -> None:
         assert found == "warning[E0324]: variable `admin` occurs only once"
     for rule in ('p(x) :- r(x, "admin").', "p(x) :- r(x, _admin).", "p(x) :- r(x, y)."):
         assert not told(lambda text=rules + rule: elastalog.open(text))  # type: ignore[misc]
+
+
+def test_a_file_of_changes_is_previewed_as_it_is_applied(tmp_path: Path) -> None:
+    (tmp_path / "u.diff").write_text("+edge(3, 4).\n-edge(7, 8).\n")
+    with elastalog.open(PROGRAM, EDGES) as db:
+        found = db.preview(tmp_path / "u.diff")
+        assert (found.ignored, set(found["edge"].inserted)) == (1, {(3, 4)})
+        assert db.epoch == 1
+        assert found.impact == db.preview(str(tmp_path / "u.diff")).impact == db.apply(tmp_path / "u.diff").impact

@@ -694,7 +694,8 @@ def test_a_text_that_no_fact_has_is_warned_of(question: Any) -> None:
     with elastalog.open(MEMBERS, {"member": [("ann", "ops")], "allow": [("ops", "plan")]}) as db:
         with pytest.warns(UserWarning, match='no fact mentions "pln"') as told, contextlib.suppress(ElastalogError):
             question(db)
-        assert ['did you mean `"plan"`' in str(one.message) for one in told] == [True]
+        texts = [str(one.message) for one in told if "E0618" in str(one.message)]
+        assert ['did you mean `"plan"`' in text for text in texts] == [True]
 
 
 @pytest.mark.parametrize(

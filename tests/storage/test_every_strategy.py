@@ -72,7 +72,7 @@ def test_its_past(tmp_path: Path, strategy: str) -> None:
         session.apply(deleted={"edge": [(1, 3)]})
         session.apply({"path": [(1, 3)]})
         turned = [turn for turn in session.history(("path", (1, 3))) if turn.what != "moved"]
-        assert [(turn.epoch, turn.what) for turn in turned] == [(3, "disappeared"), (4, "appeared")]
+        assert [(turn.epoch, turn.what) for turn in turned] == [(1, "appeared"), (3, "disappeared"), (4, "appeared")]
         difference = session.diff(1, 4)
         assert (1, 3) not in difference["path"].inserted
         assert (1, 3) not in difference["path"].deleted
@@ -87,7 +87,8 @@ def test_numbers_of_derivations_are_no_levels(tmp_path: Path, strategy: str) -> 
         assert session.history(("path", (1, 3))) == ()
         assert session.diff(1, 2)["path"].moved.num_rows == 0
         session.apply({"path": [(1, 3)]})
-        (turn,) = session.history(("path", (1, 3)))
+        first, turn = session.history(("path", (1, 3)))
+        assert (first.epoch, first.what, first.level) == (1, "appeared", 1)
         assert (turn.epoch, turn.what, turn.was, turn.level) == (3, "moved", 1, 0)
 
 

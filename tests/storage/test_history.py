@@ -122,8 +122,11 @@ def test_the_turns_of_a_fact(folder: Path) -> None:
         session.apply({}, {"edge": [(2, 3)]})
         session.apply({}, {"edge": [(1, 3)]})
         turns = [(turn.epoch, turn.what, turn.was, turn.level) for turn in session.history("path(1, 3)")]
-        assert turns == [(2, "moved", 2, 1), (4, "disappeared", 1, -1)]
-        assert [(turn.epoch, turn.what) for turn in session.history(("path", (2, 3)))] == [(3, "disappeared")]
+        assert turns == [(1, "appeared", -1, 2), (2, "moved", 2, 1), (4, "disappeared", 1, -1)]
+        assert [(turn.epoch, turn.what) for turn in session.history(("path", (2, 3)))] == [
+            (1, "appeared"),
+            (3, "disappeared"),
+        ]
         assert session.history("path(7, 7)") == ()
 
 

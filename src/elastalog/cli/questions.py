@@ -458,10 +458,13 @@ def _shown(answer: Answer, console: Console, proofs: bool, program: str, before:
         return answer.to_json()
     from elastalog.debugging.answers import TO_SEE_ALL
 
-    hint = None
     if before is not None:
         hint = f"{TO_SEE_ALL}`elastalog diff {shlex.quote(program)} {before}`"
-    elif is_store(program):
+    elif not is_store(program):
+        named = (one.undoing.replace(" ", "") if one.is_rule else one.undoing for one in answer.elements)
+        typed = "; ".join(f"{name} {one.fact}" for name, one in zip(named, answer.elements, strict=True))
+        hint = f"{TO_SEE_ALL}`{typed}; preview all` in `elastalog shell` with the same program and facts"
+    else:
         signs = ("-" if one.undoing.startswith(("delete", "remove")) else "+" for one in answer.elements)
         changes = (f"{s}{'rule: ' * e.is_rule}{e.fact}" for s, e in zip(signs, answer.elements, strict=True))
         typed = " ".join(shlex.quote(change if change.endswith(".") else f"{change}.") for change in changes)
@@ -469,7 +472,7 @@ def _shown(answer: Answer, console: Console, proofs: bool, program: str, before:
             f"{TO_SEE_ALL}`printf '%s\\n' {typed} | elastalog apply {shlex.quote(program)} - --preview --show-changes`"
         )
     lines = (hint if line.startswith(TO_SEE_ALL) else line for line in str(answer).split("\n"))
-    parts = ["\n".join(line for line in lines if line is not None)]
+    parts = ["\n".join(lines)]
     if proofs:
         parts += [str(proof) for proof in answer.proofs]
     return "\n\n".join(parts)

@@ -100,7 +100,7 @@ class FactsFolder(click.Path):
 
 BAD_ROWS: Final = option(
     "--bad-rows", default="fail", show_default=True, type=click.Choice(["fail", "quarantine", "skip"]),
-    help="How to handle invalid rows.",
+    help="How to handle invalid rows; quarantine: into NAME.bad.jsonl, where outputs go, or in the current folder.",
 )  # fmt: skip
 MAX_BAD_ROWS: Final = option(
     "--max-bad-rows", default=1000, show_default=True, type=Whole(0), metavar="N",

@@ -50,8 +50,10 @@ MOST_ROWS = 1_000_000
 
 def connect(url: str, token: str | None = None, *, timeout: float = 60.0) -> Client:
     """A client of the service at a URL, as printed by `elastalog serve`. `token`: the token of the service, by default
-    from the environment variable `ELASTALOG_TOKEN`. `timeout`: seconds to wait for an answer."""
+    that of the URL, or of the environment variable `ELASTALOG_TOKEN`. `timeout`: seconds to wait for an answer."""
     require_text("the address of a service is a text", url, "give what `elastalog serve` prints")
+    url, _, given = url.partition("?token=")  # as `elastalog workbench` prints it
+    token = given or None if token is None else token
     return Client(Transport(url, os.environ.get("ELASTALOG_TOKEN") if token is None else token, timeout))
 
 
@@ -182,11 +184,7 @@ class Client(Renamed):
         if undo is not None:
             require_alone(undo, inserted, deleted)
             return self._undone(undo, batch, source=source)
-        update = self.update(source, batch, bad_rows=bad_rows)
-        if isinstance(inserted, str | os.PathLike):
-            update.read(inserted)
-            inserted = None
-        return update.take(inserted, deleted).commit()
+        return self.update(source, batch, bad_rows=bad_rows).take(inserted, deleted).commit()
 
     @takes_key
     def change_rules(
@@ -219,7 +217,7 @@ class Client(Renamed):
 
     def preview(
         self,
-        inserted: Mapping[str, Any] | Sequence[Fact] | None = None,
+        inserted: Mapping[str, Any] | Sequence[Fact] | str | os.PathLike[str] | None = None,
         deleted: Mapping[str, Any] | Sequence[Fact] | None = None,
         *,
         undo: Epoch | None = None,
@@ -235,7 +233,7 @@ class Client(Renamed):
 
     def forecast(
         self,
-        inserted: Mapping[str, Any] | Sequence[Fact] | None = None,
+        inserted: Mapping[str, Any] | Sequence[Fact] | str | os.PathLike[str] | None = None,
         deleted: Mapping[str, Any] | Sequence[Fact] | None = None,
         *,
         added: str | Iterable[str] = "",

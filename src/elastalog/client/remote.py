@@ -116,7 +116,10 @@ class RemoteUpdate(DraftUpdate):
     def take(
         self, inserted: Any = None, deleted: Any = None, added: str | Iterable[str] = "", removed: Any = ()
     ) -> RemoteUpdate:
-        """Stages facts by relation, and rules, to insert and to delete."""
+        """Stages facts by relation, or the changes of a diff file, and rules, to insert and to delete."""
+        if isinstance(inserted, str | os.PathLike):
+            self.read(inserted)
+            inserted = None
         self.remove_rules(removed)
         self.add_rules(added)
         fill(self, inserted, deleted)

@@ -250,11 +250,12 @@ class PatternAbsence(Absence):
 
     @property
     def headline(self) -> str:
+        another = "another" if self.present else "one"
         fit = "no fact fits" if not self.present else "1 fact fits" if self.present == 1 else f"{self.present:,} fit"
         if self.instantiations:
-            return f"{self.pattern}: {fit}; what comes nearest to deriving another:"
+            return f"{self.pattern}: {fit}; what comes nearest to deriving {another}:"
         if self.impossible and not self.read:
-            return f"{self.pattern}: {fit}; no rule could derive another:"
+            return f"{self.pattern}: {fit}; no rule could derive {another}:"
         needed = " or ".join(f"`{name}`" for name in self.read)
         when = f"takes other facts of {needed}" if needed else "holds only if it is given"
-        return f"{self.pattern}: {fit}; no rule comes near to deriving another, which {when}"
+        return f"{self.pattern}: {fit}; no rule comes near to deriving {another}, which {when}"

@@ -249,6 +249,8 @@ class Search:
         free: dict[str, None] = {}
         for number, literal in enumerate(self.literals):
             status: Status = decided.get(number, "open")
+            if status == "open" and number >= len(self.rule.body):
+                continue  # what would be derived is shown, and says the same
             missing = self.needed[number] - bindings.keys()
             free.update(dict.fromkeys(name for name in missing if not is_wildcard_name(name)))
             kind = _kind(literal) if number < len(self.rule.body) else "head"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from elastalog import late
-from elastalog.backends.protocol import ChangedWords
+from elastalog.backends.protocol import GONE, ChangedWords
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.evaluation.changes import RuleTexts, Update, net_of
 from elastalog.evaluation.epochs import EpochRecord
@@ -240,15 +240,20 @@ class History:
         return tuple(text for text in after if text not in known)
 
     def history(self, fact: Fact) -> tuple[Turn, ...]:
-        """The epochs in which a fact appeared, disappeared or changed its level, oldest first."""
+        """The epochs in which a fact appeared, disappeared or changed its level, oldest first; none of a fact that has
+        always been as it is."""
         from elastalog.debugging.history import turns_in
         from elastalog.provenance.reading import Reading
 
         now = self._materialisation
         with now.lock, self._stored() as store:
             found = Reading(now.backend, now.dictionary).words(fact)
-            # A value that no fact has ever had is in none.
-            return () if found is None else turns_in(store, found, store.first_epoch, store.epoch)
+            if found is None:  # a value that no fact has ever had is in none
+                return ()
+            turns = turns_in(store, found, store.first_epoch, store.epoch)
+            if turns and turns[0].was != GONE and store.first_epoch == 1:
+                return history.Turn(store.log()[0], "appeared", GONE, turns[0].was), *turns
+            return turns
 
     @contextmanager
     def _stored(self) -> Iterator[Store]:

@@ -237,6 +237,7 @@ class RepairSearch:
                     named = (fact for fact in (Fact(name, tuple(values)) for values in facts) if fact not in meant)
                     some = sorted(islice(named, SETTINGS.facts_examined), key=lambda fact: sort_key(fact.values))
                     first += [Element(sign, fact) for fact in some[:SHOWN]]
+        first.sort(key=lambda one: numbers[one.sign])  # what comes is not to be hidden behind all that goes
         return SideEffects(numbers["+"], numbers["-"], tuple(first[:SHOWN]), bool(output), elsewhere=elsewhere)
 
     # --- a smallest repair -----------------------------------------------------------------------------------------

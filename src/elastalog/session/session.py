@@ -339,8 +339,8 @@ class Session(Renamed):
 
     def history(self, fact: Written) -> tuple[Turn, ...]:
         """The epochs in which a fact appeared, disappeared or changed its level, oldest first, as far back as the store
-        goes: none for a fact that has been there since its first epoch, or never was. A pattern stands for the only
-        fact that matches it now."""
+        goes: none if it has been as it is since the first epoch, or never was. A pattern stands for the only fact that
+        matches it now."""
         with self._materialisation.lock:
             return self._history.history(self._reader.only(fact, "E0608.never"))
 
@@ -430,7 +430,7 @@ class Session(Renamed):
 
     def preview(
         self,
-        inserted: Mapping[str, Rows] | Sequence[Fact] | PendingUpdate | None = None,
+        inserted: Mapping[str, Rows] | Sequence[Fact] | str | os.PathLike[str] | PendingUpdate | None = None,
         deleted: Mapping[str, Rows] | Sequence[Fact] | None = None,
         *,
         undo: Epoch | None = None,
@@ -446,7 +446,7 @@ class Session(Renamed):
 
     def forecast(
         self,
-        inserted: Mapping[str, Rows] | Sequence[Fact] | PendingUpdate | None = None,
+        inserted: Mapping[str, Rows] | Sequence[Fact] | str | os.PathLike[str] | PendingUpdate | None = None,
         deleted: Mapping[str, Rows] | Sequence[Fact] | None = None,
         *,
         added: str | Iterable[str] = "",

@@ -99,7 +99,7 @@ class Updates:
 
     def pending(
         self,
-        inserted: Mapping[str, Rows] | Sequence[Fact] | PendingUpdate | None,
+        inserted: Mapping[str, Rows] | Sequence[Fact] | str | os.PathLike[str] | PendingUpdate | None,
         deleted: Mapping[str, Rows] | Sequence[Fact] | None,
         added: str | Iterable[str],
         removed: int | str | Iterable[int | str],
@@ -109,6 +109,9 @@ class Updates:
             inserted.require_open()
             return inserted
         update = PendingUpdate(self)
+        if isinstance(inserted, _PATHS):
+            update.read(inserted)
+            inserted = None
         if removed not in ((), []):
             update.remove_rules(removed)
         if added not in ("", (), []):

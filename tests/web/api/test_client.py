@@ -21,7 +21,7 @@ from elastalog import Branch, ElastalogError
 from elastalog.deprecated import ONLY_OF_SESSIONS
 from tests.refusals import refused
 from tests.tables import table
-from tests.web.api.conftest import FACTS, READ_TOKEN, Running
+from tests.web.api.conftest import FACTS, READ_TOKEN, TOKEN, Running
 
 PATHS = [(1, 2), (1, 3), (1, 4), (2, 3), (2, 4), (3, 4)]
 
@@ -638,3 +638,12 @@ def test_a_wrong_token_is_said_to_be_wrong(running: Running) -> None:
         (found,) = error.value.diagnostics
         assert (found.code, told in found.message) == ("E0923", True)
         assert "connect(url, token=…)" in (found.help or "")
+
+
+def test_an_address_may_have_the_token(running: Running, tmp_path: Path) -> None:
+    """As the workbench prints it; and files of changes are previewed, too."""
+    db = elastalog.connect(f"{running.url}/?token={TOKEN}")
+    (tmp_path / "u.diff").write_text("+edge(8, 9).\n")
+    assert set(db.preview(tmp_path / "u.diff")["edge"].inserted) == {(8, 9)}
+    with pytest.raises(ElastalogError, match="E0923"):
+        elastalog.connect(f"{running.url}/?token=other")

@@ -49,7 +49,9 @@ def sniffed(schema: Schema, data: bytes, file: str, said: Mapping[str, str] | No
     sample = _sample(data)
     meant = Format.of(said, file) if said else None
     grave = "E0527", "E0527.fact"  # the others are doubts, no more
-    if meant and doubt_about(sample, schema, meant) not in grave and _reading(schema, sample, meant) is not None:
+    is_said = "headers" in (said or ())
+    doubts = not is_said and meant is not None and doubt_about(sample, schema, meant) in grave
+    if meant and not doubts and _reading(schema, sample, meant) is not None:
         return meant
     if meant and meant.has_header:
         for form in (meant, *(replace(form, has_header=True, columns=meant.columns) for form in _forms(sample, file))):
@@ -120,7 +122,9 @@ def readings(schema: Schema, data: bytes, file: str, meant: Format | None = None
 def _as_said(form: Format, meant: Format | None) -> Format:
     if meant is None:
         return form
-    is_headed = form.has_header and not meant.says_no_header
+    # Of a file with other marks than those that are said, nothing is known.
+    is_open = meant.delimiter in ("\t", form.delimiter)
+    is_headed = (form.has_header or (meant.has_header and is_open)) and not meant.says_no_header
     return replace(form, columns=meant.columns, has_header=is_headed, says_no_header=meant.says_no_header)
 
 
@@ -159,6 +163,10 @@ def _forms(sample: bytes, file: str) -> Iterator[Format]:
 def _with_and_without_header(schema: Schema, sample: bytes, form: Format) -> Iterator[Reading]:
     first = first_record(sample, form)
     if not first:
+        return
+    if form.has_header:  # as the directive says
+        if (found := _reading(schema, sample, form)) is not None:
+            yield found
         return
     if goes_by_name(schema.names, bare(first)) and not form.says_no_header:
         found = _reading(schema, sample, replace(form, has_header=True))

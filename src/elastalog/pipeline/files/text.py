@@ -417,6 +417,6 @@ def _wrong_number(
         return fault
     why = f" (it holds no {'tab' if form.delimiter == chr(9) else repr(form.delimiter)})"
     is_headed = form.has_header or reads_as_header(schema, fields[0].split(mark))
-    meant = replace(form, delimiter=mark, is_rfc4180=mark == ",", has_header=is_headed).parameters
+    meant = replace(form, delimiter=mark, is_rfc4180=form.is_rfc4180 or mark == ",", has_header=is_headed).parameters
     advice = f"say how the file is written: `.input {schema.name}({meant})`"
     return Fault(fault.code, fault.reason + why, advice)

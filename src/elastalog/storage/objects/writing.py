@@ -127,6 +127,8 @@ def piece_name(journal: str, number: int) -> str:
 def writable_copy(address: str) -> ObjectFiles:
     """Takes the lease of a store, or of the place for one, until `release()`. Raises ElastalogError when another writer
     has it, or when it cannot be taken."""
+    if address.startswith(("http:", "https:")):
+        raise error("E0875.service", location=address, address=address)
     token = token_hex(TOKEN // 2)
     objects = Objects(address)
     lease = Lease(objects, token)
